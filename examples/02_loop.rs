@@ -22,8 +22,8 @@ fn guess(game: View<GuessState>) -> GuessStateUpdate {
 fn main() -> superstep::Result<()> {
     let mut graph = StateGraph::<GuessState>::new("guess");
     let guess = graph.add_node("guess", guess);
-    let again = move |game: &GuessState| if game.low < game.high { Goto::node(guess) } else { Goto::end() };
-    graph.add_edge(START, guess).add_conditional_edges(guess, again, [guess.into(), END]);
+    let next_guess = move |game: &GuessState| if game.low < game.high { Goto::node(guess) } else { Goto::end() };
+    graph.add_edge(START, guess).add_conditional_edges(guess, next_guess, [guess.into(), END]);
     let game = graph.compile()?;
 
     let done = game.invoke(GuessState::input().low(1_u64).high(100_u64)).wait_blocking()?;

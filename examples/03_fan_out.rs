@@ -9,7 +9,7 @@ struct Search {
     word: String,
     pages: Vec<String>,
     #[reduce(merge)]
-    found: BTreeMap<usize, usize>,
+    hits_per_page: BTreeMap<usize, usize>,
     #[reduce(add)]
     total: usize,
     best: Option<usize>,
@@ -24,12 +24,12 @@ struct Page {
 
 async fn count(search: View<Search>, page: SendPayload<Page>) -> SearchUpdate {
     let hits = page.text.matches(&search.word).count();
-    Search::update().found((page.number, hits)).total(hits)
+    Search::update().hits_per_page((page.number, hits)).total(hits)
 }
 
 /// Runs once, after all tasks of `count`.
 async fn best(search: View<Search>) -> SearchUpdate {
-    let best = search.found.iter().max_by_key(|(_, hits)| **hits);
+    let best = search.hits_per_page.iter().max_by_key(|(_, hits)| **hits);
     Search::update().best(best.map(|(number, _)| *number))
 }
 
@@ -49,6 +49,9 @@ fn main() -> superstep::Result<()> {
     let pages = ["the sea, the sand", "a shell", "the tide"].map(str::to_owned).to_vec();
     let done = graph.compile()?.invoke(Search::input().word("the").pages(pages)).wait_blocking()?;
     let search = done.state;
-    println!("{} in {} supersteps: {:?}, best page {:?}", search.total, done.supersteps, search.found, search.best);
+    println!(
+        "{} in {} supersteps: {:?}, best page {:?}",
+        search.total, done.supersteps, search.hits_per_page, search.best
+    );
     Ok(())
 }

@@ -22,10 +22,10 @@ async fn reserve(order: View<Order>) -> Result<u64, NodeError> {
     Ok(4711)
 }
 
-async fn confirm(order: View<Order>, ask: Interrupts, cx: TaskContext) -> Result<OrderUpdate, NodeError> {
+async fn confirm(order: View<Order>, interrupts: Interrupts, cx: TaskContext) -> Result<OrderUpdate, NodeError> {
     // With the answer the node runs again from its start; `once` returns the recorded result.
     let number = cx.once("reserve", reserve(order.clone())).await?;
-    let verdict: ApprovalAnswer = ask.raise("buy it?", &order.item).await?;
+    let verdict: ApprovalAnswer = interrupts.raise("buy it?", &order.item).await?;
     let word = if verdict.approve { "bought" } else { "cancelled" };
     Ok(Order::update().log(format!("{number} {word}: {}", verdict.note.unwrap_or_default())))
 }
@@ -41,8 +41,8 @@ async fn main() -> superstep::Result<()> {
     let question = &paused.interrupts()[0];
     println!("{} {}", question.name, question.value);
 
-    let refused = order.resume("o-1", "yes, please").await;
-    println!("{}", refused.expect_err("an answer of another type"));
+    let result = order.resume("o-1", "yes, please").await;
+    println!("{}", result.expect_err("an answer of another type"));
 
     let answer = serde_json::json!({ "approve": true, "note": "the blue one" });
     println!("{:?}", order.resume("o-1", answer).await?.state.log);

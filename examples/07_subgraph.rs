@@ -20,15 +20,15 @@ struct Research {
 
 fn research() -> superstep::Result<superstep::CompiledGraph<Research>> {
     let mut graph = StateGraph::<Research>::new("research");
-    let look = graph.add_node("look", |research: View<Research>| {
+    let lookup = graph.add_node("look", |research: View<Research>| {
         let line = format!("fact {} about {}", research.rounds + 1, research.topic);
         Research::update().lines(line).rounds(1u64)
     });
-    graph.add_edge(START, look);
+    graph.add_edge(START, lookup);
     graph.add_conditional_edges(
-        look,
-        move |r: &Research| if r.rounds < 3 { Goto::node(look) } else { Goto::end() },
-        [look.into(), END],
+        lookup,
+        move |r: &Research| if r.rounds < 3 { Goto::node(lookup) } else { Goto::end() },
+        [lookup.into(), END],
     );
     graph.compile()
 }

@@ -14,12 +14,12 @@ struct Chat {
 
 /// Stores the message of the user, and answers with the most similar one of all earlier threads.
 async fn answer(talk: View<Chat>, cx: TaskContext) -> Result<impl superstep::IntoOutput<Chat>, NodeError> {
-    let (store, place) = (cx.store()?, ["users", talk.user.as_str()]);
-    let known = store.search(SearchOp::new(place).query(talk.message.as_str()).limit(1)).await?;
+    let (store, namespace) = (cx.store()?, ["users", talk.user.as_str()]);
+    let matches = store.search(SearchOp::new(namespace).query(talk.message.as_str()).limit(1)).await?;
     let value = serde_json::json!({ "text": talk.message, "words": talk.message.split(' ').count() });
     let a_year = Duration::from_secs(365 * 24 * 3_600);
-    store.put_with(PutOp::new(place, cx.new_id(), value).ttl(a_year)).await?;
-    Ok(Chat::update().answer(match known.first() {
+    store.put_with(PutOp::new(namespace, cx.new_id(), value).ttl(a_year)).await?;
+    Ok(Chat::update().answer(match matches.first() {
         Some(hit) => format!("you once said: {}", hit.item.value["text"].as_str().unwrap_or_default()),
         None => "tell me more".to_owned(),
     }))
@@ -32,10 +32,10 @@ async fn talk() -> superstep::Result<Vec<String>> {
     graph.add_edge(START, answer).add_edge(answer, END).checkpointer(MemoryCheckpointer::new()).store(store.clone());
     let graph = graph.compile()?;
     let mut lines = Vec::new();
-    let said =
+    let inputs =
         [("monday", "mia", "I like green curry"), ("friday", "mia", "which curry?"), ("friday-2", "leo", "curry?")];
-    for (thread, user, said) in said {
-        let input = Chat::input().user(user.to_owned()).message(said.to_owned()).answer(String::new());
+    for (thread, user, message) in inputs {
+        let input = Chat::input().user(user.to_owned()).message(message.to_owned()).answer(String::new());
         lines.push(format!("{user}: {}", graph.invoke(input).thread(thread).await?.state.answer));
     }
     let long = store.search(SearchOp::new("users").filter(Filter::gt("words", 2))).await?;

@@ -22,7 +22,7 @@ fn calls(agents: &[&str]) -> ScriptedReply {
 
 #[tokio::main]
 async fn main() -> superstep::Result<()> {
-    let looks = ScriptedModel::new([
+    let weather_model = ScriptedModel::new([
         ScriptedReply::tool_call("weather", json!({ "city": "Rome" })),
         ScriptedReply::from("18 degrees."),
     ]);
@@ -31,7 +31,7 @@ async fn main() -> superstep::Result<()> {
     let team = supervisor(
         leads.with_name("chief"),
         [
-            team_member("meteo", "Knows the weather.", react_agent(looks.with_name("small"), [weather()])),
+            team_member("meteo", "Knows the weather.", react_agent(weather_model.with_name("small"), [weather()])),
             team_member("guide", "Plans days.", react_agent(plans.with_name("small"), ToolSet::default())),
         ],
     )

@@ -15,7 +15,7 @@ use superstep::{CompiledGraph, HistoryQuery};
 use tokio::runtime::Runtime;
 
 #[derive(GraphState, Clone, Serialize, Deserialize)]
-struct Laps {
+struct CycleState {
     #[reduce(add)]
     counter: i64,
     #[reduce(keep_last = 10)]
@@ -41,17 +41,17 @@ fn ready<S: GraphState>(mut graph: StateGraph<S>) -> Ready<S> {
     Ready { runtime, graph: graph.compile().expect("the graph compiles") }
 }
 
-fn laps(ready: &Ready<Laps>, limit: i64) -> i64 {
-    let run = ready.graph.invoke(Laps::input().counter(0).limit(limit)).into_future();
+fn run_cycle(ready: &Ready<CycleState>, limit: i64) -> i64 {
+    let run = ready.graph.invoke(CycleState::input().counter(0).limit(limit)).into_future();
     ready.runtime.block_on(run).expect("the laps end").state.counter
 }
 
 /// Creates a chain of nodes that do nothing.
-fn chain(nodes: u32) -> Ready<Laps> {
-    let mut graph = StateGraph::<Laps>::new("chain");
+fn chain(nodes: u32) -> Ready<CycleState> {
+    let mut graph = StateGraph::<CycleState>::new("chain");
     let mut last = START;
     for number in 0..nodes {
-        let node = graph.add_node(&format!("node_{number}"), async |_laps: View<Laps>| {});
+        let node = graph.add_node(&format!("node_{number}"), async |_state: View<CycleState>| {});
         graph.add_edge(last, node);
         last = node.into();
     }
@@ -60,13 +60,14 @@ fn chain(nodes: u32) -> Ready<Laps> {
 }
 
 /// Creates a cycle of three nodes that write two fields each, with a conditional edge.
-fn circle(store: Option<MemoryCheckpointer>) -> Ready<Laps> {
-    let mut graph = StateGraph::<Laps>::new("circle");
+fn circle(store: Option<MemoryCheckpointer>) -> Ready<CycleState> {
+    let mut graph = StateGraph::<CycleState>::new("circle");
     let [a, b, c] = ["a", "b", "c"].map(|name| {
-        graph.add_node(name, move |_laps: View<Laps>| async move { Laps::update().counter(1).recent(name) })
+        graph
+            .add_node(name, move |_state: View<CycleState>| async move { CycleState::update().counter(1).recent(name) })
     });
     graph.add_edge(START, a).add_edge(b, c).add_edge(c, a);
-    let decide = move |laps: &Laps| if laps.counter >= laps.limit { Goto::end() } else { Goto::node(b) };
+    let decide = move |state: &CycleState| if state.counter >= state.limit { Goto::end() } else { Goto::node(b) };
     graph.add_conditional_edges(a, decide, [b.into(), END]).recursion_limit(u32::MAX);
     if let Some(store) = store {
         graph.checkpointer(store);
@@ -83,23 +84,23 @@ fn sends(items: u64) -> Ready<Results> {
     ready(graph)
 }
 
-fn saved(limit: i64) -> Ready<Laps> {
+fn saved(limit: i64) -> Ready<CycleState> {
     let ready = circle(Some(MemoryCheckpointer::new()));
-    let run = ready.graph.invoke(Laps::input().counter(0).limit(limit)).thread("t").into_future();
+    let run = ready.graph.invoke(CycleState::input().counter(0).limit(limit)).thread("t").into_future();
     ready.runtime.block_on(run).expect("the laps end");
     ready
 }
 
 #[library_benchmark(setup = chain)]
 #[bench::of_100_nodes(100)]
-fn one_task_a_superstep(ready: Ready<Laps>) -> i64 {
-    black_box(laps(&ManuallyDrop::new(ready), 0))
+fn one_task_a_superstep(ready: Ready<CycleState>) -> i64 {
+    black_box(run_cycle(&ManuallyDrop::new(ready), 0))
 }
 
 #[library_benchmark(setup = circle)]
 #[bench::of_100_supersteps(None)]
-fn two_reducers_and_a_route(ready: Ready<Laps>) -> i64 {
-    black_box(laps(&ManuallyDrop::new(ready), 100))
+fn two_reducers_and_a_route(ready: Ready<CycleState>) -> i64 {
+    black_box(run_cycle(&ManuallyDrop::new(ready), 100))
 }
 
 #[library_benchmark(setup = sends)]
@@ -112,13 +113,13 @@ fn many_tasks_a_superstep(ready: Ready<Results>) -> usize {
 
 #[library_benchmark(setup = circle)]
 #[bench::of_100_supersteps(Some(MemoryCheckpointer::new()))]
-fn a_checkpoint_each_superstep(ready: Ready<Laps>) -> i64 {
-    black_box(laps(&ManuallyDrop::new(ready), 100))
+fn a_checkpoint_each_superstep(ready: Ready<CycleState>) -> i64 {
+    black_box(run_cycle(&ManuallyDrop::new(ready), 100))
 }
 
 #[library_benchmark(setup = saved)]
 #[bench::of_100_checkpoints(99)]
-fn a_history(ready: Ready<Laps>) -> usize {
+fn a_history(ready: Ready<CycleState>) -> usize {
     let ready = ManuallyDrop::new(ready);
     let threads = ready.graph.threads();
     black_box(

@@ -43,16 +43,16 @@ impl CheckpointerKind {
             Self::None => panic!("a workload without a store opens none"),
             Self::Memory => {
                 let memory = MemoryCheckpointer::new();
-                OpenCheckpointer { store: memory.clone().into(), place: CheckpointerLocation::Memory(memory) }
+                OpenCheckpointer { store: memory.clone().into(), location: CheckpointerLocation::Memory(memory) }
             }
             Self::Sqlite => {
                 let folder = TempDir::new();
                 let path = folder.0.join("checkpoints.db");
-                OpenCheckpointer { store: sqlite(&path), place: CheckpointerLocation::File(path, folder) }
+                OpenCheckpointer { store: sqlite(&path), location: CheckpointerLocation::File(path, folder) }
             }
             Self::Postgres => runtime.block_on(async {
                 empty().await.expect("the database of BENCH_PG_URL can be emptied");
-                OpenCheckpointer { store: postgres().await, place: CheckpointerLocation::Server }
+                OpenCheckpointer { store: postgres().await, location: CheckpointerLocation::Server }
             }),
         }
     }
@@ -92,7 +92,7 @@ async fn size() -> Result<u64, tokio_postgres::Error> {
 pub(crate) struct OpenCheckpointer {
     // Declared first, so that it is closed before its folder is removed.
     pub(crate) store: SharedCheckpointer,
-    place: CheckpointerLocation,
+    location: CheckpointerLocation,
 }
 
 enum CheckpointerLocation {
@@ -104,7 +104,7 @@ enum CheckpointerLocation {
 impl OpenCheckpointer {
     /// Opens the same data through new connections.
     pub(crate) fn reopen(&self, runtime: &Runtime) -> SharedCheckpointer {
-        match &self.place {
+        match &self.location {
             CheckpointerLocation::Memory(memory) => memory.clone().into(),
             CheckpointerLocation::File(path, _) => sqlite(path),
             CheckpointerLocation::Server => runtime.block_on(postgres()),
@@ -113,7 +113,7 @@ impl OpenCheckpointer {
 
     /// Returns the stored bytes: the size on disk, or the size of the values in memory.
     pub(crate) fn bytes(self, runtime: &Runtime) -> u64 {
-        let Self { store, place } = self;
+        let Self { store, location: place } = self;
         match place {
             CheckpointerLocation::Memory(memory) => {
                 runtime.block_on(memory.stats()).expect("a store in memory knows what it holds").bytes

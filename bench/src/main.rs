@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let id = arguments.next().unwrap_or_default();
     let Some(workload) = Workload::parse(&id) else {
-        eprintln!("unknown workload `{id}`; known are {}", workload::KNOWN.join(", "));
+        eprintln!("unknown workload `{id}`; known are {}", workload::WORKLOAD_IDS.join(", "));
         return ExitCode::from(2);
     };
     let variants = workload.variants();

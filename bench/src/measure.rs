@@ -44,11 +44,11 @@ pub(crate) fn time_with_setup<A, T>(
     mut unit: impl FnMut(&A) -> T,
 ) -> (Times, T) {
     repeat(bounds, |iterations| {
-        let given = ready();
+        let input = ready();
         let clock = Clocks::start();
-        let mut last = unit(&given);
+        let mut last = unit(&input);
         for _ in 1..iterations {
-            last = unit(&given);
+            last = unit(&input);
         }
         (clock.read(), last)
     })
@@ -59,12 +59,12 @@ pub(crate) fn time_each<A, T>(mut ready: impl FnMut() -> A, mut unit: impl FnMut
     repeat(Bounds::default(), |iterations| {
         let mut sum = Elapsed::default();
         let mut one = || {
-            let given = ready();
+            let input = ready();
             let clock = Clocks::start();
-            let result = unit(&given);
+            let result = unit(&input);
             let spent = clock.read();
             (sum.wall, sum.cpu) = (sum.wall + spent.wall, sum.cpu + spent.cpu);
-            (given, result)
+            (input, result)
         };
         let mut last = Some(one());
         for _ in 1..iterations {
@@ -86,9 +86,9 @@ fn repeat<T>(bounds: Bounds, mut call: impl FnMut(u32) -> (Elapsed, T)) -> (Time
     if first.cpu >= 2.0 || first.wall >= 6.0 {
         times.add(first);
     } else if unit < 0.02 {
-        let tried = ((0.005 / unit).ceil() as u32).clamp(1, bounds.iterations);
+        let trial_iterations = ((0.005 / unit).ceil() as u32).clamp(1, bounds.iterations);
         drop(last.take());
-        let cpu = call(tried).0.cpu / f64::from(tried);
+        let cpu = call(trial_iterations).0.cpu / f64::from(trial_iterations);
         times.iterations = ((0.05 / cpu.max(1e-9)).ceil() as u32).clamp(1, bounds.iterations);
     }
     while times.wall.len() < bounds.repetitions {

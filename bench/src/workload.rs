@@ -18,7 +18,7 @@ mod stream;
 mod wide;
 
 /// Ids of the suite that are measured here; ids with other numbers are accepted too.
-pub(crate) const KNOWN: [&str; 41] = [
+pub(crate) const WORKLOAD_IDS: [&str; 41] = [
     "w1_seq_10",
     "w1_seq_100",
     "w1_seq_1000",
@@ -66,7 +66,7 @@ pub(crate) const KNOWN: [&str; 41] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Workload {
     Chain { nodes: usize },
-    Laps { executions: i64 },
+    Cycle { executions: i64 },
     Wide { leaves: usize, length: usize, store: CheckpointerKind },
     FanOut { sends: usize, store: CheckpointerKind },
     React { rounds: usize, store: CheckpointerKind },
@@ -84,7 +84,7 @@ impl Workload {
         let words: Vec<&str> = id.split('_').collect();
         Some(match words.as_slice() {
             ["w1", "seq", nodes] => Self::Chain { nodes: count(nodes)? },
-            ["w2", "loop", executions] => Self::Laps { executions: executions.parse().ok()? },
+            ["w2", "loop", executions] => Self::Cycle { executions: executions.parse().ok()? },
             ["w3", "wide", size, store] => {
                 let (leaves, length) = pair(size)?;
                 wide::branches(leaves)?;
@@ -134,7 +134,7 @@ impl Workload {
     pub(crate) fn measure(&self, id: &str, runtime: &Runtime) {
         match *self {
             Self::Chain { nodes } => chain::run(id, runtime, nodes),
-            Self::Laps { executions } => cycle::run(id, runtime, executions),
+            Self::Cycle { executions } => cycle::run(id, runtime, executions),
             Self::Wide { leaves, length, store } => wide::run(id, runtime, (leaves, length), store),
             Self::FanOut { sends, store } => fan_out::run(id, runtime, sends, store),
             Self::React { rounds, store } => react::run(id, runtime, rounds, store),

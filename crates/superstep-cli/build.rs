@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let is = |name: &str, value: &str| var(name).is_ok_and(|found| found == value);
+    let is = |name: &str, value: &str| var(name).is_ok_and(|actual| actual == value);
     // `target/dist/build/superstep-cli-…/out`. Cargo exposes the profile name in no other way.
     let out = var_os("OUT_DIR").map(PathBuf::from).unwrap_or_default();
     let is_shipped = out.ancestors().nth(3).is_some_and(|folder| folder.ends_with("dist"));

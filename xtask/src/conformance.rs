@@ -69,12 +69,12 @@ impl Server {
 
     /// Returns the arguments with which the program opens a store; `{fresh}` is replaced by an unused path.
     fn words(&self, store: &str) -> Vec<String> {
-        let place = match self {
+        let location = match self {
             Self::None => (store == "sqlite").then(|| "{fresh}".to_owned()),
             Self::Named(url) => Some(url.clone()),
             Self::Own(cluster) => Some(cluster.url()),
         };
-        std::iter::once(store.to_owned()).chain(place).collect()
+        std::iter::once(store.to_owned()).chain(location).collect()
     }
 }
 
@@ -82,13 +82,13 @@ fn check(workspace: &Workspace, interpreter: &Path, program: &Path, store: &[Str
     let mut suite = Command::new(interpreter);
     suite.arg(workspace.root().join("testing/conformance/run.py")).arg(program).args(store);
     let output = process::stdout(&mut suite)?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let counted = said.lines().last().unwrap_or("nothing was counted");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let counted = text.lines().last().unwrap_or("nothing was counted");
     if output.status.success() && counted == PERFECT {
         println!("    {}: {counted}", store[0]);
         return Ok(());
     }
-    Err(format!("`{}` under LangGraph's suite, which should say `{PERFECT}`:\n{said}", store[0]))
+    Err(format!("`{}` under LangGraph's suite, which should say `{PERFECT}`:\n{text}", store[0]))
 }
 
 #[cfg(test)]
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_store_is_refused_before_anything_is_built() {
+    fn an_unknown_store_is_rejected_before_anything_is_built() {
         let workspace = Workspace::find().unwrap();
         let problem = run(&workspace, &["--store".to_owned(), "tape".to_owned()]).unwrap_err();
         assert_eq!(problem, "unknown store `tape`; known: memory, sqlite, postgres");

@@ -110,8 +110,8 @@ fn ensure_runner(workspace: &Workspace) -> Result<(), String> {
     let mut lines = lock.lines().skip_while(|line| *line != "name = \"gungraun\"").skip(1);
     let version = lines.next().and_then(|line| line.strip_prefix("version = \"")?.strip_suffix('"'));
     let version = version.ok_or("Cargo.lock has no gungraun")?;
-    let known = process::output(Command::new("gungraun-runner").arg("--version"));
-    if known.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim().ends_with(version)) {
+    let installed = process::output(Command::new("gungraun-runner").arg("--version"));
+    if installed.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim().ends_with(version)) {
         return Ok(());
     }
     println!("    installing gungraun-runner {version}, once");

@@ -62,9 +62,9 @@ fn save(folder: &Path, url: &str) -> Result<(), String> {
     }
     let dump = String::from_utf8_lossy(&dump.stdout);
     // Marks and settings of the program that wrote it say nothing about LangGraph, and not every version knows them.
-    let is_kept = |line: &&str| !line.starts_with("--") && !line.starts_with('\\') && !line.starts_with("SET ");
+    let is_retained = |line: &&str| !line.starts_with("--") && !line.starts_with('\\') && !line.starts_with("SET ");
     let is_call = |line: &&str| !line.starts_with("SELECT pg_catalog.set_config");
-    let lines: Vec<&str> = dump.lines().filter(is_kept).filter(is_call).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = dump.lines().filter(is_retained).filter(is_call).filter(|line| !line.is_empty()).collect();
     let path = folder.join("threads.sql");
     fs::write(&path, lines.join("\n") + "\n").map_err(|error| format!("{}: {error}", path.display()))
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_arguments_are_refused_before_anything_runs() {
+    fn unknown_arguments_are_rejected_before_anything_runs() {
         let problem = run(&Workspace::find().unwrap(), &["--fast".to_owned()]).unwrap_err();
         assert_eq!(problem, "unknown arguments `--fast`; known: --save");
     }

@@ -2,16 +2,17 @@
 //!
 //! Dispatches and nothing else; one module per command. Never part of what users build; changes no file unless told to.
 
+mod book;
 mod conformance;
 mod count;
 mod langgraph;
-mod ledger;
 mod model;
 mod parity;
 mod process;
 mod python;
 mod record;
 mod release;
+mod run_log;
 mod rust_source;
 mod servers;
 mod sim;
@@ -36,10 +37,11 @@ struct Command {
 }
 
 /// Every command, in the order `--help` prints them.
-const COMMANDS: [Command; 14] = [
+const COMMANDS: [Command; 15] = [
     Command { name: "test", help: test::HELP, run: test::run },
     Command { name: "tidy", help: tidy::HELP, run: tidy::run },
     Command { name: "spec", help: spec::HELP, run: spec::run },
+    Command { name: "book", help: book::HELP, run: book::run },
     Command { name: "sim", help: sim::HELP, run: sim::run },
     Command { name: "torture", help: torture::HELP, run: torture::run },
     Command { name: "count", help: count::HELP, run: count::run },

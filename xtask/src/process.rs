@@ -86,8 +86,10 @@ pub(crate) fn handle_signals() -> Result<(), String> {
         };
         eprintln!("error: stopped by signal {number}; ending {} running command(s)", running.len());
         send(&running, Signal::TERM);
-        let begun = Instant::now();
-        while running.iter().any(|id| is_running(*id)) && begun.elapsed() < GRACE && signals.pending().next().is_none()
+        let started_at = Instant::now();
+        while running.iter().any(|id| is_running(*id))
+            && started_at.elapsed() < GRACE
+            && signals.pending().next().is_none()
         {
             thread::sleep(POLL);
         }
@@ -210,7 +212,7 @@ impl Group {
             let _ = self.child.try_wait();
             return;
         }
-        let begun = Instant::now();
+        let started_at = Instant::now();
         let _ = kill_process_group(self.id, Signal::TERM);
         loop {
             // Reaps the leader.
@@ -218,7 +220,7 @@ impl Group {
             if !is_running(self.id) {
                 break;
             }
-            if begun.elapsed() >= grace {
+            if started_at.elapsed() >= grace {
                 let _ = kill_process_group(self.id, Signal::KILL);
                 break;
             }

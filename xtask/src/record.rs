@@ -38,9 +38,9 @@ mod tests {
     #[test]
     fn only_versions_are_recorded() {
         assert_eq!(folder(&["v12".to_owned()]).unwrap(), "testing/fixtures/stores/v12");
-        for wrong in [&["12"][..], &["v"], &["v1", "v2"], &["../v1"], &[]] {
-            let given: Vec<String> = wrong.iter().map(|word| (*word).to_owned()).collect();
-            assert!(folder(&given).is_err(), "{wrong:?}");
+        for invalid in [&["12"][..], &["v"], &["v1", "v2"], &["../v1"], &[]] {
+            let arguments: Vec<String> = invalid.iter().map(|word| (*word).to_owned()).collect();
+            assert!(folder(&arguments).is_err(), "{invalid:?}");
         }
     }
 }

@@ -68,11 +68,11 @@ impl<'a> RustSource<'a> {
         texts.map(|(_, range)| (line_of(self.source, range.start), &self.source[range.clone()]))
     }
 
-    fn view(&self, wanted: Kind) -> String {
+    fn view(&self, selected: Kind) -> String {
         let mut view = String::with_capacity(self.source.len());
         for (kind, range) in &self.pieces {
             let piece = &self.source[range.clone()];
-            if *kind == wanted { view.push_str(piece) } else { view.push_str(&blanked(piece)) }
+            if *kind == selected { view.push_str(piece) } else { view.push_str(&blanked(piece)) }
         }
         view
     }
@@ -133,9 +133,9 @@ fn piece_at(rest: &str, previous: Option<char>) -> Option<(Kind, usize)> {
         return character_length(rest).map(|length| (Kind::Character, length));
     }
     // In `foor"..."` the `r` belongs to a name; such a thing only occurs in text that is not Rust.
-    let begins_a_word = !previous.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let is_word_start = !previous.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let raw = rest.trim_start_matches(['b', 'c']);
-    if begins_a_word && rest.len() - raw.len() <= 1 && raw.starts_with('r') {
+    if is_word_start && rest.len() - raw.len() <= 1 && raw.starts_with('r') {
         return raw_length(raw).map(|length| (Kind::Text, rest.len() - raw.len() + length));
     }
     None

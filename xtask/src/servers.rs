@@ -20,7 +20,7 @@ const SERVERS: [(&str, &str); 3] =
     [("initdb", "postgresql"), ("pgbouncer", "pgbouncer"), ("redis-server", "redis-server")];
 
 /// Maximum number of lines of apt's output in an error.
-const SHOWN: usize = 12;
+const MAX_LINES: usize = 12;
 
 /// Installs the requested servers.
 ///
@@ -55,7 +55,7 @@ pub(crate) fn run_as_child(workspace: &Workspace, arguments: &[&str]) -> Result<
     let printed = String::from_utf8_lossy(&output.stderr);
     // What the child says itself comes last; before it stands what pip and npm print.
     let problem = printed.split_once("error: ").map_or(&*printed, |(_, problem)| problem);
-    Err(last_lines(problem.as_bytes(), SHOWN))
+    Err(last_lines(problem.as_bytes(), MAX_LINES))
 }
 
 /// Installs what is missing of the servers that come with the system.
@@ -126,7 +126,7 @@ fn apt(arguments: &[&str]) -> Result<(), String> {
         return Ok(());
     }
     let printed = [output.stdout, output.stderr].concat();
-    Err(format!("`{}` ended with {}:\n{}", words.join(" "), output.status, last_lines(&printed, SHOWN)))
+    Err(format!("`{}` ended with {}:\n{}", words.join(" "), output.status, last_lines(&printed, MAX_LINES)))
 }
 
 #[cfg(test)]
@@ -140,12 +140,12 @@ mod tests {
 
     #[test]
     fn package_lists_are_fetched_once_when_an_installation_fails() {
-        let mut asked = Vec::new();
+        let mut commands = Vec::new();
         let installed = install("redis-server", |arguments| {
-            asked.push(arguments[0].to_owned());
-            if asked.len() == 1 { Err("E: Unable to locate package".to_owned()) } else { Ok(()) }
+            commands.push(arguments[0].to_owned());
+            if commands.len() == 1 { Err("E: Unable to locate package".to_owned()) } else { Ok(()) }
         });
-        assert_eq!((installed, asked), (Ok(()), vec!["install".to_owned(), "update".into(), "install".into()]));
+        assert_eq!((installed, commands), (Ok(()), vec!["install".to_owned(), "update".into(), "install".into()]));
     }
 
     #[test]

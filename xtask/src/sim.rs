@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::ledger::{self, Commit};
 use crate::process::{self, minutes};
 use crate::release;
+use crate::run_log::{self, Commit};
 use crate::workspace::Workspace;
 
 /// The line of `--help`.
@@ -33,14 +33,15 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
 }
 
 fn perform(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
-    let given: Vec<&str> = arguments.iter().map(String::as_str).filter(|argument| *argument != "--record").collect();
-    if given.len() == arguments.len() {
-        return start(workspace, &given);
+    let forwarded: Vec<&str> =
+        arguments.iter().map(String::as_str).filter(|argument| *argument != "--record").collect();
+    if forwarded.len() == arguments.len() {
+        return start(workspace, &forwarded);
     }
     let commit = Commit::current(workspace)?;
-    let report = report(workspace, &given)?;
+    let report = report(workspace, &forwarded)?;
     println!("{report}");
-    ledger::add(workspace, vec![entry(&report, &commit)])
+    run_log::add(workspace, vec![entry(&report, &commit)])
 }
 
 /// Runs the short form, which is part of every test run.
@@ -68,14 +69,14 @@ fn report(workspace: &Workspace, arguments: &[&str]) -> Result<Value, String> {
 
 /// Returns the run log entry of one run.
 fn entry(report: &Value, commit: &Commit) -> Value {
-    let found = report["seeded_bugs"].as_object().into_iter().flatten().filter(|(_, at)| !at.is_null()).count();
+    let found_bugs = report["seeded_bugs"].as_object().into_iter().flatten().filter(|(_, at)| !at.is_null()).count();
     json!({
         "tool": "sim",
         "commit": commit.hash,
         "seed": report["seed"],
         "schedules": report["schedules"],
         "violations": report["violations"],
-        "seeded_bugs": found,
+        "seeded_bugs": found_bugs,
         "seconds": report["seconds"],
         "date": commit.date,
     })
@@ -86,10 +87,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_counts_the_planted_bugs_that_were_found() {
-        let report =
-            json!({ "seed": 1, "schedules": 10, "violations": 0, "seeded_bugs": { "a": 3, "b": null }, "seconds": 0.5 });
+    fn an_entry_counts_the_seeded_bugs_that_were_found() {
+        let report = json!({ "seed": 1, "schedules": 10, "violations": 0, "seeded_bugs": { "a": 3, "b": null }, "seconds": 0.5 });
         let entry = entry(&report, &Commit { hash: "abc".to_owned(), date: "2026-01-01".to_owned() });
-        assert_eq!((&entry["tool"], &entry["seeded_bugs"], &entry["commit"]), (&json!("sim"), &json!(1), &json!("abc")));
+        assert_eq!(
+            (&entry["tool"], &entry["seeded_bugs"], &entry["commit"]),
+            (&json!("sim"), &json!(1), &json!("abc"))
+        );
     }
 }

@@ -51,24 +51,24 @@ struct Report {
 
 impl Report {
     fn new(files: &[File]) -> Result<Self, String> {
-        let known = requirement::known(files)?;
-        let required = requirement::required(files, &known)?;
+        let ids = requirement::all_ids(files)?;
+        let required = requirement::required(files, &ids)?;
         let mut tests: BTreeMap<Id, usize> = BTreeMap::new();
         let mut problems = Vec::new();
         for file in files.iter().filter(|file| is_scanned(file)) {
-            let claims = claims::read(file, &known);
+            let claims = claims::read(file, &ids);
             problems.extend(claims.problems);
             for id in claims.ids {
                 *tests.entry(id).or_default() += 1;
             }
         }
-        let counts = known.into_iter().map(|id| (id.clone(), tests.get(&id).copied().unwrap_or(0))).collect();
+        let counts = ids.into_iter().map(|id| (id.clone(), tests.get(&id).copied().unwrap_or(0))).collect();
         Ok(Self { counts, required, problems })
     }
 
     fn lines(&self, mode: Mode) -> Vec<String> {
-        let shown = |count: usize| mode == Mode::Table || (mode == Mode::Uncovered && count == 0);
-        let rows = self.counts.iter().filter(|(_, count)| shown(*count));
+        let is_listed = |count: usize| mode == Mode::Table || (mode == Mode::Uncovered && count == 0);
+        let rows = self.counts.iter().filter(|(_, count)| is_listed(*count));
         let mut lines: Vec<String> = rows.map(|(id, count)| row(id, *count)).collect();
         let covered = self.counts.iter().filter(|(_, count)| *count > 0).count();
         lines.push(format!("{covered} of {} covered", self.counts.len()));
@@ -94,7 +94,7 @@ fn row(id: &Id, count: usize) -> String {
 }
 
 fn is_scanned(file: &File) -> bool {
-    file.is_rust() && ["crates/", "apps/", "testing/torture/"].iter().any(|room| file.path.starts_with(room))
+    file.is_rust() && ["crates/", "apps/", "testing/torture/"].iter().any(|folder| file.path.starts_with(folder))
 }
 
 #[cfg(test)]

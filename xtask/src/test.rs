@@ -18,7 +18,7 @@ pub(crate) const HELP: &str = "formatting, lints, tests, short forms of simulati
                                [--quick: no torture, documentation, LangGraph, browser, weights or counts]";
 
 /// The work of one step.
-enum Work {
+enum StepKind {
     Cargo { arguments: &'static [&'static str], environment: &'static [(&'static str, &'static str)] },
     Nextest,
     Servers,
@@ -40,17 +40,17 @@ struct Step {
     name: &'static str,
     minutes: u64,
     is_quick: bool,
-    work: Work,
+    work: StepKind,
 }
 
 impl Step {
-    const fn new(name: &'static str, minutes: u64, work: Work) -> Self {
+    const fn new(name: &'static str, minutes: u64, work: StepKind) -> Self {
         Self { name, minutes, is_quick: true, work }
     }
 
     /// A step that is one call of Cargo.
     const fn cargo(name: &'static str, minutes: u64, arguments: &'static [&'static str]) -> Self {
-        Self::new(name, minutes, Work::Cargo { arguments, environment: &[] })
+        Self::new(name, minutes, StepKind::Cargo { arguments, environment: &[] })
     }
 
     /// The same step, left out by `--quick`.
@@ -64,7 +64,7 @@ impl Step {
 
     /// Returns true if the step only prepares other steps and checks nothing.
     const fn is_preparation(&self) -> bool {
-        matches!(self.work, Work::Nextest | Work::Servers)
+        matches!(self.work, StepKind::Nextest | StepKind::Servers)
     }
 }
 
@@ -73,7 +73,7 @@ const FORMAT_WEIGHTS: [&str; 9] =
     ["fmt", "--manifest-path", WEIGHTS, "-p", "superstep-weights", "-p", "superstep-weights-cli", "--", "--check"];
 const CLIPPY: [&str; 7] = ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
 const DOC_TESTS: [&str; 4] = ["test", "--workspace", "--doc", "--all-features"];
-const DOCUMENTATION: Work = Work::Cargo {
+const DOCUMENTATION: StepKind = StepKind::Cargo {
     arguments: &["doc", "--workspace", "--no-deps", "--all-features"],
     environment: &[("RUSTDOCFLAGS", "-D warnings")],
 };
@@ -84,21 +84,21 @@ const STEPS: [Step; 18] = [
     Step::cargo("fmt of the local weights", 5, &FORMAT_WEIGHTS),
     Step::cargo("clippy", 25, &CLIPPY),
     // Built from its sources where it is missing.
-    Step::new("nextest is installed", 20, Work::Nextest),
-    Step::new("PostgreSQL, Redis and MCP servers are installed", 10, Work::Servers),
-    Step::new("tests", 50, Work::Tests),
-    Step::new("simulation", 15, Work::Sim),
-    Step::new("torture", 15, Work::Torture).thorough(),
+    Step::new("nextest is installed", 20, StepKind::Nextest),
+    Step::new("PostgreSQL, Redis and MCP servers are installed", 10, StepKind::Servers),
+    Step::new("tests", 50, StepKind::Tests),
+    Step::new("simulation", 15, StepKind::Sim),
+    Step::new("torture", 15, StepKind::Torture).thorough(),
     Step::cargo("doc tests", 20, &DOC_TESTS).thorough(),
     Step::new("documentation", 15, DOCUMENTATION).thorough(),
-    Step::new("tidy", 5, Work::Tidy),
-    Step::new("spec", 5, Work::Spec),
-    Step::new("LangGraph's suite", 10, Work::Conformance).thorough(),
-    Step::new("LangGraph's threads", 10, Work::LangGraph).thorough(),
-    Step::new("LangGraph's cases", 10, Work::Parity).thorough(),
-    Step::new("pages in a browser", 15, Work::Web).thorough(),
-    Step::new("local weights", 30, Work::Weights).thorough(),
-    Step::new("instruction counts", 20, Work::Count).thorough(),
+    Step::new("tidy", 5, StepKind::Tidy),
+    Step::new("spec", 5, StepKind::Spec),
+    Step::new("LangGraph's suite", 10, StepKind::Conformance).thorough(),
+    Step::new("LangGraph's threads", 10, StepKind::LangGraph).thorough(),
+    Step::new("LangGraph's cases", 10, StepKind::Parity).thorough(),
+    Step::new("pages in a browser", 15, StepKind::Web).thorough(),
+    Step::new("local weights", 30, StepKind::Weights).thorough(),
+    Step::new("instruction counts", 20, StepKind::Count).thorough(),
 ];
 
 /// A group of tests that needs something which may be missing: the module that all of them are in, and what is not tested then.
@@ -137,7 +137,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
         ["--quick"] => true,
         _ => return Err(format!("unknown arguments `{}`; known: --quick", arguments.join(" "))),
     };
-    let (begun, mut total, mut failure) = (Instant::now(), Tally::default(), None);
+    let (started_at, mut total, mut failure) = (Instant::now(), Tally::default(), None);
     for step in &STEPS {
         if quick && !step.is_quick {
             total.skip(1, step.name, "left out by --quick");
@@ -147,7 +147,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
             failure = perform(workspace, step, &mut total);
         }
     }
-    let summary = format!("{:.1} s\n{}", begun.elapsed().as_secs_f64(), total.summary());
+    let summary = format!("{:.1} s\n{}", started_at.elapsed().as_secs_f64(), total.summary());
     match failure {
         None => println!("{summary}"),
         Some(problem) => return Err(format!("{problem}\n{summary}")),
@@ -158,12 +158,12 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
 /// Performs a step and counts it; returns what failed.
 fn perform(workspace: &Workspace, step: &Step, total: &mut Tally) -> Option<String> {
     println!("==> {}", step.name);
-    let begun = Instant::now();
+    let started_at = Instant::now();
     let (tally, problem) = process::within(step.limit(), || run_step(workspace, &step.work));
     if problem.is_some() || !step.is_preparation() {
         total.add(tally);
     }
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = started_at.elapsed().as_secs_f64();
     match &problem {
         None => println!("    {} ok, {seconds:.1} s", step.name),
         Some(_) => println!("    {} FAILED, {seconds:.1} s", step.name),
@@ -172,23 +172,23 @@ fn perform(workspace: &Workspace, step: &Step, total: &mut Tally) -> Option<Stri
 }
 
 /// Runs the work of a step. Returns its counts, and what failed.
-fn run_step(workspace: &Workspace, work: &Work) -> (Tally, Option<String>) {
+fn run_step(workspace: &Workspace, work: &StepKind) -> (Tally, Option<String>) {
     let passed = |()| Tally::passed();
     let result = match work {
-        Work::Tests => return run_tests(workspace),
-        Work::Torture => torture::check(workspace),
-        Work::Parity => parity::check(workspace),
-        Work::Weights => weights::check_library(workspace),
-        Work::Cargo { arguments, environment } => call(workspace, arguments, environment).map(passed),
-        Work::Nextest => ensure_nextest(workspace).map(passed),
-        Work::Servers => servers::run_as_child(workspace, &[]).map(passed),
-        Work::Sim => sim::check(workspace).map(passed),
-        Work::Tidy => tidy::run(workspace, &[]).map(passed),
-        Work::Spec => spec::run(workspace, &["--check".to_owned()]).map(passed),
-        Work::Conformance => conformance::run(workspace, &[]).map(passed),
-        Work::LangGraph => langgraph::run(workspace, &[]).map(passed),
-        Work::Web => web::run(workspace, &[]).map(passed),
-        Work::Count => count::run(workspace, &[]).map(passed),
+        StepKind::Tests => return run_tests(workspace),
+        StepKind::Torture => torture::check(workspace),
+        StepKind::Parity => parity::check(workspace),
+        StepKind::Weights => weights::check_library(workspace),
+        StepKind::Cargo { arguments, environment } => call(workspace, arguments, environment).map(passed),
+        StepKind::Nextest => ensure_nextest(workspace).map(passed),
+        StepKind::Servers => servers::run_as_child(workspace, &[]).map(passed),
+        StepKind::Sim => sim::check(workspace).map(passed),
+        StepKind::Tidy => tidy::run(workspace, &[]).map(passed),
+        StepKind::Spec => spec::run(workspace, &["--check".to_owned()]).map(passed),
+        StepKind::Conformance => conformance::run(workspace, &[]).map(passed),
+        StepKind::LangGraph => langgraph::run(workspace, &[]).map(passed),
+        StepKind::Web => web::run(workspace, &[]).map(passed),
+        StepKind::Count => count::run(workspace, &[]).map(passed),
     };
     match result {
         Ok(tally) => (tally, None),
@@ -215,13 +215,15 @@ fn run_tests(workspace: &Workspace) -> (Tally, Option<String>) {
         Ok(output) => output,
         Err(problem) => return (Tally::failed(), Some(problem)),
     };
-    let spoken = format!("`cargo {}`", arguments.join(" "));
+    let command_line = format!("`cargo {}`", arguments.join(" "));
     let mut tally = match tally::of_nextest(&String::from_utf8_lossy(&output.stderr)) {
         Ok(tally) => tally,
-        Err(problem) => return (Tally::failed(), Some(format!("{spoken} ended with {}: {problem}", output.status))),
+        Err(problem) => {
+            return (Tally::failed(), Some(format!("{command_line} ended with {}: {problem}", output.status)));
+        }
     };
     let problem = match output.status {
-        status if !status.success() => Some(format!("{spoken} ended with {status}")),
+        status if !status.success() => Some(format!("{command_line} ended with {status}")),
         _ => explain_skipped(&mut tally, &missing).err(),
     };
     tally.failed += u64::from(problem.is_some() && tally.failed == 0);
@@ -302,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_arguments_are_refused() {
+    fn unknown_arguments_are_rejected() {
         let problem = run(&Workspace::find().unwrap(), &["--fast".to_owned()]).unwrap_err();
         assert_eq!(problem, "unknown arguments `--fast`; known: --quick");
     }

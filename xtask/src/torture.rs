@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::ledger::{self, Commit};
 use crate::process::{self, minutes};
 use crate::release;
+use crate::run_log::{self, Commit};
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 
@@ -31,13 +31,14 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
 }
 
 fn perform(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
-    let given: Vec<&str> = arguments.iter().map(String::as_str).filter(|argument| *argument != "--record").collect();
-    if given.len() == arguments.len() {
-        return start(workspace, &given);
+    let forwarded: Vec<&str> =
+        arguments.iter().map(String::as_str).filter(|argument| *argument != "--record").collect();
+    if forwarded.len() == arguments.len() {
+        return start(workspace, &forwarded);
     }
     let commit = Commit::current(workspace)?;
-    let reports = reports(workspace, &given)?;
-    ledger::add(workspace, reports.iter().map(|report| entry(report, &commit)).collect())
+    let reports = reports(workspace, &forwarded)?;
+    run_log::add(workspace, reports.iter().map(|report| entry(report, &commit)).collect())
 }
 
 /// Performs the proofs in the short form, which is part of every test run.

@@ -97,7 +97,7 @@ type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 /// Every file below a folder, by its path in it.
 fn files(folder: &Path) -> Result<Files, String> {
-    let (mut found, mut left) = (Files::new(), vec![folder.to_owned()]);
+    let (mut contents, mut left) = (Files::new(), vec![folder.to_owned()]);
     while let Some(next) = left.pop() {
         let entries = std::fs::read_dir(&next).map_err(|error| format!("{}: {error}", next.display()))?;
         for entry in entries.flatten() {
@@ -107,10 +107,10 @@ fn files(folder: &Path) -> Result<Files, String> {
                 continue;
             }
             let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            found.insert(path.strip_prefix(folder).unwrap_or(&path).to_owned(), bytes);
+            contents.insert(path.strip_prefix(folder).unwrap_or(&path).to_owned(), bytes);
         }
     }
-    Ok(found)
+    Ok(contents)
 }
 
 fn compare(built: &Files, committed: &Files) -> Result<(), String> {
@@ -126,12 +126,12 @@ fn compare(built: &Files, committed: &Files) -> Result<(), String> {
 }
 
 fn replace(built: &Path, dist: &Path) -> Result<(), String> {
-    let told = |error: std::io::Error| format!("{}: {error}", dist.display());
-    std::fs::remove_dir_all(dist).map_err(told)?;
+    let with_path = |error: std::io::Error| format!("{}: {error}", dist.display());
+    std::fs::remove_dir_all(dist).map_err(with_path)?;
     for (name, bytes) in files(built)? {
         let path = dist.join(name);
-        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(told)?;
-        std::fs::write(path, bytes).map_err(told)?;
+        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(with_path)?;
+        std::fs::write(path, bytes).map_err(with_path)?;
     }
     Ok(())
 }

@@ -115,7 +115,7 @@ impl Workspace {
     /// Returns an error if Cargo fails or its output is not JSON.
     pub(crate) fn metadata_of(&self, manifest: &str) -> Result<Value, String> {
         let words = ["metadata", "--format-version", "1", "--all-features", "--manifest-path", manifest];
-        let answer = self.ask(&words)?;
+        let answer = self.cargo_output(&words)?;
         serde_json::from_str(&answer).map_err(|error| format!("`cargo metadata`: {error}"))
     }
 
@@ -124,7 +124,7 @@ impl Workspace {
     /// # Errors
     /// When Cargo fails.
     pub(crate) fn target(&self) -> Result<PathBuf, String> {
-        let answer = self.ask(&["metadata", "--format-version", "1", "--no-deps"])?;
+        let answer = self.cargo_output(&["metadata", "--format-version", "1", "--no-deps"])?;
         let metadata: Value = serde_json::from_str(&answer).map_err(|error| format!("`cargo metadata`: {error}"))?;
         metadata["target_directory"].as_str().map(PathBuf::from).ok_or_else(|| "Cargo names no build folder".to_owned())
     }
@@ -134,17 +134,17 @@ impl Workspace {
     /// # Errors
     /// When Cargo fails.
     pub(crate) fn tree(&self, arguments: &[&str]) -> Result<BTreeSet<String>, String> {
-        let answer = self.ask(&[&["tree", "--prefix", "none", "--format", "{p}"], arguments].concat())?;
+        let answer = self.cargo_output(&[&["tree", "--prefix", "none", "--format", "{p}"], arguments].concat())?;
         Ok(tree_lines(&answer))
     }
 
-    fn ask(&self, arguments: &[&str]) -> Result<String, String> {
-        let spoken = format!("`cargo {}`", arguments.join(" "));
+    fn cargo_output(&self, arguments: &[&str]) -> Result<String, String> {
+        let command = format!("`cargo {}`", arguments.join(" "));
         let output = process::output(&mut self.cargo(arguments))?;
         if !output.status.success() {
-            return Err(format!("{spoken} failed:\n{}", String::from_utf8_lossy(&output.stderr)));
+            return Err(format!("{command} failed:\n{}", String::from_utf8_lossy(&output.stderr)));
         }
-        String::from_utf8(output.stdout).map_err(|error| format!("{spoken}: {error}"))
+        String::from_utf8(output.stdout).map_err(|error| format!("{command}: {error}"))
     }
 }
 

@@ -18,7 +18,7 @@ mod config_file;
 mod settings;
 
 pub use config_file::ConfigFile;
-pub use settings::Settings;
+pub use settings::AssistantSettings;
 
 use crate::context::AssistantContext;
 use crate::data::Dataset;
@@ -35,36 +35,37 @@ use crate::tools::{DataAccess, ToolSettings, tools, with_external_tools};
 /// # Errors
 /// Returns an error if the policy, the users, the data or the documents cannot be read, or if two tools have the
 /// same name. For the sample, these files are read on first use.
-pub fn app(settings: Settings, models: ModelRegistry) -> Result<App> {
+pub fn app(settings: AssistantSettings, models: ModelRegistry) -> Result<App> {
     let is_sample = settings.is_sample;
-    let door = LazyAppState(Arc::new(LazyAppStateInner { settings, models, office: Mutex::new(None) }));
+    let app_state = LazyAppState(Arc::new(LazyAppStateInner { settings, models, app_state: Mutex::new(None) }));
     if !is_sample {
         // A custom folder is read at startup, so that its errors are reported before the server accepts requests.
-        door.get_or_init()?;
+        app_state.get_or_init()?;
     }
-    let room = door.clone();
-    let desk = move |order: &RunRequest| room.get_blocking()?.run_context(&TurnOptions::read(&order.context));
-    let graph = serve_graph_with_annotations(state_graph().compile()?, desk, annotate_request);
-    Ok(App::new("assistant", "Assistant").graph(graph).routes(routes(door)).page("assistant.html"))
+    let shared_state = app_state.clone();
+    let run_context =
+        move |order: &RunRequest| shared_state.get_blocking()?.run_context(&TurnOptions::read(&order.context));
+    let graph = serve_graph_with_annotations(state_graph().compile()?, run_context, annotate_request);
+    Ok(App::new("assistant", "Assistant").graph(graph).routes(routes(app_state)).page("assistant.html"))
 }
 
-/// Lazily initialised `AppState`. Listing graphs neither reads data nor unpacks the sample.
+/// Lazily initialised `AssistantAppState`. Listing graphs neither reads data nor unpacks the sample.
 #[derive(Clone)]
 pub(crate) struct LazyAppState(Arc<LazyAppStateInner>);
 
 struct LazyAppStateInner {
-    settings: Settings,
+    settings: AssistantSettings,
     models: ModelRegistry,
-    office: Mutex<Option<AppState>>,
+    app_state: Mutex<Option<AssistantAppState>>,
 }
 
 impl LazyAppState {
     /// Returns the state from synchronous code: the run context of a run is built where no await is possible. If
     /// the state is not initialised, the thread reads files inside `block_in_place`, so that other tasks continue;
     /// a runtime with one thread has no such call.
-    fn get_blocking(&self) -> Result<AppState> {
-        if let Some(office) = self.0.office.try_lock().ok().and_then(|office| office.clone()) {
-            return Ok(office);
+    fn get_blocking(&self) -> Result<AssistantAppState> {
+        if let Some(app_state) = self.0.app_state.try_lock().ok().and_then(|app_state| app_state.clone()) {
+            return Ok(app_state);
         }
         match Handle::try_current().map(|handle| handle.runtime_flavor()) {
             Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| self.get_or_init()),
@@ -72,38 +73,38 @@ impl LazyAppState {
         }
     }
 
-    fn get_or_init(&self) -> Result<AppState> {
-        let mut office = self.0.office.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(office) = &*office {
-            return Ok(office.clone());
+    fn get_or_init(&self) -> Result<AssistantAppState> {
+        let mut slot = self.0.app_state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(app_state) = &*slot {
+            return Ok(app_state.clone());
         }
         if self.0.settings.is_sample {
             sample::unpack(&self.0.settings.folder)?;
         }
-        let opened = AppState::open(self.0.settings.clone(), self.0.models.clone())?;
-        Ok(office.insert(opened).clone())
+        let opened = AssistantAppState::open(self.0.settings.clone(), self.0.models.clone())?;
+        Ok(slot.insert(opened).clone())
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for AppState {
+impl<S: Sync> FromRequestParts<S> for AssistantAppState {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        let door = parts.extensions.get::<LazyAppState>().cloned();
-        let door = door.ok_or_else(|| Error::internal("a route of the assistant without its door"))?;
+        let lazy_state = parts.extensions.get::<LazyAppState>().cloned();
+        let lazy_state = lazy_state.ok_or_else(|| Error::internal("a route of the assistant without its door"))?;
         // The first call reads files.
-        let opened = tokio::task::spawn_blocking(move || door.get_or_init()).await;
+        let opened = tokio::task::spawn_blocking(move || lazy_state.get_or_init()).await;
         Ok(opened.map_err(|_| Error::internal("the assistant could not be set up"))??)
     }
 }
 
 /// State shared by all HTTP handlers.
 #[derive(Clone)]
-pub(crate) struct AppState(Arc<Inner>);
+pub(crate) struct AssistantAppState(Arc<Inner>);
 
 struct Inner {
     /// Run context with the rule model as its model.
-    desk: AssistantContext,
+    context: AssistantContext,
     models: ModelRegistry,
     data: Arc<Dataset>,
     documents: Option<Arc<Documents>>,
@@ -116,7 +117,7 @@ const LOCAL: [&str; 2] = ["local", "local/rules"];
 
 /// Builds the rule model, which answers if no language model is configured. Its SQL is written for the local data;
 /// if queries go to BigQuery by default, its calls name the local dataset.
-fn rule_model(data: &Dataset, synonyms: &str, settings: &Settings) -> Result<SharedModel> {
+fn rule_model(data: &Dataset, synonyms: &str, settings: &AssistantSettings) -> Result<SharedModel> {
     let (catalog, synonyms) = (data.catalog().clone(), Synonyms::parse(synonyms)?);
     Ok(match settings.bigquery {
         Some(_) => rules_for_dataset(data.name(), catalog, synonyms).into(),
@@ -124,19 +125,19 @@ fn rule_model(data: &Dataset, synonyms: &str, settings: &Settings) -> Result<Sha
     })
 }
 
-impl AppState {
-    fn open(settings: Settings, models: ModelRegistry) -> Result<Self> {
+impl AssistantAppState {
+    fn open(settings: AssistantSettings, models: ModelRegistry) -> Result<Self> {
         let data = Arc::new(Dataset::open(&settings.data())?);
         let documents = settings.handbook().map(|folder| Documents::open(&folder)).transpose()?.map(Arc::new);
         let tools = ToolSet::new(all_tools(&settings, &data, documents.as_ref())?)?;
         let (policy, profiles) = (Policy::load(settings.policy())?, Profiles::load(settings.profiles())?);
         let local = rule_model(&data, &optional_text(&settings.synonyms())?, &settings)?;
-        let mut desk = AssistantContext::new(local.clone(), tools, policy, profiles).fallback_model(local);
-        desk = desk.on_model_unavailable(settings.without_model).limits(settings.limits.clone());
-        desk.remember_facts = settings.keeps_facts;
-        desk.today.clone_from(&settings.today);
-        let Settings { examples, limit, .. } = settings;
-        Ok(Self(Arc::new(Inner { desk, models, data, documents, examples, limit })))
+        let mut context = AssistantContext::new(local.clone(), tools, policy, profiles).fallback_model(local);
+        context = context.on_model_unavailable(settings.without_model).limits(settings.limits.clone());
+        context.remember_facts = settings.keeps_facts;
+        context.today.clone_from(&settings.today);
+        let AssistantSettings { examples, limit, .. } = settings;
+        Ok(Self(Arc::new(Inner { context, models, data, documents, examples, limit })))
     }
 
     /// Returns the run context for a turn with these options.
@@ -144,14 +145,14 @@ impl AppState {
     /// # Errors
     /// Returns a problem if the model of the options is unknown or not available.
     pub(crate) fn run_context(&self, options: &TurnOptions) -> Result<AssistantContext, Problem> {
-        Ok(self.0.desk.clone().with_model(self.model(options)?))
+        Ok(self.0.context.clone().with_model(self.model(options)?))
     }
 
     fn model(&self, options: &TurnOptions) -> Result<SharedModel, Problem> {
         match options.model.as_deref().filter(|name| !LOCAL.contains(name)) {
             // `local/rules` is an alias, which is not listed in the settings.
             Some(name) => self.0.models.get(name, &LOCAL[..1]),
-            None => Ok(self.0.desk.model.clone()),
+            None => Ok(self.0.context.model.clone()),
         }
     }
 
@@ -167,7 +168,7 @@ impl AppState {
 
     /// Returns the maximum length of a message in bytes.
     pub(crate) fn message_bytes(&self) -> usize {
-        self.0.desk.policy.message_bytes()
+        self.0.context.policy.message_bytes()
     }
 
     /// Returns the name of the dataset.
@@ -184,7 +185,7 @@ impl AppState {
     }
 
     fn profile(&self, user: &str) -> Result<&Profile, Problem> {
-        let AssistantContext { policy, profiles, .. } = &self.0.desk;
+        let AssistantContext { policy, profiles, .. } = &self.0.context;
         // An empty user is not a guest: data without an owner must not belong to that user.
         let takes_guests = policy.unknown_user() == UnknownUser::Guest && !user.is_empty();
         let guest = || profiles.get("guest").filter(|_| takes_guests);
@@ -208,7 +209,7 @@ impl AppState {
     /// # Errors
     /// Returns a problem with status 403 for an unknown user.
     pub(crate) fn settings_json(&self, user: Option<&str>) -> Result<Value, Problem> {
-        let Inner { desk, data, documents, examples, .. } = &*self.0;
+        let Inner { context: desk, data, documents, examples, .. } = &*self.0;
         let rights = user.map(|user| self.profile(user)).transpose()?.map(|profile| desk.policy.permissions(profile));
         let rights = rights.unwrap_or_default();
         let users = desk.profiles.users().filter_map(|id| {
@@ -225,7 +226,7 @@ impl AppState {
         let name = (!tables.is_empty()).then(|| data.name());
         let documents =
             documents.as_ref().filter(|_| ["search_docs", "read_file"].iter().any(|tool| rights.allows(tool)));
-        let RateLimit { max_requests: most, window: within, max_concurrent: at_once } = self.limit();
+        let RateLimit { max_requests: most, window: within, max_concurrent } = self.limit();
         Ok(json!({
             "models": self.models(),
             "users": users.collect::<Vec<_>>(),
@@ -234,13 +235,13 @@ impl AppState {
             "documents": documents.map_or(0, |documents| documents.documents()),
             "examples": examples,
             "limits": {
-                "messageBytes": self.message_bytes(), "turns": most, "withinSeconds": within.as_secs(), "atOnce": at_once,
+                "messageBytes": self.message_bytes(), "turns": most, "withinSeconds": within.as_secs(), "atOnce": max_concurrent,
             },
         }))
     }
 
     fn models(&self) -> Vec<Value> {
-        let own = model_info_json(&self.0.desk.model.info());
+        let own = model_info_json(&self.0.context.model.info());
         let own = json!({
             "name": LOCAL[0], "kind": own["kind"], "label": own["label"], "configured": true, "hint": null,
         });
@@ -258,7 +259,11 @@ impl AppState {
 }
 
 /// Returns the assistant's own tools, which check the permissions of the user, and the configured external tools.
-fn all_tools(settings: &Settings, data: &Arc<Dataset>, documents: Option<&Arc<Documents>>) -> Result<Vec<SharedTool>> {
+fn all_tools(
+    settings: &AssistantSettings,
+    data: &Arc<Dataset>,
+    documents: Option<&Arc<Documents>>,
+) -> Result<Vec<SharedTool>> {
     let own = ToolSettings {
         documents: documents.cloned(),
         folders: settings.handbook().into_iter().collect(),

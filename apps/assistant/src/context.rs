@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use superstep::models::SharedModel;
 use superstep::redaction::Redaction;
-use superstep::tools::{SharedTool, ToolNode, ToolPolicy as Asking, ToolSet};
+use superstep::tools::{SharedTool, ToolNode, ToolPolicy as ApprovalPolicy, ToolSet};
 
 use crate::policy::Policy;
 use crate::profile::Profiles;
@@ -181,7 +181,7 @@ fn mark_destructive(tools: ToolSet, policy: Arc<Policy>) -> ToolSet {
 
 fn build_tool_node(tools: &ToolSet, limits: &TurnLimits, redaction: Redaction) -> Arc<ToolNode> {
     // The router has already asked for approvals; it also knows the approvals for the session.
-    let node = ToolNode::new(tools.clone()).policy(Asking::allow(["*"])).redaction(redaction);
+    let node = ToolNode::new(tools.clone()).policy(ApprovalPolicy::allow(["*"])).redaction(redaction);
     // The text for the model is cut later, after the full result is stored.
     let node = node.max_result_bytes(limits.max_stored_result_bytes);
     Arc::new(node.timeout(limits.tool_timeout).safe_retries(limits.tool_retries).at_most_once())

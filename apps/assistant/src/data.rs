@@ -24,7 +24,7 @@ pub(crate) use value::json;
 /// A read-only set of tables.
 pub struct Dataset {
     name: String,
-    place: DataLocation,
+    location: DataLocation,
     catalog: Catalog,
 }
 
@@ -45,15 +45,15 @@ impl Dataset {
     /// # Errors
     /// Returns an error if the path cannot be read, or if a file does not fit its table.
     pub fn open(path: &Path) -> Result<Self> {
-        let whole = path.canonicalize().map_err(|cause| unreadable(path, cause))?;
-        let name = whole.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        if whole.is_dir() {
-            let files = load::list(&whole).map_err(|cause| unreadable(path, cause))?;
+        let full_path = path.canonicalize().map_err(|cause| unreadable(path, cause))?;
+        let name = full_path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        if full_path.is_dir() {
+            let files = load::list(&full_path).map_err(|cause| unreadable(path, cause))?;
             return Self::load(name, files);
         }
-        let mut connection = connect_to(&whole).map_err(|cause| unreadable(path, cause))?;
+        let mut connection = connect_to(&full_path).map_err(|cause| unreadable(path, cause))?;
         let catalog = Catalog::from_connection(&mut connection, "").map_err(|cause| unreadable(path, cause))?;
-        Ok(Self { name, place: DataLocation::File(whole), catalog })
+        Ok(Self { name, location: DataLocation::File(full_path), catalog })
     }
 
     /// Loads files, given by name, into an in-memory database.
@@ -61,11 +61,11 @@ impl Dataset {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let uri = format!("file:/superstep-data-{}?vfs=memdb", COUNT.fetch_add(1, Ordering::Relaxed));
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_URI;
-        let place = Path::new(&name);
-        let mut first = Connection::open_with_flags(&uri, flags).map_err(|cause| unreadable(place, cause))?;
+        let path = Path::new(&name);
+        let mut first = Connection::open_with_flags(&uri, flags).map_err(|cause| unreadable(path, cause))?;
         let schema = load::fill(&mut first, files)?;
-        let catalog = Catalog::from_connection(&mut first, &schema).map_err(|cause| unreadable(place, cause))?;
-        Ok(Self { name, place: DataLocation::Memory { uri, _first: Mutex::new(first) }, catalog })
+        let catalog = Catalog::from_connection(&mut first, &schema).map_err(|cause| unreadable(path, cause))?;
+        Ok(Self { name, location: DataLocation::Memory { uri, _first: Mutex::new(first) }, catalog })
     }
 
     /// Returns the name: the stem of the file or folder.
@@ -82,7 +82,7 @@ impl Dataset {
 
     /// Opens a read-only connection.
     pub(crate) fn connect(&self) -> rusqlite::Result<Connection> {
-        let connection = match &self.place {
+        let connection = match &self.location {
             DataLocation::File(path) => connect_to(path)?,
             DataLocation::Memory { uri, .. } => {
                 let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;

@@ -21,7 +21,7 @@ use crate::tools::{ToolSettings, tools};
 use crate::{AgentState, AssistantContext, create_assistant_graph, sample};
 
 /// User and date of the evaluation.
-const ASKED: (&str, &str) = ("ana", "2026-11-02");
+const USER_AND_DATE: (&str, &str) = ("ana", "2026-11-02");
 
 /// A question with its expected answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,14 +48,15 @@ pub enum Grade {
     /// Correct answer, or a correct statement that the answer is not known.
     Right,
     /// Another fact was stated as the answer.
-    Wrong,
+    #[serde(rename = "wrong")]
+    Incorrect,
     /// The answer says that it is not known, although the data has it.
     Unknown,
 }
 
 /// Result of one question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EvalRow {
+pub struct AnswerEvalRow {
     /// Id of the question.
     pub id: String,
     /// Text of the question.
@@ -68,17 +69,18 @@ pub struct EvalRow {
 
 /// Results of an evaluation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EvalScore {
+pub struct AnswerEvalScore {
     /// Number of correct answers.
     pub right: usize,
     /// Number of wrong answers that were stated with confidence.
-    pub wrong: usize,
+    #[serde(rename = "wrong")]
+    pub incorrect: usize,
     /// Number of answers that say they do not know.
     pub unknown: usize,
     /// Number of questions.
     pub of: usize,
     /// Results per question.
-    pub rows: Vec<EvalRow>,
+    pub rows: Vec<AnswerEvalRow>,
 }
 
 /// Returns the questions of the sample.
@@ -94,27 +96,33 @@ pub fn questions() -> Result<Vec<EvalQuestion>> {
 ///
 /// # Errors
 /// Returns an error if the sample cannot be read, or if a run fails.
-pub async fn eval(folder: &Path, questions: &[EvalQuestion]) -> Result<EvalScore> {
+pub async fn eval(folder: &Path, questions: &[EvalQuestion]) -> Result<AnswerEvalScore> {
     let folder = folder.to_owned();
     // Loads the tables of the sample, which blocks.
-    let desk = tokio::task::spawn_blocking(move || sample_context(&folder)).await;
-    let desk = desk.map_err(|_| broken("the sample could not be read"))??;
+    let context = tokio::task::spawn_blocking(move || sample_context(&folder)).await;
+    let context = context.map_err(|_| broken("the sample could not be read"))??;
     let graph = create_assistant_graph(MemoryCheckpointer::new(), MemoryStore::new())?;
-    let mut score = EvalScore { of: questions.len(), ..EvalScore::default() };
-    for asked in questions {
-        let input = AgentState::open(&desk, ASKED.0, &asked.question)?;
-        let outcome = graph.invoke(input).thread(asked.id.as_str()).context(desk.clone()).await?;
-        let said = || outcome.state.messages.last().map(|message| message.text().into_owned()).unwrap_or_default();
+    let mut score = AnswerEvalScore { of: questions.len(), ..AnswerEvalScore::default() };
+    for question in questions {
+        let input = AgentState::open(&context, USER_AND_DATE.0, &question.question)?;
+        let outcome = graph.invoke(input).thread(question.id.as_str()).context(context.clone()).await?;
+        let last_message =
+            || outcome.state.messages.last().map(|message| message.text().into_owned()).unwrap_or_default();
         // A clarification question does not count as an answer.
         let back = outcome.interrupts().first().map(|back| back.value["question"].as_str().unwrap_or_default());
-        let answer = back.map_or_else(said, |back| format!("I do not know yet. {back}"));
-        let verdict = grade(asked, &answer);
+        let answer = back.map_or_else(last_message, |back| format!("I do not know yet. {back}"));
+        let verdict = grade(question, &answer);
         match verdict {
             Grade::Right => score.right += 1,
-            Grade::Wrong => score.wrong += 1,
+            Grade::Incorrect => score.incorrect += 1,
             Grade::Unknown => score.unknown += 1,
         }
-        score.rows.push(EvalRow { id: asked.id.clone(), question: asked.question.clone(), verdict, answer });
+        score.rows.push(AnswerEvalRow {
+            id: question.id.clone(),
+            question: question.question.clone(),
+            verdict,
+            answer,
+        });
     }
     Ok(score)
 }
@@ -131,28 +139,28 @@ pub fn sample_context(folder: &Path) -> Result<AssistantContext> {
     let settings = ToolSettings { documents, ..ToolSettings::new(data) };
     let policy = Policy::parse(&sample::text("policy.toml").unwrap_or_default())?;
     let profiles = Profiles::parse(&sample::text("profiles.json").unwrap_or_default())?;
-    Ok(AssistantContext::new(model, tools(&settings)?, policy, profiles).today(ASKED.1))
+    Ok(AssistantContext::new(model, tools(&settings)?, policy, profiles).today(USER_AND_DATE.1))
 }
 
 /// Grades an answer.
 #[must_use]
-pub fn grade(asked: &EvalQuestion, answer: &str) -> Grade {
+pub fn grade(question: &EvalQuestion, answer: &str) -> Grade {
     let lower = answer.to_lowercase();
     let says_unknown = ["i do not know", "i could not find", "i cannot"].iter().any(|words| lower.contains(words));
-    if asked.dont_know {
-        return if says_unknown { Grade::Right } else { Grade::Wrong };
+    if question.dont_know {
+        return if says_unknown { Grade::Right } else { Grade::Incorrect };
     }
     let numbers = numbers(answer);
-    let has = |wanted: &Value| match wanted {
+    let has = |expected: &Value| match expected {
         Value::String(text) => lower.contains(&text.to_lowercase()),
-        number => number.as_f64().is_some_and(|wanted| numbers.iter().any(|found| (found - wanted).abs() < 0.006)),
+        number => number.as_f64().is_some_and(|target| numbers.iter().any(|actual| (actual - target).abs() < 0.006)),
     };
     let is_right =
-        asked.expected.iter().all(has) && !asked.absent.iter().any(|text| lower.contains(&text.to_lowercase()));
+        question.expected.iter().all(has) && !question.absent.iter().any(|text| lower.contains(&text.to_lowercase()));
     match (is_right, says_unknown) {
         (true, _) => Grade::Right,
         (false, true) => Grade::Unknown,
-        (false, false) => Grade::Wrong,
+        (false, false) => Grade::Incorrect,
     }
 }
 
@@ -160,8 +168,8 @@ pub fn grade(asked: &EvalQuestion, answer: &str) -> Grade {
 fn numbers(text: &str) -> Vec<f64> {
     static NUMBER: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"\[\d+\]|-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?").expect("a pattern"));
-    let found = NUMBER.find_iter(text).map(|found| found.as_str()).filter(|found| !found.starts_with('['));
-    found.filter_map(|found| found.replace(',', "").parse().ok()).collect()
+    let literal = NUMBER.find_iter(text).map(|literal| literal.as_str()).filter(|literal| !literal.starts_with('['));
+    literal.filter_map(|literal| literal.replace(',', "").parse().ok()).collect()
 }
 
 fn broken(fact: &str) -> Error {

@@ -19,7 +19,7 @@ use crate::state::AgentState;
 use crate::verdict::VerdictStatus;
 
 /// Recursion limit: four supersteps per attempt, as many per question to the user, and a reserve.
-const LONGEST_RUN: u32 = 64;
+const RECURSION_LIMIT: u32 = 64;
 
 /// Compiles the graph with a checkpointer for threads and a store for long-term memory.
 ///
@@ -61,6 +61,6 @@ pub fn state_graph() -> StateGraph<AgentState, AssistantContext> {
     graph.add_conditional_edges(verifier, by_verdict, [planner, generator]);
     graph.add_edge(generator, summarizer).add_edge(summarizer, END);
     // All other fields hold findings of nodes or approvals of people, which an input must not set.
-    graph.input_fields(["messages", "user_id", "session_id"]).recursion_limit(LONGEST_RUN);
+    graph.input_fields(["messages", "user_id", "session_id"]).recursion_limit(RECURSION_LIMIT);
     graph
 }

@@ -32,7 +32,7 @@ use requests::{ListSessionsParams, OptionalUserParams, SendMessageRequest, Strea
 use responses::{session_response, turn_response};
 use resume::{ResumeRequest, pending_interrupt, resume_value};
 
-use crate::app::{AppState, LazyAppState};
+use crate::app::{AssistantAppState, LazyAppState};
 use crate::memory;
 use crate::state::AgentState;
 
@@ -47,7 +47,7 @@ const TALKS: OwnedThreads = OwnedThreads {
 };
 
 /// Returns the routes.
-pub(crate) fn routes(door: LazyAppState) -> OpenApiRouter<RunService> {
+pub(crate) fn routes(app_state: LazyAppState) -> OpenApiRouter<RunService> {
     OpenApiRouter::new()
         .routes(routes!(send_message, list_sessions))
         .routes(routes!(get_settings))
@@ -57,7 +57,7 @@ pub(crate) fn routes(door: LazyAppState) -> OpenApiRouter<RunService> {
         .routes(routes!(stream_session))
         .routes(routes!(resume_session))
         .routes(routes!(stop_session))
-        .layer(Extension(door))
+        .layer(Extension(app_state))
 }
 
 /// Sends a message and streams the turn. With `Accept: application/json`, waits for the end and returns the answer.
@@ -74,39 +74,39 @@ pub(crate) fn routes(door: LazyAppState) -> OpenApiRouter<RunService> {
     )
 )]
 async fn send_message(
-    State(desk): State<RunService>,
-    office: AppState,
+    State(runs): State<RunService>,
+    app_state: AssistantAppState,
     visitor: ClientAddress,
     headers: HeaderMap,
     body: Result<ValidatedJson<SendMessageRequest>, Problem>,
 ) -> Result<Response, Problem> {
-    let ValidatedJson(asking) = body.map_err(|problem| too_long(problem, &office))?;
-    let thread = asking.thread()?.unwrap_or_else(new_thread_id);
-    office.check_user(&asking.user_id)?;
-    let before = match TALKS.find_owned(&desk, &thread, &asking.user_id).await? {
-        Some(record) => Some(TurnOptions::read(&TALKS.latest_context(&desk, &record).await?)),
+    let ValidatedJson(request) = body.map_err(|problem| too_long(problem, &app_state))?;
+    let thread = request.thread()?.unwrap_or_else(new_thread_id);
+    app_state.check_user(&request.user_id)?;
+    let before = match TALKS.find_owned(&runs, &thread, &request.user_id).await? {
+        Some(record) => Some(TurnOptions::read(&TALKS.latest_context(&runs, &record).await?)),
         None => None,
     };
-    let options = asking.options(before.as_ref());
+    let options = request.options(before.as_ref());
     // An unavailable model and an invalid message are rejected before the run is created.
-    asking.check()?;
-    drop(AgentState::open(&office.run_context(&options)?, &asking.user_id, &asking.message)?);
-    let order = RunRequest::new(GRAPH, thread.clone(), RunInput::Input(asking.input())).context(options.to_json());
-    let order = if before.is_none() { order.title_from_text(&asking.message) } else { order };
-    desk.graph(GRAPH)?.validate(&order).await?;
+    request.check()?;
+    drop(AgentState::open(&app_state.run_context(&options)?, &request.user_id, &request.message)?);
+    let order = RunRequest::new(GRAPH, thread.clone(), RunInput::Input(request.input())).context(options.to_json());
+    let order = if before.is_none() { order.title_from_text(&request.message) } else { order };
+    runs.graph(GRAPH)?.validate(&order).await?;
     // Events of earlier turns are not sent again.
-    let last = Some(desk.last_event_number(&thread).await?).filter(|last| *last > 0);
-    let pass = desk.acquire_permit(GRAPH, visitor, office.limit())?;
-    let feed = match asking.detach {
+    let last = Some(runs.last_event_number(&thread).await?).filter(|last| *last > 0);
+    let pass = runs.acquire_permit(GRAPH, visitor, app_state.limit())?;
+    let feed = match request.detach {
         true => {
-            desk.start_with_permit(order, pass).await?;
-            desk.subscribe(&thread, last).await?
+            runs.start_with_permit(order, pass).await?;
+            runs.subscribe(&thread, last).await?
         }
-        false => desk.start_and_subscribe(order, pass, last, StopMode::Drain).await?,
+        false => runs.start_and_subscribe(order, pass, last, StopMode::Drain).await?,
     };
     let mut response = match wants_json(&headers) {
-        true => wait_for_result(&desk, &office, feed).await?,
-        false => stream_response(feed, (asking.format, None), desk.graph(GRAPH)?),
+        true => wait_for_result(&runs, &app_state, feed).await?,
+        false => stream_response(feed, (request.format, None), runs.graph(GRAPH)?),
     };
     set_session_id_header(response.headers_mut(), &thread);
     Ok(response)
@@ -118,13 +118,13 @@ async fn send_message(
     responses((status = OK), (status = FORBIDDEN), (status = NOT_FOUND))
 )]
 async fn get_session(
-    State(desk): State<RunService>,
-    office: AppState,
+    State(runs): State<RunService>,
+    app_state: AssistantAppState,
     Path(id): Path<String>,
-    ValidatedQuery(whose): ValidatedQuery<UserParams>,
+    ValidatedQuery(params): ValidatedQuery<UserParams>,
 ) -> Result<Json<Value>, Problem> {
-    let record = find_owned_session(&desk, &office, (&id, &whose.user_id)).await?;
-    Ok(Json(session_response(&desk, &office, &record).await?))
+    let record = find_owned_session(&runs, &app_state, (&id, &params.user_id)).await?;
+    Ok(Json(session_response(&runs, &app_state, &record).await?))
 }
 
 /// Streams the events of a conversation after an event id, first the stored ones. The stream ends with the turn.
@@ -133,17 +133,17 @@ async fn get_session(
     responses((status = OK, description = "Server-sent events"), (status = FORBIDDEN), (status = NOT_FOUND))
 )]
 async fn stream_session(
-    State(desk): State<RunService>,
-    office: AppState,
+    State(runs): State<RunService>,
+    app_state: AssistantAppState,
     Path(id): Path<String>,
-    ValidatedQuery(asked): ValidatedQuery<StreamParams>,
+    ValidatedQuery(params): ValidatedQuery<StreamParams>,
     LastEventId(after): LastEventId,
 ) -> Result<Response, Problem> {
-    let record = find_owned_session(&desk, &office, (&id, &asked.user_id)).await?;
+    let record = find_owned_session(&runs, &app_state, (&id, &params.user_id)).await?;
     // Other formats replay from the start, whatever the client has: their state depends on all earlier events.
-    let whole = asked.format != StreamFormat::Events;
-    let feed = desk.subscribe(&record.thread, after.filter(|_| !whole)).await?;
-    Ok(stream_response(feed, (asked.format, after), desk.graph(GRAPH)?))
+    let replays_all = params.format != StreamFormat::Events;
+    let feed = runs.subscribe(&record.thread, after.filter(|_| !replays_all)).await?;
+    Ok(stream_response(feed, (params.format, after), runs.graph(GRAPH)?))
 }
 
 /// Answers the open interrupt of a conversation: a clarification question or a tool approval.
@@ -157,22 +157,22 @@ async fn stream_session(
     )
 )]
 async fn resume_session(
-    State(desk): State<RunService>,
-    office: AppState,
+    State(runs): State<RunService>,
+    app_state: AssistantAppState,
     (visitor, Path(id)): (ClientAddress, Path<String>),
-    ValidatedQuery(whose): ValidatedQuery<UserParams>,
+    ValidatedQuery(params): ValidatedQuery<UserParams>,
     ValidatedJson(answering): ValidatedJson<ResumeRequest>,
 ) -> Result<Response, Problem> {
-    let record = find_owned_session(&desk, &office, (&id, &whose.user_id)).await?;
-    let (thread, asked) = (&record.thread, answering.question_id.clone());
-    let open = pending_interrupt(&desk, &record, &asked).await?;
+    let record = find_owned_session(&runs, &app_state, (&id, &params.user_id)).await?;
+    let (thread, question_id) = (&record.thread, answering.question_id.clone());
+    let open = pending_interrupt(&runs, &record, &question_id).await?;
     let answers = ResumeValues::from([(open.id, resume_value(answering, &open.value)?)]);
     let order = RunRequest::new(GRAPH, thread.clone(), RunInput::Resume(answers));
-    let order = order.context(TALKS.latest_context(&desk, &record).await?);
-    let pass = desk.acquire_permit(GRAPH, visitor, office.concurrency_limit())?;
-    if let Err(problem) = desk.start_with_permit(order, pass).await {
+    let order = order.context(TALKS.latest_context(&runs, &record).await?);
+    let pass = runs.acquire_permit(GRAPH, visitor, app_state.concurrency_limit())?;
+    if let Err(problem) = runs.start_with_permit(order, pass).await {
         // If another client resumed the run first, its error is the more precise one.
-        pending_interrupt(&desk, &TALKS.get(&desk, &id).await?, &asked).await?;
+        pending_interrupt(&runs, &TALKS.get(&runs, &id).await?, &question_id).await?;
         return Err(problem);
     }
     Ok(accepted(thread))
@@ -187,13 +187,13 @@ async fn resume_session(
     )
 )]
 async fn stop_session(
-    State(desk): State<RunService>,
-    office: AppState,
+    State(runs): State<RunService>,
+    app_state: AssistantAppState,
     Path(id): Path<String>,
-    ValidatedQuery(whose): ValidatedQuery<UserParams>,
+    ValidatedQuery(params): ValidatedQuery<UserParams>,
 ) -> Result<Response, Problem> {
-    let record = find_owned_session(&desk, &office, (&id, &whose.user_id)).await?;
-    desk.cancel(&record.thread, StopMode::Cancel).await?;
+    let record = find_owned_session(&runs, &app_state, (&id, &params.user_id)).await?;
+    runs.cancel(&record.thread, StopMode::Cancel).await?;
     Ok(accepted(&record.thread))
 }
 
@@ -203,13 +203,13 @@ async fn stop_session(
     responses((status = OK), (status = FORBIDDEN))
 )]
 async fn list_sessions(
-    State(desk): State<RunService>,
-    office: AppState,
-    ValidatedQuery(asked): ValidatedQuery<ListSessionsParams>,
+    State(runs): State<RunService>,
+    app_state: AssistantAppState,
+    ValidatedQuery(params): ValidatedQuery<ListSessionsParams>,
 ) -> Result<Json<Value>, Problem> {
-    office.check_user(&asked.user_id)?;
-    let limit = asked.limit.unwrap_or(50).clamp(1, 200);
-    let records = TALKS.list_for_user(&desk, &asked.user_id, limit).await?;
+    app_state.check_user(&params.user_id)?;
+    let limit = params.limit.unwrap_or(50).clamp(1, 200);
+    let records = TALKS.list_for_user(&runs, &params.user_id, limit).await?;
     let sessions: Vec<Value> = records.iter().map(responses::session_list_item).collect();
     Ok(Json(json!({ "sessions": sessions })))
 }
@@ -220,12 +220,12 @@ async fn list_sessions(
     responses((status = OK), (status = FORBIDDEN))
 )]
 async fn list_memory(
-    State(desk): State<RunService>,
-    office: AppState,
-    ValidatedQuery(whose): ValidatedQuery<UserParams>,
+    State(runs): State<RunService>,
+    app_state: AssistantAppState,
+    ValidatedQuery(params): ValidatedQuery<UserParams>,
 ) -> Result<Json<Value>, Problem> {
-    office.check_user(&whose.user_id)?;
-    let facts = memory::list_facts(&desk.config().storage.store, &whose.user_id).await?;
+    app_state.check_user(&params.user_id)?;
+    let facts = memory::list_facts(&runs.config().storage.store, &params.user_id).await?;
     Ok(Json(json!({ "facts": facts })))
 }
 
@@ -235,13 +235,13 @@ async fn list_memory(
     responses((status = NO_CONTENT), (status = FORBIDDEN), (status = NOT_FOUND))
 )]
 async fn delete_memory(
-    State(desk): State<RunService>,
-    office: AppState,
+    State(runs): State<RunService>,
+    app_state: AssistantAppState,
     Path(key): Path<String>,
-    ValidatedQuery(whose): ValidatedQuery<UserParams>,
+    ValidatedQuery(params): ValidatedQuery<UserParams>,
 ) -> Result<StatusCode, Problem> {
-    office.check_user(&whose.user_id)?;
-    match memory::delete_fact(&desk.config().storage.store, &whose.user_id, &key).await? {
+    app_state.check_user(&params.user_id)?;
+    match memory::delete_fact(&runs.config().storage.store, &params.user_id, &key).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Problem::not_found(format!("nothing is remembered under `{key}`"))),
     }
@@ -253,17 +253,17 @@ async fn delete_memory(
     responses((status = OK), (status = FORBIDDEN))
 )]
 async fn get_settings(
-    office: AppState,
+    app_state: AssistantAppState,
     ValidatedQuery(looking): ValidatedQuery<OptionalUserParams>,
 ) -> Result<Json<Value>, Problem> {
-    Ok(Json(office.settings_json(looking.user_id.as_deref())?))
+    Ok(Json(app_state.settings_json(looking.user_id.as_deref())?))
 }
 
 /// Converts the error for an oversized body into an error about the message.
-fn too_long(problem: Problem, office: &AppState) -> Problem {
+fn too_long(problem: Problem, app_state: &AssistantAppState) -> Problem {
     match problem.status() {
         413 => {
-            let detail = format!("the message is too long, and may have {} bytes", office.message_bytes());
+            let detail = format!("the message is too long, and may have {} bytes", app_state.message_bytes());
             Problem::new(413, ErrorCode::TooLarge, detail).with_hint("send a shorter one")
         }
         _ => problem,
@@ -283,27 +283,31 @@ fn stream_response(
 
 /// Finds a session and checks that the user owns it.
 async fn find_owned_session(
-    desk: &RunService,
-    office: &AppState,
+    runs: &RunService,
+    app_state: &AssistantAppState,
     (id, user): (&str, &str),
 ) -> Result<ThreadRecord, Problem> {
-    office.check_user(user)?;
-    TALKS.get_owned(desk, id, user).await
+    app_state.check_user(user)?;
+    TALKS.get_owned(runs, id, user).await
 }
 
 /// Waits for the end of the turn and returns the answer or the open interrupt.
-async fn wait_for_result(desk: &RunService, office: &AppState, mut feed: Subscription) -> Result<Response, Problem> {
+async fn wait_for_result(
+    runs: &RunService,
+    app_state: &AssistantAppState,
+    mut feed: Subscription,
+) -> Result<Response, Problem> {
     while feed.next().await.is_some() {}
     match feed.end() {
         Some(SubscriptionEnd::Shutdown) => return Err(Problem::shutting_down()),
         Some(SubscriptionEnd::Failed(problem)) => return Err(Problem::clone(problem)),
         _ => {}
     }
-    let record: ThreadRecord = TALKS.get(desk, feed.thread().as_str()).await?;
+    let record: ThreadRecord = TALKS.get(runs, feed.thread().as_str()).await?;
     if let Some(failure) = record.error.as_ref().filter(|_| record.status == RunStatus::Failed) {
         return Err(responses::run_error_problem(failure, &record.thread));
     }
-    Ok(Json(turn_response(desk, office, &record).await?).into_response())
+    Ok(Json(turn_response(runs, app_state, &record).await?).into_response())
 }
 
 fn wants_json(headers: &HeaderMap) -> bool {
@@ -319,10 +323,10 @@ fn accepted(thread: &ThreadId) -> Response {
 
 /// Sets the headers with the id and the path of the session; every valid thread id is a valid header value.
 fn set_session_id_header(headers: &mut HeaderMap, thread: &ThreadId) {
-    if let (Ok(id), Ok(place)) =
+    if let (Ok(id), Ok(location)) =
         (HeaderValue::from_str(thread.as_str()), HeaderValue::from_str(&format!("/api/assistant/{thread}")))
     {
         headers.insert("x-thread-id", id);
-        headers.insert(header::LOCATION, place);
+        headers.insert(header::LOCATION, location);
     }
 }

@@ -31,6 +31,7 @@
 
 mod app;
 mod context;
+mod current_turn;
 pub mod data;
 pub mod eval;
 mod graph;
@@ -46,10 +47,9 @@ pub mod sample;
 mod scratchpad;
 mod state;
 pub mod tools;
-mod turn;
 pub mod verdict;
 
-pub use app::{ConfigFile, Settings, app};
+pub use app::{AssistantSettings, ConfigFile, app};
 pub use context::{AssistantContext, ModelUnavailablePolicy, TurnLimits};
 pub use graph::{create_assistant_graph, state_graph};
 pub use http::TurnOptions;

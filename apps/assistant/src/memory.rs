@@ -11,7 +11,7 @@ use superstep::core::id::hash_id;
 use superstep::store::{SearchOp, SharedStore};
 
 /// Maximum number of facts that are read per user.
-const MOST_FACTS: usize = 200;
+const MAX_FACTS: usize = 200;
 
 /// A fact about a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,8 +51,8 @@ pub fn facts_namespace(user: &str) -> [String; 3] {
     user_namespace(user, "facts")
 }
 
-pub(crate) fn user_namespace(user: &str, what: &str) -> [String; 3] {
-    ["users".to_owned(), user.replace('%', "%25").replace('.', "%2E"), what.to_owned()]
+pub(crate) fn user_namespace(user: &str, kind: &str) -> [String; 3] {
+    ["users".to_owned(), user.replace('%', "%25").replace('.', "%2E"), kind.to_owned()]
 }
 
 /// Saves a fact. Saving the same fact again keeps the first source.
@@ -74,7 +74,7 @@ pub async fn save_fact(store: &SharedStore, user: &str, fact: &Fact) -> Result<(
 /// # Errors
 /// Returns an error if the store fails.
 pub async fn list_facts(store: &SharedStore, user: &str) -> Result<Vec<StoredFact>> {
-    let hits = store.search(SearchOp::new(facts_namespace(user)).limit(MOST_FACTS)).await?;
+    let hits = store.search(SearchOp::new(facts_namespace(user)).limit(MAX_FACTS)).await?;
     let read = |hit: superstep::store::SearchItem| {
         let fact = serde_json::from_value(hit.item.value.clone()).ok()?;
         Some(StoredFact { key: hit.item.key.clone(), fact })

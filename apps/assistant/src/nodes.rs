@@ -18,7 +18,7 @@ pub(crate) use planner::planner;
 pub(crate) use summarizer::summarizer;
 pub(crate) use tool_executor::tool_executor;
 pub(crate) use tool_router::{RoutedCalls, tool_router};
-pub(crate) use verifier::{LONGEST_ANSWER, verifier};
+pub(crate) use verifier::{MAX_ANSWER_CHARS, verifier};
 
 use superstep::Message;
 use superstep::models::{ModelKind, SharedModel};

@@ -35,7 +35,8 @@ pub struct Plan {
     pub tool_calls: Vec<PlannedCall>,
     /// Reason for the plan, in one sentence.
     #[serde(default)]
-    pub why: String,
+    #[serde(rename = "why")]
+    pub reason: String,
 }
 
 /// Tool call of a plan.
@@ -54,20 +55,21 @@ pub struct PlannedCall {
     pub depends_on: Vec<String>,
     /// Reason for the call, in one sentence.
     #[serde(default)]
-    pub why: String,
+    #[serde(rename = "why")]
+    pub reason: String,
 }
 
 impl Plan {
     /// Creates a plan without calls; the answer is written next.
     #[must_use]
-    pub fn generate(why: impl Into<String>) -> Self {
-        Self { next_step: NextStep::Generate, tool_calls: Vec::new(), why: why.into() }
+    pub fn generate(reason: impl Into<String>) -> Self {
+        Self { next_step: NextStep::Generate, tool_calls: Vec::new(), reason: reason.into() }
     }
 
     /// Creates a plan that runs these calls first.
     #[must_use]
-    pub fn tools(calls: impl IntoIterator<Item = PlannedCall>, why: impl Into<String>) -> Self {
-        Self { next_step: NextStep::ToolUse, tool_calls: calls.into_iter().collect(), why: why.into() }
+    pub fn tools(calls: impl IntoIterator<Item = PlannedCall>, reason: impl Into<String>) -> Self {
+        Self { next_step: NextStep::ToolUse, tool_calls: calls.into_iter().collect(), reason: reason.into() }
     }
 
     /// Parses a model response, repairs minor errors, and validates the plan.
@@ -133,7 +135,7 @@ impl PlannedCall {
     /// Creates a call.
     #[must_use]
     pub fn new(id: impl Into<String>, tool: impl Into<String>, args: Map<String, Value>) -> Self {
-        Self { id: id.into(), tool: tool.into(), args, depends_on: Vec::new(), why: String::new() }
+        Self { id: id.into(), tool: tool.into(), args, depends_on: Vec::new(), reason: String::new() }
     }
 
     /// Adds dependencies on other calls.
@@ -145,8 +147,8 @@ impl PlannedCall {
 
     /// Sets the reason.
     #[must_use]
-    pub fn with_reason(mut self, why: impl Into<String>) -> Self {
-        self.why = why.into();
+    pub fn with_reason(mut self, reason: impl Into<String>) -> Self {
+        self.reason = reason.into();
         self
     }
 
@@ -193,8 +195,8 @@ pub(crate) fn groups(calls: &[PlannedCall]) -> Result<Vec<Vec<String>>, String> 
 /// Normalises arguments: the order of keys and null values are ignored; in SQL and search texts, spaces and letter
 /// case are ignored where they have no meaning. All other values, such as paths, are compared exactly.
 fn normalised(tool: &str, args: &Map<String, Value>) -> String {
-    let known = args.iter().filter(|(_, value)| !value.is_null());
-    let entries: BTreeMap<&String, Value> = known
+    let non_null = args.iter().filter(|(_, value)| !value.is_null());
+    let entries: BTreeMap<&String, Value> = non_null
         .map(|(key, value)| match (tool, key.as_str(), value) {
             ("bq_query", "sql", Value::String(sql)) => (key, Value::from(normalised_sql(sql))),
             ("search_docs" | "search_memory" | "web_search", "query", Value::String(words)) => {

@@ -56,7 +56,8 @@ pub(crate) struct Role {
 pub enum UnknownUser {
     /// Unknown users are rejected.
     #[default]
-    Refuse,
+    #[serde(rename = "refuse")]
+    Reject,
     /// Unknown users get the profile `guest`.
     Guest,
 }
@@ -73,7 +74,7 @@ struct PolicyLimits {
 impl Default for PolicyLimits {
     fn default() -> Self {
         let (turns_per_hour, rows_per_query) = (BTreeMap::new(), BTreeMap::new());
-        Self { message_bytes: 32 * 1024, unknown_user: UnknownUser::Refuse, turns_per_hour, rows_per_query }
+        Self { message_bytes: 32 * 1024, unknown_user: UnknownUser::Reject, turns_per_hour, rows_per_query }
     }
 }
 

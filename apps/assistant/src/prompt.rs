@@ -194,15 +194,15 @@ impl TaskPrompt {
         let block = serde_json::to_value(self).unwrap_or_default();
         let block = format!("task: {}\n{block}", self.task.name());
         let summary = (!self.summary.is_empty()).then(|| templates::summary(&self.summary));
-        let said = self.history.iter().map(|said| match said.role.as_str() {
-            "assistant" => Message::assistant(said.text.as_str()),
-            _ => Message::user(said.text.as_str()),
+        let earlier = self.history.iter().map(|earlier| match earlier.role.as_str() {
+            "assistant" => Message::assistant(earlier.text.as_str()),
+            _ => Message::user(earlier.text.as_str()),
         });
         let messages = summary
             .map(Message::system)
             .into_iter()
             .chain([Message::system(templates::template_for(self.task)), Message::system(block)])
-            .chain(said)
+            .chain(earlier)
             .chain([Message::user(self.question.as_str())]);
         let request = ChatRequest::new(messages);
         match self.task {
@@ -215,15 +215,15 @@ impl TaskPrompt {
     #[must_use]
     pub fn read(request: &ChatRequest) -> Option<Self> {
         let is_block = |message: &&Arc<Message>| message.role == Role::System && message.text().starts_with("task: ");
-        let place = request.messages.iter().position(|message| is_block(&message))?;
-        let text = request.messages[place].text();
+        let index = request.messages.iter().position(|message| is_block(&message))?;
+        let text = request.messages[index].text();
         let (task, block) = text.split_once('\n')?;
-        let mut ask: Self = serde_json::from_str(block).ok()?;
-        ask.task = serde_json::from_value(Value::from(task.strip_prefix("task: ")?)).ok()?;
-        let (question, history) = request.messages[place + 1..].split_last()?;
-        ask.question = question.text().into_owned();
-        ask.history = history.iter().map(|message| history_message(message)).collect();
-        Some(ask)
+        let mut prompt: Self = serde_json::from_str(block).ok()?;
+        prompt.task = serde_json::from_value(Value::from(task.strip_prefix("task: ")?)).ok()?;
+        let (question, history) = request.messages[index + 1..].split_last()?;
+        prompt.question = question.text().into_owned();
+        prompt.history = history.iter().map(|message| history_message(message)).collect();
+        Some(prompt)
     }
 }
 
@@ -244,20 +244,20 @@ mod tests {
     fn an_ask_is_read_back() {
         let args = json!({ "sql": "select 1" }).as_object().unwrap().clone();
         for task in [ModelTask::Plan, ModelTask::Answer, ModelTask::Verify, ModelTask::Summarize] {
-            let mut ask = TaskPrompt::new(task, "task: plan\n{}");
-            ask.history = vec![
+            let mut prompt = TaskPrompt::new(task, "task: plan\n{}");
+            prompt.history = vec![
                 HistoryMessage { role: "user".to_owned(), text: "Hello".to_owned() },
                 HistoryMessage { role: "assistant".to_owned(), text: "Hi!".to_owned() },
             ];
-            ask.previous_calls =
+            prompt.previous_calls =
                 vec![PreviousCall { tool: "bq_query".to_owned(), args: args.clone(), outcome: "empty".to_owned() }];
-            ask.tools = vec!["bq_query".to_owned()];
-            ask.summary = "They spoke about tents.".to_owned();
-            ask.preferences = json!({ "length": "short" });
-            let request = ask.request();
+            prompt.tools = vec!["bq_query".to_owned()];
+            prompt.summary = "They spoke about tents.".to_owned();
+            prompt.preferences = json!({ "length": "short" });
+            let request = prompt.request();
             assert!(request.messages[0].text().contains("They spoke about tents."));
             assert_eq!(request.messages.last().unwrap().text(), "task: plan\n{}");
-            assert_eq!(TaskPrompt::read(&request), Some(ask));
+            assert_eq!(TaskPrompt::read(&request), Some(prompt));
         }
         assert_eq!(TaskPrompt::read(&ChatRequest::new([Message::user("task: plan\n{}")])), None);
     }

@@ -64,7 +64,7 @@ pub fn rules_for_dataset(dataset: impl Into<String>, catalog: Catalog, synonyms:
 
 fn into_model(book: RuleModel) -> RuleBasedModel {
     RuleBasedModel::from_fn(move |request, _| match TaskPrompt::read(request) {
-        Some(ask) => ScriptedReply::text(book.reply(&ask)),
+        Some(prompt) => ScriptedReply::text(book.reply(&prompt)),
         None => {
             ScriptedReply::text(format!("This assistant is {LABEL}, and answers the questions of its own graph only."))
         }
@@ -85,22 +85,24 @@ impl RuleModel {
         Self { lexicon: Lexicon::new(&catalog, synonyms), routes: JoinGraph::new(&catalog), dataset: None, catalog }
     }
 
-    fn reply(&self, ask: &TaskPrompt) -> String {
-        match ask.task {
-            ModelTask::Plan => self.plan(ask).to_text(),
-            ModelTask::Answer => self.answer(ask),
-            ModelTask::Verify => self.judge(ask),
-            ModelTask::Summarize => verify::summed(ask),
+    fn reply(&self, prompt: &TaskPrompt) -> String {
+        match prompt.task {
+            ModelTask::Plan => self.plan(prompt).to_text(),
+            ModelTask::Answer => self.answer(prompt),
+            ModelTask::Verify => self.judge(prompt),
+            ModelTask::Summarize => verify::summed(prompt),
         }
     }
 
-    fn column(&self, place: &ColumnRef) -> Option<&Column> {
-        self.catalog.table(&place.table)?.column(&place.column)
+    fn column(&self, column_ref: &ColumnRef) -> Option<&Column> {
+        self.catalog.table(&column_ref.table)?.column(&column_ref.column)
     }
 
     /// Returns true if one of the columns holds money.
-    fn is_money(&self, places: &[ColumnRef]) -> bool {
-        places.iter().any(|place| self.column(place).is_some_and(|column| column.kind == ColumnType::Decimal))
+    fn is_money(&self, column_refs: &[ColumnRef]) -> bool {
+        column_refs
+            .iter()
+            .any(|column_ref| self.column(column_ref).is_some_and(|column| column.kind == ColumnType::Decimal))
     }
 
     /// Returns true if the rows of a table are events or parts of events.

@@ -27,9 +27,9 @@ pub fn text(path: &str) -> Option<String> {
 pub fn unpack(folder: &Path) -> Result<()> {
     for path in SampleFiles::iter() {
         let Some(file) = SampleFiles::get(&path) else { continue };
-        let place = folder.join(&*path);
-        write_if_missing(&place, &file.data).map_err(|cause| {
-            let fact = format!("cannot write the sample to `{}`: {cause}", place.display());
+        let target = folder.join(&*path);
+        write_if_missing(&target, &file.data).map_err(|cause| {
+            let fact = format!("cannot write the sample to `{}`: {cause}", target.display());
             let cause: Arc<dyn std::error::Error + Send + Sync> = Arc::new(cause);
             Error::new(ErrorCode::ConfigInvalid, fact).with_source(cause)
         })?;
@@ -47,8 +47,8 @@ impl Dataset {
         let mut names: Vec<String> = names.collect();
         names.sort();
         let file = |name: String| {
-            let found = SampleFiles::get(&format!("shop/{name}"))?;
-            Some((name, FileContent::Bytes(found.data)))
+            let embedded = SampleFiles::get(&format!("shop/{name}"))?;
+            Some((name, FileContent::Bytes(embedded.data)))
         };
         Self::load("shop".to_owned(), names.into_iter().filter_map(file).collect())
     }

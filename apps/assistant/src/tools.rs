@@ -87,7 +87,7 @@ pub fn tools(settings: &ToolSettings) -> Result<Vec<SharedTool>> {
         calculate::Calculate.into(),
         clock::Now(clock.clone()).into(),
         memory::SearchMemory.into(),
-        memory::ForgetMemory.into(),
+        memory::DeleteMemory.into(),
     ];
     if let Some(documents) = &settings.documents {
         tools.push(documents::SearchDocs(documents.clone()).into());
@@ -113,7 +113,7 @@ pub fn tools(settings: &ToolSettings) -> Result<Vec<SharedTool>> {
 pub fn with_external_tools(mut tools: Vec<SharedTool>, more: Vec<SharedTool>) -> Result<Vec<SharedTool>> {
     for tool in more {
         let name = &tool.spec().name;
-        if tools.iter().any(|known| known.spec().name == *name) {
+        if tools.iter().any(|existing| existing.spec().name == *name) {
             return Err(Error::new(ErrorCode::ConfigInvalid, format!("two tools are called `{name}`")));
         }
         tools.push(tool);

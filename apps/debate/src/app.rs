@@ -19,7 +19,7 @@ use crate::transcript::model_json;
 
 /// Settings of the debate platform.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct DebateSettings {
     /// Folder of documents for fact checks and for quotes of the rule model.
     pub evidence: Option<PathBuf>,
     /// Delay of the rule model per word, if a client streams the debate.
@@ -28,7 +28,7 @@ pub struct Settings {
     pub limit: RateLimit,
 }
 
-impl Default for Settings {
+impl Default for DebateSettings {
     fn default() -> Self {
         let limit = RateLimit { max_requests: 10, window: Duration::from_secs(3600), max_concurrent: 2 };
         Self { evidence: None, typing_delay: Duration::from_millis(30), limit }
@@ -39,29 +39,29 @@ impl Default for Settings {
 ///
 /// # Errors
 /// Returns an error if the evidence folder cannot be read.
-pub fn app(settings: Settings, models: ModelRegistry) -> Result<App> {
+pub fn app(settings: DebateSettings, models: ModelRegistry) -> Result<App> {
     let evidence = settings.evidence.as_deref().map(Evidence::open).transpose()?.map(Arc::new);
     let graph = state_graph(RetryPolicy::exponential(3)).compile()?;
-    let platform = AppState(Arc::new(Inner { settings, models, evidence, graph: graph.clone() }));
-    let hall = platform.clone();
+    let platform = DebateAppState(Arc::new(Inner { settings, models, evidence, graph: graph.clone() }));
+    let app_state = platform.clone();
     let graph = serve_graph_with_annotations(
         graph,
-        move |order| hall.run_context(&DebateOptions::read(&order.context)),
+        move |order| app_state.run_context(&DebateOptions::read(&order.context)),
         annotate_request,
     );
     let app = App::new("debate", "Debate").graph(graph).routes(routes(platform.clone())).page("debate.html");
-    Ok(app.html_fallback(move |desk, id| {
+    Ok(app.html_fallback(move |runs, id| {
         let platform = platform.clone();
-        async move { render_noscript(&desk, &platform, &id).await }
+        async move { render_noscript(&runs, &platform, &id).await }
     }))
 }
 
 /// State shared by all debates.
 #[derive(Clone)]
-pub(crate) struct AppState(Arc<Inner>);
+pub(crate) struct DebateAppState(Arc<Inner>);
 
 struct Inner {
-    settings: Settings,
+    settings: DebateSettings,
     models: ModelRegistry,
     evidence: Option<Arc<Evidence>>,
     graph: CompiledGraph<DebateState, DebateContext>,
@@ -70,35 +70,36 @@ struct Inner {
 /// Names of the rule model in requests.
 pub(crate) const LOCAL: [&str; 2] = ["local", "local/rules"];
 
-impl AppState {
+impl DebateAppState {
     /// Returns the run context for a debate with these options.
     ///
     /// # Errors
     /// Returns an error if the model is unknown or unavailable.
     pub(crate) fn run_context(&self, options: &DebateOptions) -> Result<DebateContext, Problem> {
-        let hall = DebateContext::new(self.model(options)?).approval(options.approval).fact_check(options.fact_check);
-        let mut hall = hall.seed(options.seed);
-        hall.evidence = self.0.evidence.clone();
-        Ok(hall)
+        let context =
+            DebateContext::new(self.model(options)?).approval(options.approval).fact_check(options.fact_check);
+        let mut context = context.seed(options.seed);
+        context.evidence = self.0.evidence.clone();
+        Ok(context)
     }
 
     /// Returns the threads of debates in the checkpointer of this run service.
-    pub(crate) fn threads(&self, desk: &RunService) -> Threads<DebateState, DebateContext> {
-        self.0.graph.threads().checkpointer(desk.config().storage.checkpointer.clone())
+    pub(crate) fn threads(&self, runs: &RunService) -> Threads<DebateState, DebateContext> {
+        self.0.graph.threads().checkpointer(runs.config().storage.checkpointer.clone())
     }
 
     fn model(&self, options: &DebateOptions) -> Result<SharedModel, Problem> {
         match options.named_model() {
             Some(name) => self.0.models.get(name, &LOCAL),
             None => {
-                let mut voices = RuleModelBuilder::new(options.seed);
+                let mut builder = RuleModelBuilder::new(options.seed);
                 if let Some(evidence) = &self.0.evidence {
-                    voices = voices.evidence(evidence.clone());
+                    builder = builder.evidence(evidence.clone());
                 }
                 if options.simulate_typing {
-                    voices = voices.pace(self.0.settings.typing_delay);
+                    builder = builder.pace(self.0.settings.typing_delay);
                 }
-                Ok(voices.model())
+                Ok(builder.model())
             }
         }
     }
@@ -140,12 +141,12 @@ impl AppState {
                 "name": note.name, "kind": kind, "label": label, "configured": is_configured, "hint": hint,
             }));
         }
-        let RateLimit { max_requests: most, window: within, max_concurrent: at_once } = self.limit();
+        let RateLimit { max_requests: most, window: within, max_concurrent } = self.limit();
         let documents = self.document_count().await?;
         Ok(json!({
             "models": models,
             "evidence": { "configured": self.0.evidence.is_some(), "documents": documents },
-            "limits": { "debates": most, "withinSeconds": within.as_secs(), "atOnce": at_once },
+            "limits": { "debates": most, "withinSeconds": within.as_secs(), "atOnce": max_concurrent },
         }))
     }
 

@@ -66,8 +66,8 @@ pub async fn backfill_start_time(
     if snapshot.state.start_time.is_some() {
         return Ok(false);
     }
-    let began = first_checkpoint_time(threads, thread.clone(), &snapshot).await?;
-    threads.update_state(thread, DebateState::update().start_time(began)).await?;
+    let start_time = first_checkpoint_time(threads, thread.clone(), &snapshot).await?;
+    threads.update_state(thread, DebateState::update().start_time(start_time)).await?;
     Ok(true)
 }
 

@@ -33,9 +33,9 @@ const PASSAGES: usize = 12;
 #[must_use]
 pub fn check(claim: &str, evidence: Option<&Evidence>) -> FactCheckResult {
     let (mut supports, mut contradicts) = (Vec::new(), Vec::new());
-    if let Some((evidence, said)) = evidence.zip(extract_claim_text(claim)) {
-        let statement = Statement::read(said);
-        for passage in evidence.passages(said, PASSAGES) {
+    if let Some((evidence, claim_text)) = evidence.zip(extract_claim_text(claim)) {
+        let statement = Statement::read(claim_text);
+        for passage in evidence.passages(claim_text, PASSAGES) {
             for sentence in sentences(&passage.text) {
                 let sources = match compare(&statement, &Statement::read(sentence)) {
                     Relation::Supports => &mut supports,

@@ -19,7 +19,7 @@ use crate::state::{DebateState, DebateStatus};
 
 /// Recursion limit: two supersteps per round, one for an approval, and the end, for the longest debate with a
 /// margin.
-const LONGEST_RUN: u32 = 64;
+const RECURSION_LIMIT: u32 = 64;
 
 /// Creates the compiled graph, with debates stored in this checkpointer.
 ///
@@ -38,8 +38,8 @@ pub fn create_debate_graph(
 pub fn state_graph(retry: RetryPolicy) -> StateGraph<DebateState, DebateContext> {
     let mut graph = StateGraph::<DebateState, DebateContext>::new("debate");
     // Reserved first, because the nodes refer to each other; updates of one superstep are applied in this order.
-    let places = ["optimist", "skeptic", "approval", "fact_check", "moderator"].map(|name| graph.reserve_node(name));
-    let [optimist_node, skeptic_node, approval_node, fact_check_node, moderator_node] = places;
+    let node_ids = ["optimist", "skeptic", "approval", "fact_check", "moderator"].map(|name| graph.reserve_node(name));
+    let [optimist_node, skeptic_node, approval_node, fact_check_node, moderator_node] = node_ids;
     graph.define_node(optimist_node, node(nodes::optimist_node).retry(retry.clone()));
     let after_round = [optimist_node, approval_node, fact_check_node];
     graph.define_node(skeptic_node, node(nodes::skeptic_node).retry(retry.clone()).goto_targets(after_round));
@@ -53,15 +53,15 @@ pub fn state_graph(retry: RetryPolicy) -> StateGraph<DebateState, DebateContext>
         Some("optimist") => skeptic_node,
         _ => optimist_node,
     };
-    let begins = [optimist_node.into(), skeptic_node.into(), approval_node.into(), moderator_node.into(), END];
-    graph.add_conditional_edges(START, unless_ended(by_turn), begins);
+    let start_targets = [optimist_node.into(), skeptic_node.into(), approval_node.into(), moderator_node.into(), END];
+    graph.add_conditional_edges(START, unless_ended(by_turn), start_targets);
     graph.add_conditional_edges(optimist_node, unless_ended(move |_| skeptic_node), [skeptic_node.into(), END]);
     for from in [skeptic_node, approval_node] {
         let on = move |debate: &DebateState| if debate.is_ready_for_summary() { moderator_node } else { optimist_node };
         graph.add_conditional_edges(from, unless_ended(on), [optimist_node.into(), moderator_node.into(), END]);
     }
     graph.add_edge(moderator_node, END);
-    graph.recursion_limit(LONGEST_RUN).add_migration(1, to_1_1_0());
+    graph.recursion_limit(RECURSION_LIMIT).add_migration(1, to_1_1_0());
     graph
 }
 

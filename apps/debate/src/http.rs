@@ -33,14 +33,14 @@ use requests::{
 use responses::{debate_header, debate_response};
 use stream::DebateSseEncoder;
 
-use crate::app::AppState;
+use crate::app::DebateAppState;
 use crate::transcript;
 
 /// Name of the graph.
 pub(crate) const GRAPH: &str = "debate";
 
 /// Routes of the application.
-pub(crate) fn routes(platform: AppState) -> OpenApiRouter<RunService> {
+pub(crate) fn routes(platform: DebateAppState) -> OpenApiRouter<RunService> {
     OpenApiRouter::new()
         .routes(routes!(create_debate))
         .routes(routes!(get_settings))
@@ -65,17 +65,17 @@ pub(crate) fn routes(platform: AppState) -> OpenApiRouter<RunService> {
     )
 )]
 async fn create_debate(
-    State(desk): State<RunService>,
-    Extension(platform): Extension<AppState>,
+    State(runs): State<RunService>,
+    Extension(platform): Extension<DebateAppState>,
     visitor: ClientAddress,
     headers: HeaderMap,
     ValidatedJson(opening): ValidatedJson<CreateDebateRequest>,
 ) -> Result<Response, Problem> {
     let waits = wants_json(&headers);
     let thread = opening.thread()?.unwrap_or_else(new_thread_id);
-    let before = find_existing_debate(&desk, &thread).await?;
+    let before = find_existing_debate(&runs, &thread).await?;
     // An existing debate keeps its start time.
-    let is_new = platform.threads(&desk).status(&thread).await?.is_none();
+    let is_new = platform.threads(&runs).status(&thread).await?.is_none();
     let input = opening.input(is_new)?;
     let options = DebateOptions { simulate_typing: !waits, ..opening.options(before.as_ref())? };
     // An unavailable model is reported before a debate is created.
@@ -83,19 +83,19 @@ async fn create_debate(
     let order =
         annotate_request(RunRequest::new(GRAPH, thread.clone(), RunInput::Input(input)).context(options.to_json()));
     // A rejected request does not count against the limit.
-    desk.graph(GRAPH)?.validate(&order).await?;
-    let pass = desk.acquire_permit(GRAPH, visitor, platform.limit())?;
+    runs.graph(GRAPH)?.validate(&order).await?;
+    let pass = runs.acquire_permit(GRAPH, visitor, platform.limit())?;
     let feed = match opening.detach {
         true => {
-            desk.start_with_permit(order, pass).await?;
-            desk.subscribe(&thread, None).await?
+            runs.start_with_permit(order, pass).await?;
+            runs.subscribe(&thread, None).await?
         }
-        false => desk.start_and_subscribe(order, pass, None, StopMode::Drain).await?,
+        false => runs.start_and_subscribe(order, pass, None, StopMode::Drain).await?,
     };
-    let record = desk.get_thread(&thread).await?;
+    let record = runs.get_thread(&thread).await?;
     let mut response = match waits {
-        true => wait_for_result(&desk, &platform, feed).await?,
-        false => stream_response(feed, (opening.format, None), debate_header(&record, &platform), desk.graph(GRAPH)?),
+        true => wait_for_result(&runs, &platform, feed).await?,
+        false => stream_response(feed, (opening.format, None), debate_header(&record, &platform), runs.graph(GRAPH)?),
     };
     set_thread_id_header(response.headers_mut(), &thread);
     Ok(response)
@@ -107,11 +107,11 @@ async fn create_debate(
     responses((status = OK), (status = NOT_FOUND))
 )]
 async fn get_debate(
-    State(desk): State<RunService>,
-    Extension(platform): Extension<AppState>,
+    State(runs): State<RunService>,
+    Extension(platform): Extension<DebateAppState>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    Ok(Json(debate_response(&desk, &platform, &find_thread(&desk, id).await?).await?))
+    Ok(Json(debate_response(&runs, &platform, &find_thread(&runs, id).await?).await?))
 }
 
 /// Streams the events of a debate after `Last-Event-ID`, past and live; ends with the run.
@@ -120,17 +120,17 @@ async fn get_debate(
     responses((status = OK, description = "Server-sent events"), (status = NOT_FOUND))
 )]
 async fn stream_debate(
-    State(desk): State<RunService>,
-    Extension(platform): Extension<AppState>,
+    State(runs): State<RunService>,
+    Extension(platform): Extension<DebateAppState>,
     Path(id): Path<String>,
-    ValidatedQuery(asked): ValidatedQuery<StreamParams>,
+    ValidatedQuery(params): ValidatedQuery<StreamParams>,
     LastEventId(after): LastEventId,
 ) -> Result<Response, Problem> {
-    let record = find_thread(&desk, id).await?;
+    let record = find_thread(&runs, id).await?;
     // Read from the beginning, wherever the client continues: the encoder derives the round from earlier events.
-    let whole = asked.format != StreamFormat::Events;
-    let feed = desk.subscribe(&record.thread, after.filter(|_| !whole)).await?;
-    Ok(stream_response(feed, (asked.format, after), debate_header(&record, &platform), desk.graph(GRAPH)?))
+    let from_start = params.format != StreamFormat::Events;
+    let feed = runs.subscribe(&record.thread, after.filter(|_| !from_start)).await?;
+    Ok(stream_response(feed, (params.format, after), debate_header(&record, &platform), runs.graph(GRAPH)?))
 }
 
 /// Answers the pending approval of a debate.
@@ -142,22 +142,23 @@ async fn stream_debate(
     )
 )]
 async fn submit_approval(
-    State(desk): State<RunService>,
-    Extension(platform): Extension<AppState>,
+    State(runs): State<RunService>,
+    Extension(platform): Extension<DebateAppState>,
     Path(id): Path<String>,
     visitor: ClientAddress,
     ValidatedJson(answer): ValidatedJson<ApprovalRequest>,
 ) -> Result<Response, Problem> {
-    let record = find_thread(&desk, id).await?;
-    let (thread, asked) = (record.thread.clone(), answer.interrupt_id.clone());
-    let open = pending_interrupt(&desk, &record, asked.as_deref()).await?;
+    let record = find_thread(&runs, id).await?;
+    let (thread, interrupt_id) = (record.thread.clone(), answer.interrupt_id.clone());
+    let open = pending_interrupt(&runs, &record, interrupt_id.as_deref()).await?;
     let answers = ResumeValues::from([(open, json!(answer))]);
     let order = RunRequest::new(GRAPH, thread.clone(), RunInput::Resume(answers));
-    let pass = desk.acquire_permit(GRAPH, visitor, platform.concurrency_limit())?;
-    if let Err(problem) = desk.start_with_permit(order.context(record.context), pass).await {
+    let pass = runs.acquire_permit(GRAPH, visitor, platform.concurrency_limit())?;
+    if let Err(problem) = runs.start_with_permit(order.context(record.context), pass).await {
         // If another request was faster, the problem describes that.
         let open = open.to_string();
-        pending_interrupt(&desk, &desk.get_thread(&thread).await?, Some(asked.as_deref().unwrap_or(&open))).await?;
+        pending_interrupt(&runs, &runs.get_thread(&thread).await?, Some(interrupt_id.as_deref().unwrap_or(&open)))
+            .await?;
         return Err(problem);
     }
     Ok(accepted_response(&thread))
@@ -169,21 +170,21 @@ async fn submit_approval(
     responses((status = ACCEPTED), (status = NOT_FOUND), (status = CONFLICT, description = "There is nothing to go on with"))
 )]
 async fn resume_debate(
-    State(desk): State<RunService>,
-    Extension(platform): Extension<AppState>,
+    State(runs): State<RunService>,
+    Extension(platform): Extension<DebateAppState>,
     visitor: ClientAddress,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    let record = find_thread(&desk, id).await?;
+    let record = find_thread(&runs, id).await?;
     let thread = record.thread.clone();
-    let standing = desk.current_status(&record).await?;
-    if !matches!(standing, RunStatus::Cancelled | RunStatus::Failed | RunStatus::Orphaned) {
+    let status = runs.current_status(&record).await?;
+    if !matches!(status, RunStatus::Cancelled | RunStatus::Failed | RunStatus::Orphaned) {
         let detail = format!("debate `{thread}` has nothing to go on with: it is {}", responses::status(&record, None));
         return Err(Problem::conflict(detail).with_thread(&thread));
     }
     platform.run_context(&DebateOptions::read(&record.context))?;
-    let pass = desk.acquire_permit(GRAPH, visitor, platform.concurrency_limit())?;
-    desk.start_with_permit(RunRequest::new(GRAPH, thread.clone(), RunInput::Continue).context(record.context), pass)
+    let pass = runs.acquire_permit(GRAPH, visitor, platform.concurrency_limit())?;
+    runs.start_with_permit(RunRequest::new(GRAPH, thread.clone(), RunInput::Continue).context(record.context), pass)
         .await?;
     Ok(accepted_response(&thread))
 }
@@ -193,29 +194,29 @@ async fn resume_debate(
     delete, path = "/api/debate/{id}", tag = "debate", params(("id" = String, Path)),
     responses((status = ACCEPTED), (status = NOT_FOUND), (status = CONFLICT, description = "It does not run"))
 )]
-async fn stop_debate(State(desk): State<RunService>, Path(id): Path<String>) -> Result<Response, Problem> {
-    let record = find_thread(&desk, id).await?;
-    desk.cancel(&record.thread, StopMode::Cancel).await?;
+async fn stop_debate(State(runs): State<RunService>, Path(id): Path<String>) -> Result<Response, Problem> {
+    let record = find_thread(&runs, id).await?;
+    runs.cancel(&record.thread, StopMode::Cancel).await?;
     Ok(accepted_response(&record.thread))
 }
 
 /// Lists debates, the newest first; `q` searches the topics.
 #[utoipa::path(get, path = "/api/debates", tag = "debate", params(ListDebatesParams), responses((status = OK)))]
 async fn list_debates(
-    State(desk): State<RunService>,
-    ValidatedQuery(asked): ValidatedQuery<ListDebatesParams>,
+    State(runs): State<RunService>,
+    ValidatedQuery(params): ValidatedQuery<ListDebatesParams>,
 ) -> Result<Json<Value>, Problem> {
-    let limit = asked.limit.unwrap_or(50).clamp(1, 200);
-    let offset = asked.after.unwrap_or(0);
+    let limit = params.limit.unwrap_or(50).clamp(1, 200);
+    let offset = params.after.unwrap_or(0);
     let query = ThreadSearch {
         graph: Some(GRAPH.to_owned()),
-        status: asked.statuses()?,
-        query: asked.q.filter(|words| !words.trim().is_empty()),
+        status: params.statuses()?,
+        query: params.q.filter(|words| !words.trim().is_empty()),
         // One more than requested, to know if there is a next page.
         limit: Some(limit + 1),
         offset,
     };
-    let mut records = desk.search_threads(&query).await?;
+    let mut records = runs.search_threads(&query).await?;
     let next = (records.len() > limit).then_some(offset + limit);
     records.truncate(limit);
     let debates: Vec<Value> = records.iter().map(responses::debate_list_item).collect();
@@ -224,7 +225,7 @@ async fn list_debates(
 
 /// Returns the available models, the evidence and the limits.
 #[utoipa::path(get, path = "/api/debate/settings", tag = "debate", responses((status = OK)))]
-async fn get_settings(Extension(platform): Extension<AppState>) -> Result<Json<Value>, Problem> {
+async fn get_settings(Extension(platform): Extension<DebateAppState>) -> Result<Json<Value>, Problem> {
     platform.settings_json().await.map(Json)
 }
 
@@ -234,15 +235,15 @@ async fn get_settings(Extension(platform): Extension<AppState>) -> Result<Json<V
     responses((status = OK), (status = NOT_FOUND))
 )]
 async fn get_transcript(
-    State(desk): State<RunService>,
-    Extension(platform): Extension<AppState>,
+    State(runs): State<RunService>,
+    Extension(platform): Extension<DebateAppState>,
     Path(id): Path<String>,
-    ValidatedQuery(asked): ValidatedQuery<TranscriptParams>,
+    ValidatedQuery(params): ValidatedQuery<TranscriptParams>,
 ) -> Result<Response, Problem> {
-    let record = find_thread(&desk, id).await?;
-    let seen = responses::load_debate_view(&desk, &platform, &record).await?;
+    let record = find_thread(&runs, id).await?;
+    let seen = responses::load_debate_view(&runs, &platform, &record).await?;
     let debate = seen.ok_or_else(|| no_events_problem(&record.thread))?.state;
-    let (kind, ending, text) = match asked.format {
+    let (kind, ending, text) = match params.format {
         TranscriptFormat::Md => ("text/markdown; charset=utf-8", "md", transcript::markdown(&debate)),
         TranscriptFormat::Json => ("application/json", "json", transcript::json(&debate).to_string()),
         TranscriptFormat::Txt => ("text/plain; charset=utf-8", "txt", transcript::plain(&debate)),
@@ -252,17 +253,17 @@ async fn get_transcript(
 }
 
 /// Renders a debate that has ended as HTML for clients without JavaScript.
-pub(crate) async fn render_noscript(desk: &RunService, platform: &AppState, id: &str) -> Option<String> {
-    let record = desk.find_thread(&ThreadId::from(id)).await.ok()??;
+pub(crate) async fn render_noscript(runs: &RunService, platform: &DebateAppState, id: &str) -> Option<String> {
+    let record = runs.find_thread(&ThreadId::from(id)).await.ok()??;
     let is_over = record.graph == GRAPH && record.status == RunStatus::Succeeded;
-    let seen = responses::load_debate_view(desk, platform, &record).await.ok()?.filter(|_| is_over);
+    let seen = responses::load_debate_view(runs, platform, &record).await.ok()?.filter(|_| is_over);
     seen.map(|seen| transcript::html(&seen.state))
 }
 
-async fn find_thread(desk: &RunService, id: String) -> Result<ThreadRecord, Problem> {
+async fn find_thread(runs: &RunService, id: String) -> Result<ThreadRecord, Problem> {
     let missing =
         || Problem::not_found(format!("there is no debate `{id}`")).with_hint("`GET /api/debates` lists them");
-    let record = desk.find_thread(&ThreadId::from(id.as_str())).await?.ok_or_else(missing)?;
+    let record = runs.find_thread(&ThreadId::from(id.as_str())).await?.ok_or_else(missing)?;
     if record.graph == GRAPH { Ok(record) } else { Err(missing()) }
 }
 
@@ -270,8 +271,8 @@ async fn find_thread(desk: &RunService, id: String) -> Result<ThreadRecord, Prob
 ///
 /// # Errors
 /// Returns 409 if the thread is not a debate, or if its approval is pending, which must not be skipped.
-async fn find_existing_debate(desk: &RunService, thread: &ThreadId) -> Result<Option<ThreadRecord>, Problem> {
-    let Some(record) = desk.find_thread(thread).await? else { return Ok(None) };
+async fn find_existing_debate(runs: &RunService, thread: &ThreadId) -> Result<Option<ThreadRecord>, Problem> {
+    let Some(record) = runs.find_thread(thread).await? else { return Ok(None) };
     if record.graph != GRAPH {
         let problem = Problem::conflict(format!("thread `{thread}` is no debate"));
         return Err(problem.with_hint("choose another `threadId`, or leave it out").with_thread(thread));
@@ -288,14 +289,14 @@ async fn find_existing_debate(desk: &RunService, thread: &ThreadId) -> Result<Op
 /// # Errors
 /// Returns 409 if no interrupt is pending, or if another one is pending than was answered.
 async fn pending_interrupt(
-    desk: &RunService,
+    runs: &RunService,
     record: &ThreadRecord,
     answered: Option<&str>,
 ) -> Result<InterruptId, Problem> {
     let thread = &record.thread;
     // A debate that does not wait may have no checkpoint yet.
     let open = match record.status {
-        RunStatus::AwaitingInput => desk.graph(GRAPH)?.state(thread).await?.interrupts().next().map(|open| open.id),
+        RunStatus::AwaitingInput => runs.graph(GRAPH)?.state(thread).await?.interrupts().next().map(|open| open.id),
         _ => None,
     };
     let Some(open) = open else {
@@ -326,25 +327,29 @@ fn stream_response(
 }
 
 /// Waits for the end of the run, and returns the debate as it is then.
-async fn wait_for_result(desk: &RunService, platform: &AppState, mut feed: Subscription) -> Result<Response, Problem> {
-    let mut heard = None;
+async fn wait_for_result(
+    runs: &RunService,
+    platform: &DebateAppState,
+    mut feed: Subscription,
+) -> Result<Response, Problem> {
+    let mut last_number = None;
     loop {
-        while let Some(told) = feed.next().await {
-            heard = Some(told.number());
+        while let Some(event) = feed.next().await {
+            last_number = Some(event.number());
         }
         match feed.end() {
             Some(SubscriptionEnd::Shutdown) => return Err(Problem::shutting_down()),
             Some(SubscriptionEnd::Failed(problem)) => return Err(Problem::clone(problem)),
             // The run is still active: missed events are read from the journal, then the wait continues.
-            Some(SubscriptionEnd::Lagged) => feed = desk.subscribe(&feed.thread().clone(), heard).await?,
+            Some(SubscriptionEnd::Lagged) => feed = runs.subscribe(&feed.thread().clone(), last_number).await?,
             _ => break,
         }
     }
-    let record = desk.get_thread(feed.thread()).await?;
+    let record = runs.get_thread(feed.thread()).await?;
     if let Some(failure) = record.error.as_ref().filter(|_| record.status == RunStatus::Failed) {
         return Err(responses::run_error_problem(failure, &record.thread));
     }
-    Ok(Json(debate_response(desk, platform, &record).await?).into_response())
+    Ok(Json(debate_response(runs, platform, &record).await?).into_response())
 }
 
 fn wants_json(headers: &HeaderMap) -> bool {
@@ -360,10 +365,10 @@ fn accepted_response(thread: &ThreadId) -> Response {
 
 /// Sets the headers that identify the debate; every valid thread id is a valid header value.
 fn set_thread_id_header(headers: &mut HeaderMap, thread: &ThreadId) {
-    if let (Ok(id), Ok(place)) =
+    if let (Ok(id), Ok(location)) =
         (HeaderValue::from_str(thread.as_str()), HeaderValue::from_str(&format!("/api/debate/{thread}")))
     {
         headers.insert("x-debate-id", id);
-        headers.insert(header::LOCATION, place);
+        headers.insert(header::LOCATION, location);
     }
 }

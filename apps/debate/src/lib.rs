@@ -39,11 +39,11 @@ pub mod serialization;
 mod state;
 pub mod transcript;
 
-pub use app::{Settings, app};
+pub use app::{DebateSettings, app};
 pub use context::{ApprovalMode, DebateContext, FactCheckMode};
 pub use debate_view::{DebateView, backfill_start_time, read};
 pub use graph::{create_debate_graph, state_graph};
 pub use http::DebateOptions;
 pub use migration::VERSIONS;
 pub use nodes::ApprovalAnswer;
-pub use state::{DebateState, DebateStateUpdate, DebateStatus, LONGEST_TOPIC, MOST_ROUNDS, ROUNDS};
+pub use state::{DebateState, DebateStateUpdate, DebateStatus, MAX_ROUNDS, MAX_TOPIC_CHARS, ROUNDS};

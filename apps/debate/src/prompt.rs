@@ -74,8 +74,8 @@ impl TurnPrompt {
         let text = request.messages.last()?.text();
         let mut lines = text.lines();
         let first = lines.next()?.strip_prefix("You are the ")?.strip_suffix('.')?;
-        let (name, place) = first.split_once(" of a debate, round ")?;
-        let (round, rounds) = place.split_once(" of ")?;
+        let (name, progress) = first.split_once(" of a debate, round ")?;
+        let (round, rounds) = progress.split_once(" of ")?;
         let role = DebateAgent::ALL.into_iter().find(|role| role.name() == name)?;
         let topic = lines.next()?.strip_prefix("Topic: ")?.to_owned();
         let notes = lines.filter_map(|line| line.strip_prefix("Note: ")).map(str::to_owned).collect();
@@ -93,15 +93,15 @@ mod tests {
 
     /// R-DEB-21, R-DEB-22, R-DEB-23: the rule model parses the prompt of a node, whatever the topic is.
     #[test]
-    fn a_cue_is_read_back() {
+    fn a_turn_prompt_is_read_back() {
         for (role, topic) in
             [(DebateAgent::Optimist, "Should AI be regulated?"), (DebateAgent::Moderator, "Note: \"of 3\".")]
         {
             let notes =
                 vec!["the claim \"x\" is false (file.md#a)".to_owned(), "ended by the user after round 1".to_owned()];
-            let cue = TurnPrompt { role, round: 2, max_rounds: 3, topic: topic.to_owned(), notes };
-            let request = ChatRequest::new([Message::user("before"), cue.message()]);
-            assert_eq!(TurnPrompt::read(&request), Some(cue));
+            let prompt = TurnPrompt { role, round: 2, max_rounds: 3, topic: topic.to_owned(), notes };
+            let request = ChatRequest::new([Message::user("before"), prompt.message()]);
+            assert_eq!(TurnPrompt::read(&request), Some(prompt));
         }
         assert_eq!(TurnPrompt::read(&ChatRequest::new([Message::user("hello")])), None);
     }

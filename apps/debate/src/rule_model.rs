@@ -43,10 +43,10 @@ use typing_speed::TypingSpeedModel;
 /// ```
 #[must_use]
 pub fn rule_model(seed: u64, evidence: Option<Arc<Evidence>>) -> SharedModel {
-    let voices = RuleModelBuilder::new(seed);
+    let builder = RuleModelBuilder::new(seed);
     match evidence {
-        Some(evidence) => voices.evidence(evidence).model(),
-        None => voices.model(),
+        Some(evidence) => builder.evidence(evidence).model(),
+        None => builder.model(),
     }
 }
 
@@ -107,9 +107,9 @@ impl Model for RuleModel {
     }
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-        let said = self.generate_text(request).await?.unwrap_or_default();
-        let is_cue = |request: &ChatRequest| TurnPrompt::read(request).is_some();
-        RuleBasedModel::new("rules").rule(is_cue, ScriptedReply::text(said)).generate(request, out).await
+        let text = self.generate_text(request).await?.unwrap_or_default();
+        let is_turn_prompt = |request: &ChatRequest| TurnPrompt::read(request).is_some();
+        RuleBasedModel::new("rules").rule(is_turn_prompt, ScriptedReply::text(text)).generate(request, out).await
     }
 }
 
@@ -120,24 +120,24 @@ impl RuleModel {
         let Some(evidence) = self.evidence.clone() else { return Ok(speak(request, seed, None)) };
         let request = request.clone();
         // Quotes may be read from files, which must not block the runtime.
-        let said = tokio::task::spawn_blocking(move || speak(&request, seed, Some(&evidence))).await;
-        said.map_err(|error| Error::internal(format!("the voices failed: {error}")))
+        let result = tokio::task::spawn_blocking(move || speak(&request, seed, Some(&evidence))).await;
+        result.map_err(|error| Error::internal(format!("the voices failed: {error}")))
     }
 }
 
 fn speak(request: &ChatRequest, seed: u64, evidence: Option<&Evidence>) -> Option<String> {
-    let cue = TurnPrompt::read(request)?;
+    let prompt = TurnPrompt::read(request)?;
     let history = History::read(request);
-    Some(match cue.role {
-        DebateAgent::Moderator => moderator::sum_up(&cue, &history, &mut rng_for_turn(seed, &cue)),
-        DebateAgent::Optimist | DebateAgent::Skeptic => turn::turn(&cue, &history, seed, evidence),
+    Some(match prompt.role {
+        DebateAgent::Moderator => moderator::sum_up(&prompt, &history, &mut rng_for_turn(seed, &prompt)),
+        DebateAgent::Optimist | DebateAgent::Skeptic => turn::turn(&prompt, &history, seed, evidence),
     })
 }
 
 /// Random numbers for one turn. They depend on the seed, the topic, the agent and the round, not on message ids,
 /// which differ between threads.
-fn rng_for_turn(seed: u64, cue: &TurnPrompt) -> SeededRng {
-    dice_of(seed, &[&cue.topic, cue.role.name(), &cue.round.to_string()])
+fn rng_for_turn(seed: u64, prompt: &TurnPrompt) -> SeededRng {
+    dice_of(seed, &[&prompt.topic, prompt.role.name(), &prompt.round.to_string()])
 }
 
 fn dice_of(seed: u64, words: &[&str]) -> SeededRng {

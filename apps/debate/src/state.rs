@@ -16,9 +16,9 @@ use crate::fact_check::result::FactCheckResult;
 use crate::prompt::DebateAgent;
 
 /// Maximum length of a topic in characters.
-pub const LONGEST_TOPIC: usize = 500;
+pub const MAX_TOPIC_CHARS: usize = 500;
 /// Maximum number of rounds.
-pub const MOST_ROUNDS: u32 = 10;
+pub const MAX_ROUNDS: u32 = 10;
 /// Default number of rounds.
 pub const ROUNDS: u32 = 3;
 
@@ -85,11 +85,11 @@ impl DebateStatus {
 
 impl<'de> Deserialize<'de> for DebateStatus {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let given = Value::deserialize(deserializer)?;
-        let known = [Self::Running, Self::Completed, Self::Error];
-        known.into_iter().find(|status| given == status.name()).ok_or_else(|| {
-            let given = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
-            serde::de::Error::custom(format!("Invalid status: {given}"))
+        let value = Value::deserialize(deserializer)?;
+        let all = [Self::Running, Self::Completed, Self::Error];
+        all.into_iter().find(|status| value == status.name()).ok_or_else(|| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            serde::de::Error::custom(format!("Invalid status: {text}"))
         })
     }
 }
@@ -120,7 +120,7 @@ impl DebateState {
     /// ```
     ///
     /// # Errors
-    /// Lists every validation error, with JSON pointers: a topic that is empty or longer than [`LONGEST_TOPIC`],
+    /// Lists every validation error, with JSON pointers: a topic that is empty or longer than [`MAX_TOPIC_CHARS`],
     /// rounds out of range.
     pub fn initial_state(topic: &str, max_rounds: u32, now: Time) -> Result<DebateStateUpdate> {
         let (topic, line) = opening_message(topic, max_rounds)?;
@@ -211,16 +211,16 @@ fn opening_message(topic: &str, max_rounds: u32) -> Result<(&str, Message)> {
 fn topic_problem(topic: &str) -> Option<Diagnostic> {
     match topic.chars().count() {
         0 => Some(problem("/topic", "a debate needs a topic".to_owned())),
-        length if length > LONGEST_TOPIC => {
-            Some(problem("/topic", format!("the topic has {length} characters, and may have {LONGEST_TOPIC}")))
+        length if length > MAX_TOPIC_CHARS => {
+            Some(problem("/topic", format!("the topic has {length} characters, and may have {MAX_TOPIC_CHARS}")))
         }
         _ => None,
     }
 }
 
 fn rounds_problem(rounds: u32) -> Option<Diagnostic> {
-    let is_allowed = (1..=MOST_ROUNDS).contains(&rounds);
-    (!is_allowed).then(|| problem("/maxRounds", format!("{rounds} rounds: allowed are 1 to {MOST_ROUNDS}")))
+    let is_allowed = (1..=MAX_ROUNDS).contains(&rounds);
+    (!is_allowed).then(|| problem("/maxRounds", format!("{rounds} rounds: allowed are 1 to {MAX_ROUNDS}")))
 }
 
 fn problem(pointer: &str, message: String) -> Diagnostic {

@@ -28,8 +28,8 @@ pub fn markdown(debate: &DebateState) -> String {
     let fact = |line: &str| format!("- {}\n", escaped(line));
     render(debate, title, fact, |part| match part {
         TranscriptPart::Heading(heading) => format!("\n## {heading}\n"),
-        TranscriptPart::Said(name, said) => format!("\n**{name}:** {}\n", escaped(&said)),
-        TranscriptPart::Found(found) => format!("\n- {}\n", escaped(&found)),
+        TranscriptPart::Message(name, text) => format!("\n**{name}:** {}\n", escaped(&text)),
+        TranscriptPart::FactCheck(result) => format!("\n- {}\n", escaped(&result)),
     })
 }
 
@@ -43,8 +43,8 @@ pub fn plain(debate: &DebateState) -> String {
         |line| format!("{line}\n"),
         |part| match part {
             TranscriptPart::Heading(heading) => format!("\n{}\n", heading.to_uppercase()),
-            TranscriptPart::Said(name, said) => format!("\n{name}: {said}\n"),
-            TranscriptPart::Found(found) => format!("\n{found}\n"),
+            TranscriptPart::Message(name, text) => format!("\n{name}: {text}\n"),
+            TranscriptPart::FactCheck(result) => format!("\n{result}\n"),
         },
     )
 }
@@ -56,8 +56,8 @@ pub fn html(debate: &DebateState) -> String {
     let fact = |line: &str| format!("<p>{}</p>", entities(line));
     render(debate, title, fact, |part| match part {
         TranscriptPart::Heading(heading) => format!("<h2>{heading}</h2>"),
-        TranscriptPart::Said(name, said) => format!("<p><b>{name}:</b> {}</p>", entities(&said)),
-        TranscriptPart::Found(found) => format!("<p>{}</p>", entities(&found)),
+        TranscriptPart::Message(name, text) => format!("<p><b>{name}:</b> {}</p>", entities(&text)),
+        TranscriptPart::FactCheck(result) => format!("<p>{}</p>", entities(&result)),
     })
 }
 
@@ -112,22 +112,22 @@ pub fn model_json(info: &ModelInfo) -> Value {
 
 enum TranscriptPart {
     Heading(String),
-    Said(&'static str, String),
-    Found(String),
+    Message(&'static str, String),
+    FactCheck(String),
 }
 
 /// Returns the metadata lines above the messages.
 fn metadata_lines(debate: &DebateState) -> Vec<String> {
-    let voices = model(debate).map(|info| match info.kind {
+    let model_line = model(debate).map(|info| match info.kind {
         ModelKind::Weights => format!("Voices: {info}, {}", label(info.kind)),
         kind => format!("Voices: {}/{} ({})", info.provider, info.name, label(kind)),
     });
     let state = format!("Status: {}, round {} of {}", debate.status.name(), debate.round, debate.max_rounds);
     let times = [("Began", debate.start_time), ("Ended", debate.end_time)];
-    let times = times.into_iter().filter_map(|(what, time)| Some(format!("{what}: {}", time?)));
+    let times = times.into_iter().filter_map(|(event, time)| Some(format!("{event}: {}", time?)));
     let marked = if debate.is_usage_estimated() { " (estimated)" } else { "" };
     let tokens = format!("Tokens: {}{marked}", debate.token_usage);
-    voices.into_iter().chain([state]).chain(times).chain([tokens]).collect()
+    model_line.into_iter().chain([state]).chain(times).chain([tokens]).collect()
 }
 
 fn parts(debate: &DebateState) -> Vec<TranscriptPart> {
@@ -152,7 +152,7 @@ fn parts(debate: &DebateState) -> Vec<TranscriptPart> {
             }
             _ => {}
         }
-        parts.push(TranscriptPart::Said(speaker, message.text().into_owned()));
+        parts.push(TranscriptPart::Message(speaker, message.text().into_owned()));
     }
     if !debate.fact_check_results.is_empty() {
         parts.push(TranscriptPart::Heading("Fact check".to_owned()));
@@ -165,7 +165,7 @@ fn parts(debate: &DebateState) -> Vec<TranscriptPart> {
         };
         let sources =
             if result.sources.is_empty() { String::new() } else { format!(" ({})", result.sources.join(", ")) };
-        TranscriptPart::Found(format!("{verdict}: {}{sources}", result.claim))
+        TranscriptPart::FactCheck(format!("{verdict}: {}{sources}", result.claim))
     }));
     parts
 }

@@ -44,11 +44,11 @@ fn main() -> ExitCode {
     println!("{:8} {:30} {:>9} {:>9} {:>9} {:>7}", "series", "question", "first", "median", "worst", "found");
     let mut is_met = true;
     for series_each in [10, 50] {
-        for (name, ask, rule, has_goal) in QUESTIONS {
-            let (first, median, worst, found) = measure(series_each, ask, rule);
-            let told = [first, median, worst].map(|time| format!("{:.2} ms", time.as_secs_f64() * 1000.0));
-            let [first, middle, worst] = told;
-            println!("{:<8} {name:30} {first:>9} {middle:>9} {worst:>9} {found:>7}", PEOPLE * series_each);
+        for (name, bench, rule, has_goal) in QUESTIONS {
+            let (first, median, worst, count) = measure(series_each, bench, rule);
+            let times = [first, median, worst].map(|time| format!("{:.2} ms", time.as_secs_f64() * 1000.0));
+            let [first, middle, worst] = times;
+            println!("{:<8} {name:30} {first:>9} {middle:>9} {worst:>9} {count:>7}", PEOPLE * series_each);
             is_met &= !has_goal || median < GOAL;
         }
     }
@@ -57,22 +57,23 @@ fn main() -> ExitCode {
 }
 
 /// Measures the median of first queries, the median and maximum of later ones, and the total number of results.
-fn measure(series_each: usize, ask: BenchFn, rule: Option<&str>) -> (Duration, Duration, Duration, usize) {
-    let board = || full_year::board(PEOPLE, series_each).expect("the year can be written");
-    let firsts = (0..CALENDARS).map(|number| timed(ask, &board(), &event(&board(), number, rule)).0);
+fn measure(series_each: usize, bench: BenchFn, rule: Option<&str>) -> (Duration, Duration, Duration, usize) {
+    let new_snapshot = || full_year::build_snapshot(PEOPLE, series_each).expect("the year can be written");
+    let firsts = (0..CALENDARS).map(|number| timed(bench, &new_snapshot(), &event(&new_snapshot(), number, rule)).0);
     let (first, _) = spread(firsts.collect());
-    let board = board();
-    let events: Vec<Event> = (0..EVENTS).map(|number| event(&board, number, rule)).collect();
-    timed(ask, &board, &events[0]);
-    let (times, found): (Vec<Duration>, Vec<usize>) = events.iter().map(|event| timed(ask, &board, event)).unzip();
+    let snapshot = new_snapshot();
+    let events: Vec<Event> = (0..EVENTS).map(|number| event(&snapshot, number, rule)).collect();
+    timed(bench, &snapshot, &events[0]);
+    let (times, counts): (Vec<Duration>, Vec<usize>) =
+        events.iter().map(|event| timed(bench, &snapshot, event)).unzip();
     let (median, worst) = spread(times);
-    (first, median, worst, found.iter().sum())
+    (first, median, worst, counts.iter().sum())
 }
 
-fn timed(ask: BenchFn, board: &CalendarSnapshot, event: &Event) -> (Duration, usize) {
-    let begun = Instant::now();
-    let found = black_box(ask(black_box(board), black_box(event)));
-    (begun.elapsed(), found)
+fn timed(bench: BenchFn, snapshot: &CalendarSnapshot, event: &Event) -> (Duration, usize) {
+    let started = Instant::now();
+    let count = black_box(bench(black_box(snapshot), black_box(event)));
+    (started.elapsed(), count)
 }
 
 /// Returns median and maximum.
@@ -83,16 +84,16 @@ fn spread(mut times: Vec<Duration>) -> (Duration, Duration) {
 
 /// Creates a one-hour event for two members in the week after the current time of the sample; every other one needs
 /// the car.
-fn event(board: &CalendarSnapshot, number: usize, rule: Option<&str>) -> Event {
-    let zone = NamedTimeZone::from_iana_name(&board.family.zone).expect("the family lives somewhere");
-    let from = |least: i8, place: usize| least + i8::try_from(place).expect("there are few");
+fn event(snapshot: &CalendarSnapshot, number: usize, rule: Option<&str>) -> Event {
+    let zone = NamedTimeZone::from_iana_name(&snapshot.family.zone).expect("the family lives somewhere");
+    let from = |least: i8, offset: usize| least + i8::try_from(offset).expect("there are few");
     let start = date(2026, 1, from(12, number % 7)).at(from(7, number / 7 % 14), 0, 0, 0);
     let instant = |minutes: i64| {
-        let wall = start.saturating_add(jiff::Span::new().minutes(minutes));
-        zone.to_instant(wall).expect("the year can be written")
+        let local_time = start.saturating_add(jiff::Span::new().minutes(minutes));
+        zone.to_instant(local_time).expect("the year can be written")
     };
     let participant = |person: usize| Participant { member: format!("person_{}", person % PEOPLE), is_required: true };
-    let like = board.events.values().next().expect("the year is full");
+    let like = snapshot.events.values().next().expect("the year is full");
     Event {
         id: "new".to_owned(),
         uid: "new@example.com".to_owned(),
@@ -105,15 +106,15 @@ fn event(board: &CalendarSnapshot, number: usize, rule: Option<&str>) -> Event {
     }
 }
 
-fn conflicts_of(board: &CalendarSnapshot, event: &Event) -> usize {
-    conflicts::detect_conflicts_from(board, event, sample::now()).expect("the year can be read").len()
+fn conflicts_of(snapshot: &CalendarSnapshot, event: &Event) -> usize {
+    conflicts::detect_conflicts_from(snapshot, event, sample::now()).expect("the year can be read").len()
 }
 
-fn times_for(board: &CalendarSnapshot, event: &Event) -> usize {
-    let wanted = SlotRequest { event: event.clone(), requested_range: None, minutes: 60, range: None };
-    slots::find_slots(board, &wanted, sample::now()).expect("the year can be read").candidate_times.len()
+fn times_for(snapshot: &CalendarSnapshot, event: &Event) -> usize {
+    let request = SlotRequest { event: event.clone(), requested_range: None, minutes: 60, range: None };
+    slots::find_slots(snapshot, &request, sample::now()).expect("the year can be read").candidate_times.len()
 }
 
-fn all_conflicts(board: &CalendarSnapshot, _: &Event) -> usize {
-    scan::scan_conflicts(board, sample::now()).expect("the year can be read").len()
+fn all_conflicts(snapshot: &CalendarSnapshot, _: &Event) -> usize {
+    scan::scan_conflicts(snapshot, sample::now()).expect("the year can be read").len()
 }

@@ -1,7 +1,7 @@
 //! The computing agents: slots, capacity, constraints, conflicts, resolutions and calendar queries.
 //!
 //! All agents are pure functions of a [`CalendarSnapshot`](crate::calendar::CalendarSnapshot) and their arguments: they use no clock, no
-//! store and no random numbers. Event instances are indexed once (`taken`) and then checked many times (`look`).
+//! store and no random numbers. Event instances are indexed once (`busy_index`) and then checked many times (`availability_check`).
 //! User-visible wording is in [`words`].
 
 pub mod capacity;
@@ -14,20 +14,20 @@ pub mod slots;
 pub mod words;
 
 pub(crate) mod agent_update;
+mod availability_check;
+mod busy_index;
 pub(crate) mod conflict_detection_agent;
 mod finding;
-mod look;
 mod moments;
 pub(crate) mod nl_parser_agent;
 pub(crate) mod query_agent;
 pub(crate) mod resolution_agent;
 pub(crate) mod resource_manager_agent;
 pub(crate) mod scheduling_agent;
-mod seen;
-mod taken;
+mod visibility;
 mod windows;
 
-pub(crate) use seen::{
+pub(crate) use busy_index::is_transparent;
+pub(crate) use visibility::{
     BUSY, can_modify, can_modify_instances, can_see_details, time_zone_of, visible_snapshot, visible_title,
 };
-pub(crate) use taken::is_transparent;

@@ -41,7 +41,7 @@ const SAMPLE_REQUESTS: [&str; 6] = [
 
 /// Configuration of the scheduler application.
 #[derive(Clone)]
-pub struct Settings {
+pub struct SchedulerSettings {
     /// Location of the calendar store.
     pub location: StoreLocation,
     /// Initial family with its calendar; written to the store if the store has no family with this id.
@@ -54,7 +54,7 @@ pub struct Settings {
     pub store_timeout: Duration,
 }
 
-impl Settings {
+impl SchedulerSettings {
     /// Creates settings for a family in a store. Defaults: 600 requests per hour, 8 at once, and a database timeout
     /// of 5 seconds.
     pub fn new(location: StoreLocation, family: impl Into<Arc<CalendarSnapshot>>) -> Self {
@@ -64,8 +64,8 @@ impl Settings {
     }
 
     /// Creates settings for the sample family, with example requests.
-    pub fn sample(place: StoreLocation) -> Self {
-        Self { examples: SAMPLE_REQUESTS.map(str::to_owned).to_vec(), ..Self::new(place, sample::family()) }
+    pub fn sample(location: StoreLocation) -> Self {
+        Self { examples: SAMPLE_REQUESTS.map(str::to_owned).to_vec(), ..Self::new(location, sample::family()) }
     }
 
     /// Creates settings for a family from a JSON file with `family`, `members` and, optionally, `calendars`,
@@ -74,8 +74,8 @@ impl Settings {
     /// # Errors
     /// `ConfigInvalid` if the file cannot be read or does not fit the schema. The message names the location in the
     /// file.
-    pub fn from_family_file(place: StoreLocation, file: impl AsRef<Path>) -> Result<Self> {
-        Ok(Self::new(place, family_file::read(file.as_ref())?))
+    pub fn from_family_file(location: StoreLocation, file: impl AsRef<Path>) -> Result<Self> {
+        Ok(Self::new(location, family_file::read(file.as_ref())?))
     }
 }
 
@@ -83,12 +83,15 @@ impl Settings {
 ///
 /// # Errors
 /// Returns an error if the graph is invalid.
-pub fn app(settings: Settings, models: ModelRegistry) -> Result<App> {
-    let office = AppState::new(settings, models);
-    let room = office.clone();
-    let graph =
-        serve_graph_with_annotations(state_graph().compile()?, move |order| room.run_context(order), annotate_request);
-    Ok(App::new("scheduler", "Scheduler").graph(graph).routes(routes(office)).page("scheduler.html"))
+pub fn app(settings: SchedulerSettings, models: ModelRegistry) -> Result<App> {
+    let app_state = SchedulerAppState::new(settings, models);
+    let shared_state = app_state.clone();
+    let graph = serve_graph_with_annotations(
+        state_graph().compile()?,
+        move |order| shared_state.run_context(order),
+        annotate_request,
+    );
+    Ok(App::new("scheduler", "Scheduler").graph(graph).routes(routes(app_state)).page("scheduler.html"))
 }
 
 /// Model names in requests that select the rule-based parser without a language model.
@@ -106,7 +109,7 @@ fn label(model: &SharedModel) -> String {
 
 /// State shared by all HTTP handlers.
 #[derive(Clone)]
-pub(crate) struct AppState(Arc<Inner>);
+pub(crate) struct SchedulerAppState(Arc<Inner>);
 
 struct Inner {
     calendars: CalendarStore,
@@ -118,12 +121,12 @@ struct Inner {
     swept: Mutex<Option<i64>>,
 }
 
-impl AppState {
-    fn new(settings: Settings, models: ModelRegistry) -> Self {
-        let Settings { location: place, initial_family: family, examples, limit, store_timeout: patience } = settings;
+impl SchedulerAppState {
+    fn new(settings: SchedulerSettings, models: ModelRegistry) -> Self {
+        let SchedulerSettings { location, initial_family: family, examples, limit, store_timeout: timeout } = settings;
         let id = family.family.id.clone();
-        let options = CalendarStore::options().timeout(patience).scan(scan::scan_conflicts).family(family);
-        let (calendars, swept) = (options.open_lazy(place), Mutex::default());
+        let options = CalendarStore::options().timeout(timeout).scan(scan::scan_conflicts).family(family);
+        let (calendars, swept) = (options.open_lazy(location), Mutex::default());
         Self(Arc::new(Inner { calendars, models, family: id, examples, limit, swept }))
     }
 

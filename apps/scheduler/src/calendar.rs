@@ -1,18 +1,18 @@
 //! Calendar data of a family: members, resources, constraints and events, and a snapshot of all of them, [`CalendarSnapshot`].
 
-mod board;
 mod event;
 mod family;
 mod index;
 mod recurrence;
 mod rule;
 pub mod series;
+mod snapshot;
 mod span;
 
-pub use board::{CalendarChange, CalendarSnapshot, EventInstance};
 pub use event::{Event, Flexibility, Participant, Priority, Recurrence, RecurrenceOverride};
 pub(crate) use family::free_id;
 pub use family::{Calendar, Family, Member, MemberRole, Preferences, Resource, Visibility, WeekStart};
-pub use recurrence::{MOST_INSTANCES, ValidatedRule, validate_rrule};
+pub use recurrence::{MAX_INSTANCES, ValidatedRule, validate_rrule};
 pub use rule::{Constraint, ConstraintKind, ConstraintStrength};
-pub use span::{LONGEST_MINUTES, TimeRange};
+pub use snapshot::{CalendarChange, CalendarSnapshot, EventInstance};
+pub use span::{MAX_MINUTES, TimeRange};

@@ -44,9 +44,9 @@ impl SchedulerContext {
 ///
 /// # Errors
 /// `PolicyRefused` if the family has no member with this id.
-pub(crate) fn require_member<'a>(board: &'a CalendarSnapshot, id: &str) -> Result<&'a Arc<Member>> {
+pub(crate) fn require_member<'a>(snapshot: &'a CalendarSnapshot, id: &str) -> Result<&'a Arc<Member>> {
     let unknown = || Error::new(ErrorCode::PolicyRefused, format!("nobody of the family is called `{id}`"));
-    board.members.get(id).ok_or_else(unknown)
+    snapshot.members.get(id).ok_or_else(unknown)
 }
 
 /// Returns the current time of the run clock. A node that runs again gets a later time.

@@ -64,7 +64,7 @@ pub struct EvalSentence {
 
 /// Evaluation result of one sentence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EvalRow {
+pub struct ParseEvalRow {
     /// Name of the sentence.
     pub id: String,
     /// Text of the sentence.
@@ -72,7 +72,8 @@ pub struct EvalRow {
     /// Confidence of the parser.
     pub confidence: f64,
     /// Parsed value of every wrong aspect; empty if the parse is right.
-    pub wrong: BTreeMap<EvalAspect, String>,
+    #[serde(rename = "wrong")]
+    pub mismatches: BTreeMap<EvalAspect, String>,
     /// Reason why the wrong parse is a known gap, if it is one.
     pub known_gap: Option<String>,
 }
@@ -95,7 +96,7 @@ pub enum EvalAspect {
 
 /// Result of an evaluation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct EvalScore {
+pub struct ParseEvalScore {
     /// Number of sentences.
     pub of: usize,
     /// Number of sentences parsed right in every aspect except the title.
@@ -113,10 +114,10 @@ pub struct EvalScore {
     /// Number of wrong parses with high confidence that are not on the list of known gaps.
     pub wrong_and_sure: usize,
     /// Result of each sentence.
-    pub rows: Vec<EvalRow>,
+    pub rows: Vec<ParseEvalRow>,
 }
 
-impl EvalScore {
+impl ParseEvalScore {
     /// True if the score passes: 97 % right by intent, 95 % by time, 95 % by names, and no wrong parse with high
     /// confidence.
     #[must_use]
@@ -168,68 +169,74 @@ fn read<T: for<'de> Deserialize<'de>>(text: &str, name: &str) -> Result<T> {
 ///
 /// # Errors
 /// Returns an error if a time of a sentence cannot be parsed.
-pub fn eval(sentences: &[EvalSentence]) -> Result<EvalScore> {
-    let (board, gaps) = (sample::family(), known_gaps()?);
-    let mut score = EvalScore { of: sentences.len(), ..EvalScore::default() };
+pub fn eval(sentences: &[EvalSentence]) -> Result<ParseEvalScore> {
+    let (snapshot, gaps) = (sample::family(), known_gaps()?);
+    let mut score = ParseEvalScore { of: sentences.len(), ..ParseEvalScore::default() };
     for sentence in sentences {
-        let understood = said(sentence, &board);
-        let wrong = wrong(sentence, &understood)?;
-        let is_right = |aspect: EvalAspect| usize::from(!wrong.contains_key(&aspect));
-        let is_all_right = wrong.keys().all(|aspect| *aspect == EvalAspect::Title);
+        let parsed = parse_sentence(sentence, &snapshot);
+        let mismatches = find_mismatches(sentence, &parsed)?;
+        let is_right = |aspect: EvalAspect| usize::from(!mismatches.contains_key(&aspect));
+        let is_all_right = mismatches.keys().all(|aspect| *aspect == EvalAspect::Title);
         score.right += usize::from(is_all_right);
         score.intent += is_right(EvalAspect::Intent);
         score.time += is_right(EvalAspect::Time);
         score.names += is_right(EvalAspect::Names);
         score.event += is_right(EvalAspect::Event);
         score.title += is_right(EvalAspect::Title);
-        let confidence = understood.confidence.value();
+        let confidence = parsed.confidence.value();
         let known_gap = gaps.get(&sentence.id).filter(|_| !is_all_right).cloned();
         score.wrong_and_sure += usize::from(!is_all_right && confidence >= SURE && known_gap.is_none());
-        score.rows.push(EvalRow { id: sentence.id.clone(), text: sentence.text.clone(), confidence, wrong, known_gap });
+        score.rows.push(ParseEvalRow {
+            id: sentence.id.clone(),
+            text: sentence.text.clone(),
+            confidence,
+            mismatches,
+            known_gap,
+        });
     }
     Ok(score)
 }
 
-fn said(sentence: &EvalSentence, board: &CalendarSnapshot) -> ParsedRequest {
+fn parse_sentence(sentence: &EvalSentence, snapshot: &CalendarSnapshot) -> ParsedRequest {
     let speaker = sentence.speaker.as_deref().unwrap_or("mom");
-    parse(&ParseInput { text: &sentence.text, user_id: speaker, now: sample::now(), snapshot: board })
+    parse(&ParseInput { text: &sentence.text, user_id: speaker, now: sample::now(), snapshot })
 }
 
-fn wrong(sentence: &EvalSentence, understood: &ParsedRequest) -> Result<BTreeMap<EvalAspect, String>> {
-    let data = &understood.data;
-    let mut wrong = BTreeMap::new();
+fn find_mismatches(sentence: &EvalSentence, parsed: &ParsedRequest) -> Result<BTreeMap<EvalAspect, String>> {
+    let data = &parsed.data;
+    let mut mismatches = BTreeMap::new();
     let mut check = |aspect: EvalAspect, is_right: bool, got: String| {
         if !is_right {
-            wrong.insert(aspect, got);
+            mismatches.insert(aspect, got);
         }
     };
-    let is_kind = sentence.query.is_none_or(|query| understood.query == Some(query));
+    let is_kind = sentence.query.is_none_or(|query| parsed.query == Some(query));
     let is_wanted = data.event_type == sentence.intent && is_kind;
-    check(EvalAspect::Intent, is_wanted, format!("{:?} {:?}", data.event_type, understood.query));
-    let time = |text: &Option<String>| text.as_deref().map(on_the_wall).transpose();
+    check(EvalAspect::Intent, is_wanted, format!("{:?} {:?}", data.event_type, parsed.query));
+    let time = |text: &Option<String>| text.as_deref().map(parse_local_time).transpose();
     let within = match &sentence.within {
-        Some((start, end)) => Some((on_the_wall(start)?, on_the_wall(end)?)),
+        Some((start, end)) => Some((parse_local_time(start)?, parse_local_time(end)?)),
         None => None,
     };
-    let got = (data.start_time, data.end_time, understood.time_window.map(|span| (span.start, span.end)));
+    let got = (data.start_time, data.end_time, parsed.time_window.map(|span| (span.start, span.end)));
     let is_time = got == (time(&sentence.start)?, time(&sentence.end)?, within);
     let is_rule = data.recurrence_rule == sentence.rrule;
-    let shown = |time: Option<Time>| time.map_or_else(|| "-".to_owned(), |time| time.to_string());
-    let within = understood.time_window.map(|span| format!(" within {} {}", span.start, span.end)).unwrap_or_default();
+    let display = |time: Option<Time>| time.map_or_else(|| "-".to_owned(), |time| time.to_string());
+    let within = parsed.time_window.map(|span| format!(" within {} {}", span.start, span.end)).unwrap_or_default();
     let rule = data.recurrence_rule.as_deref().unwrap_or_default();
-    let got = format!("{} {}{within} {rule}", shown(got.0), shown(got.1));
+    let got = format!("{} {}{within} {rule}", display(got.0), display(got.1));
     check(EvalAspect::Time, is_time && is_rule, got);
     let set = |ids: &[String]| ids.iter().cloned().collect::<BTreeSet<_>>();
     let is_named = set(&data.participants) == sentence.people && set(&data.resources) == sentence.resources;
     check(EvalAspect::Names, is_named, format!("{:?} {:?}", data.participants, data.resources));
-    let is_event = sentence.which.as_ref().is_none_or(|which| set(&understood.event_ids) == *which);
-    let is_scope = sentence.scope.is_none_or(|scope| understood.scope == Some(scope));
-    check(EvalAspect::Event, is_event && is_scope, format!("{:?} {:?}", understood.event_ids, understood.scope));
+    let is_event = sentence.which.as_ref().is_none_or(|which| set(&parsed.event_ids) == *which);
+    let is_scope = sentence.scope.is_none_or(|scope| parsed.scope == Some(scope));
+    check(EvalAspect::Event, is_event && is_scope, format!("{:?} {:?}", parsed.event_ids, parsed.scope));
     let is_title = sentence.title.is_none() || sentence.title == data.title;
     check(EvalAspect::Title, is_title, data.title.clone().unwrap_or_default());
-    Ok(wrong)
+    Ok(mismatches)
 }
 
-fn on_the_wall(text: &str) -> Result<Time> {
+fn parse_local_time(text: &str) -> Result<Time> {
     Time::parse_event(text, sample::ZONE).map_err(|fault| Error::new(ErrorCode::TypeMismatch, fault.to_string()))
 }

@@ -33,8 +33,8 @@ mod workflow_steps;
 pub(crate) use requests::annotate_request;
 pub use requests::{ConversationOptions, run_request};
 
-use crate::app::AppState;
-use crate::ics::MOST_BYTES;
+use crate::app::SchedulerAppState;
+use crate::ics::MAX_BYTES;
 
 /// Name of the graph.
 pub(crate) const GRAPH: &str = "scheduler";
@@ -47,11 +47,11 @@ const TALKS: OwnedThreads = OwnedThreads {
 };
 
 /// Returns the routes of the scheduler.
-pub(crate) fn routes(office: AppState) -> OpenApiRouter<RunService> {
+pub(crate) fn routes(app: SchedulerAppState) -> OpenApiRouter<RunService> {
     // One byte above the limit, so that the handler itself rejects larger files with its own error.
     let files = OpenApiRouter::new()
         .routes(routes!(calendar_files::import_calendar))
-        .layer(DefaultBodyLimit::max(MOST_BYTES + 1));
+        .layer(DefaultBodyLimit::max(MAX_BYTES + 1));
     OpenApiRouter::new()
         .routes(routes!(settings::settings))
         .routes(routes!(conversations::submit_request, events::list_events))
@@ -66,5 +66,5 @@ pub(crate) fn routes(office: AppState) -> OpenApiRouter<RunService> {
         .routes(routes!(family_objects::list, family_objects::create))
         .routes(routes!(family_objects::change, family_objects::remove))
         .merge(files)
-        .layer(Extension(office))
+        .layer(Extension(app))
 }

@@ -8,10 +8,10 @@ mod component;
 mod draft;
 mod export;
 mod import;
-mod kept;
 mod lines;
 mod matching;
 mod people;
+mod preserved;
 mod property;
 mod recurrence;
 mod report;
@@ -21,5 +21,5 @@ mod write;
 mod zones;
 
 pub use export::{ExportAudience, ExportOptions, export};
-pub use import::{ImportResult, MOST_BYTES, MOST_EVENTS, import};
+pub use import::{ImportResult, MAX_BYTES, MAX_EVENTS, import};
 pub use report::{ImportProblem, ImportReport, ReportEntry, SkippedEntry};

@@ -22,7 +22,7 @@ pub mod state_utils;
 pub mod store;
 pub mod zone;
 
-pub use app::{Settings, app};
+pub use app::{SchedulerSettings, app};
 pub use context::SchedulerContext;
 pub use http::{ConversationOptions, run_request};
 pub use nodes::{ConfirmationAnswer, EditedResolution, ResolutionChoice};

@@ -19,7 +19,7 @@ mod slots;
 
 pub use agent_output::{AgentOutput, Confidence, ErrorInfo};
 pub use conflict::{Conflict, ConflictDetectionData, ConflictType, Severity};
-pub use message::{Message, Role};
+pub use message::{Message, MessageRole};
 pub use nl_parser::{EventType, NlParserData};
 pub use proposal::{EventStatus, ProposedEvent, ValidationResult, ValidationStep};
 pub use query::{QueryData, QueryType};

@@ -24,7 +24,7 @@ use crate::orchestrator::route::{NextNode, route_next_step};
 use crate::state::FamilySchedulerState;
 
 /// Recursion limit: five agents, three clarifications, three resolutions, and retries of each.
-const LONGEST_RUN: u32 = 64;
+const RECURSION_LIMIT: u32 = 64;
 
 /// Compiles the graph with a checkpointer.
 ///
@@ -55,12 +55,12 @@ pub fn state_graph() -> StateGraph<FamilySchedulerState, SchedulerContext> {
     ];
     graph.add_edge(START, all[0].1);
     let endpoint = move |next: NextNode| -> Endpoint {
-        all.iter().find(|(known, _)| *known == next).map_or(END, |(_, node)| Endpoint::from(*node))
+        all.iter().find(|(candidate, _)| *candidate == next).map_or(END, |(_, node)| Endpoint::from(*node))
     };
     for (from, node) in all {
         let goals: Vec<Endpoint> = from.targets().iter().map(|next| endpoint(*next)).collect();
         graph.add_conditional_edges(node, move |state: &FamilySchedulerState| endpoint(route_next_step(state)), goals);
     }
-    graph.recursion_limit(LONGEST_RUN);
+    graph.recursion_limit(RECURSION_LIMIT);
     graph
 }

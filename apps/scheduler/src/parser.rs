@@ -289,7 +289,7 @@ pub(crate) fn parse_for_event(request: &ParseInput<'_>, picked: Option<&str>) ->
     };
     let findings = reader.scan();
     let intent = intent::intent(&mut reader, &findings);
-    let is_question = intent.wanted == crate::models::EventType::Query;
+    let is_question = intent.event_type == crate::models::EventType::Query;
     let names = name_mentions::find_mentions(&mut reader, request.snapshot, request.user_id, is_question);
     interpret::interpret(SentenceParse {
         request: *request,
@@ -344,7 +344,7 @@ impl SentenceParse<'_> {
         self.now().date()
     }
 
-    fn wall(&self, hint: Option<DayHalfHint>) -> LocalClock<'_> {
+    fn local_clock(&self, hint: Option<DayHalfHint>) -> LocalClock<'_> {
         LocalClock { now: self.now(), zone: &self.zone, preferences: self.preferences, hint }
     }
 }

@@ -25,7 +25,7 @@ pub fn now() -> Time {
 /// Returns the family without events.
 #[must_use]
 pub fn empty_family() -> CalendarSnapshot {
-    let mut board = CalendarSnapshot::new(Family {
+    let mut snapshot = CalendarSnapshot::new(Family {
         id: "family".to_owned(),
         name: "The family".to_owned(),
         zone: ZONE.to_owned(),
@@ -40,7 +40,7 @@ pub fn empty_family() -> CalendarSnapshot {
     for (id, name, role, aliases) in members {
         let aliases = aliases.iter().map(ToString::to_string).collect();
         let (id, name) = (id.to_owned(), name.to_owned());
-        board.apply(CalendarChange::Member(Member {
+        snapshot.apply(CalendarChange::Member(Member {
             id,
             name,
             aliases,
@@ -57,16 +57,16 @@ pub fn empty_family() -> CalendarSnapshot {
         let aliases = aliases.iter().map(ToString::to_string).collect();
         let (id, name, kind) = (id.to_owned(), name.to_owned(), kind.to_owned());
         let attributes = std::collections::BTreeMap::new();
-        board.apply(CalendarChange::Resource(Resource { id, name, aliases, kind, capacity, attributes }));
+        snapshot.apply(CalendarChange::Resource(Resource { id, name, aliases, kind, capacity, attributes }));
     }
     let calendar = ("family", "Family");
-    board.apply(CalendarChange::Calendar(Calendar {
+    snapshot.apply(CalendarChange::Calendar(Calendar {
         id: calendar.0.to_owned(),
         name: calendar.1.to_owned(),
         owner: None,
         visibility: Visibility::Family,
     }));
-    board
+    snapshot
 }
 
 /// A sample event: id, title, start, end, participants, resources, recurrence rule.
@@ -109,11 +109,11 @@ const EVENTS: [SampleEvent; 21] = [
 /// Returns the family with some weeks of events.
 #[must_use]
 pub fn family() -> CalendarSnapshot {
-    let mut board = empty_family();
+    let mut snapshot = empty_family();
     for line in &EVENTS {
-        board.apply(CalendarChange::Event(Box::new(event(*line))));
+        snapshot.apply(CalendarChange::Event(Box::new(event(*line))));
     }
-    board
+    snapshot
 }
 
 fn event((id, title, start, end, people, resources, rule): SampleEvent) -> Event {

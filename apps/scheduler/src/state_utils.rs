@@ -19,17 +19,17 @@ use serde_json::{Map, Value, json};
 use superstep::core::time::Time;
 use superstep::{Overwrite, RemoveMessage};
 
-use crate::models::{AgentOutput, Confidence, ErrorInfo, Message, Role};
+use crate::models::{AgentOutput, Confidence, ErrorInfo, Message, MessageRole};
 use crate::state::{AgentName, FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStatus, WorkflowStep};
 
 /// Confidence below which a parsed request is never used.
-pub const LEAST_CONFIDENCE: f64 = 0.5;
+pub const MIN_CONFIDENCE: f64 = 0.5;
 /// Confidence from which a parsed request is used without confirmation.
 pub const SURE: f64 = 0.7;
 /// Default number of messages that pruning keeps.
-pub const KEPT_MESSAGES: usize = 10;
+pub const RETAINED_MESSAGES: usize = 10;
 /// Default number of retries of a step.
-pub const MOST_RETRIES: u32 = 3;
+pub const MAX_RETRIES: u32 = 3;
 
 /// Returns the state of a new conversation with a random id.
 #[must_use]
@@ -66,7 +66,7 @@ pub fn new_turn(user_input: &str, user_id: &str, conversation_id: &str, now: Tim
         .current_step(WorkflowStep::Start)
         .workflow_status(Overwrite(WorkflowStatus::InProgress))
         .next_action(Some(AgentName::NlParser.name().to_owned()))
-        .messages(Message::new(Role::User, user_input, now).to_message())
+        .messages(Message::new(MessageRole::User, user_input, now).to_message())
         .agent_outputs(Overwrite(BTreeMap::new()))
         .proposed_event(None)
         .validation_results(Overwrite(Vec::new()))
@@ -129,7 +129,7 @@ pub fn validate_state_transition(state: &FamilySchedulerState, next_step: &str) 
         "scheduling" => {
             let confidence = get_agent_confidence(state, AgentName::NlParser.name());
             let confidence = confidence.ok_or("NL Parser output required for scheduling")?;
-            match confidence < LEAST_CONFIDENCE {
+            match confidence < MIN_CONFIDENCE {
                 true => Err(format!("NL Parser confidence too low: {confidence}")),
                 false => Ok(()),
             }
@@ -144,9 +144,9 @@ pub fn validate_state_transition(state: &FamilySchedulerState, next_step: &str) 
             }
         }
         "resolution" => {
-            let found = state.agent_outputs.contains_key(AgentName::ConflictDetection.name());
+            let has_detection = state.agent_outputs.contains_key(AgentName::ConflictDetection.name());
             let any = state.detected_conflicts.as_ref().is_some_and(|data| data.has_conflicts);
-            match (found, any) {
+            match (has_detection, any) {
                 (false, _) => Err("Conflict detection output required for resolution".to_owned()),
                 (true, false) => Err("No conflicts to resolve".to_owned()),
                 (true, true) => Ok(()),

@@ -39,7 +39,7 @@ pub use idempotent_change::IdempotentResult;
 use location::Database;
 pub use location::StoreLocation;
 use queries::ResultSets;
-use sql_value::Statement;
+use sql_value::SqlStatement;
 use transaction::{ChangeJob, DecideFn, family_not_found};
 pub use undo::UndoOutcome;
 use write_plan::ChangeAuthor;
@@ -67,8 +67,8 @@ impl Default for StoreOptions {
 
 impl StoreOptions {
     /// Sets the longest wait for a locked or unreachable database before a call fails. Default: 5 seconds.
-    pub fn timeout(mut self, patience: Duration) -> Self {
-        self.timeout = patience;
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
@@ -102,9 +102,9 @@ impl StoreOptions {
     /// Creates a store that opens its database on first use; until then nothing is read or created. A failed
     /// opening is retried by the next call.
     #[must_use]
-    pub fn open_lazy(self, place: StoreLocation) -> CalendarStore {
-        let (database, boards) = (OnceCell::new(), Mutex::default());
-        CalendarStore(Arc::new(Inner { place, database, boards, options: self }), AccessMode::ReadWrite)
+    pub fn open_lazy(self, location: StoreLocation) -> CalendarStore {
+        let (database, snapshots) = (OnceCell::new(), Mutex::default());
+        CalendarStore(Arc::new(Inner { location, database, snapshots, options: self }), AccessMode::ReadWrite)
     }
 
     /// Opens an SQLite file, and creates it if it is missing.
@@ -133,8 +133,8 @@ impl StoreOptions {
         self.open(StoreLocation::Postgres(Secret::new(url))).await
     }
 
-    async fn open(self, place: StoreLocation) -> Result<CalendarStore> {
-        let calendars = self.open_lazy(place);
+    async fn open(self, location: StoreLocation) -> Result<CalendarStore> {
+        let calendars = self.open_lazy(location);
         calendars.database().await?;
         Ok(calendars)
     }
@@ -152,11 +152,11 @@ enum AccessMode {
 }
 
 struct Inner {
-    place: StoreLocation,
+    location: StoreLocation,
     /// The database, after first use.
     database: OnceCell<Database>,
     /// Cached calendar snapshot of each family.
-    boards: Mutex<BTreeMap<String, Arc<CalendarSnapshot>>>,
+    snapshots: Mutex<BTreeMap<String, Arc<CalendarSnapshot>>>,
     options: StoreOptions,
 }
 
@@ -164,7 +164,7 @@ struct Inner {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeResult {
     /// Calendar snapshot after the change.
-    pub board: Arc<CalendarSnapshot>,
+    pub snapshot: Arc<CalendarSnapshot>,
     /// Written changes; empty if the calendar was already in this state.
     pub changes: Vec<CalendarChange>,
 }
@@ -217,21 +217,21 @@ impl CalendarStore {
     ///
     /// # Errors
     /// `InputInvalid` if a family with this id exists; otherwise as [`CalendarStore::change`].
-    pub async fn create_family(&self, who: &str, family: Family, first: Vec<CalendarChange>) -> Result<ChangeResult> {
-        self.run(self.creation(who, family, first)?).await
+    pub async fn create_family(&self, actor: &str, family: Family, first: Vec<CalendarChange>) -> Result<ChangeResult> {
+        self.run(self.creation(actor, family, first)?).await
     }
 
-    fn creation(&self, who: &str, family: Family, first: Vec<CalendarChange>) -> Result<ChangeJob> {
+    fn creation(&self, actor: &str, family: Family, first: Vec<CalendarChange>) -> Result<ChangeJob> {
         let (id, creation) = (family.id.clone(), Some(family.clone()));
-        let decide = move |board: &CalendarSnapshot, _: &[AuditEntry]| {
-            if board.revision > 0 {
-                let message = format!("there is a family `{}` already", board.family.id);
+        let decide = move |snapshot: &CalendarSnapshot, _: &[AuditEntry]| {
+            if snapshot.revision > 0 {
+                let message = format!("there is a family `{}` already", snapshot.family.id);
                 return Err(Error::new(ErrorCode::InputInvalid, message));
             }
             let changes: Vec<CalendarChange> = std::iter::once(CalendarChange::Family(family)).chain(first).collect();
             Ok(changes.into())
         };
-        let work = self.work(&id, (who, "create_family"), Box::new(decide))?;
+        let work = self.work(&id, (actor, "create_family"), Box::new(decide))?;
         Ok(ChangeJob { creation, ..work })
     }
 
@@ -244,13 +244,13 @@ impl CalendarStore {
     pub async fn snapshot(&self, family: &str) -> Result<Arc<CalendarSnapshot>> {
         let revision = queries::to_revision(self.query(vec![queries::revision(family)]).await?)?;
         let revision = revision.ok_or_else(|| family_not_found(family))?;
-        if let Some(board) = self.boards().get(family).filter(|board| board.revision == revision) {
-            return Ok(board.clone());
+        if let Some(snapshot) = self.snapshots().get(family).filter(|snapshot| snapshot.revision == revision) {
+            return Ok(snapshot.clone());
         }
-        let board = queries::to_board(self.query(queries::select_snapshot(family)).await?)?;
-        let board = Arc::new(board.ok_or_else(|| family_not_found(family))?);
-        self.cache_snapshot(&board);
-        Ok(board)
+        let snapshot = queries::to_snapshot(self.query(queries::select_snapshot(family)).await?)?;
+        let snapshot = Arc::new(snapshot.ok_or_else(|| family_not_found(family))?);
+        self.cache_snapshot(&snapshot);
+        Ok(snapshot)
     }
 
     /// Changes the calendar of a family in one transaction. `decide` receives the calendar while the family is
@@ -266,12 +266,12 @@ impl CalendarStore {
     pub async fn change(
         &self,
         family: &str,
-        who: &str,
+        actor: &str,
         action: &str,
         decide: impl FnOnce(&CalendarSnapshot) -> Result<Vec<CalendarChange>> + Send + 'static,
     ) -> Result<ChangeResult> {
-        let decide = Box::new(move |board: &CalendarSnapshot, _: &[AuditEntry]| decide(board).map(Into::into));
-        self.run(self.work(family, (who, action), decide)?).await
+        let decide = Box::new(move |snapshot: &CalendarSnapshot, _: &[AuditEntry]| decide(snapshot).map(Into::into));
+        self.run(self.work(family, (actor, action), decide)?).await
     }
 
     /// Returns the last audit entries, newest first.
@@ -286,15 +286,15 @@ impl CalendarStore {
     }
 
     /// Returns a change job that has not started.
-    fn work(&self, family: &str, (who, action): (&str, &str), decide: DecideFn) -> Result<ChangeJob> {
-        let author = ChangeAuthor { who: who.to_owned(), action: action.to_owned(), at: self.now()?, task: None };
+    fn work(&self, family: &str, (actor, action): (&str, &str), decide: DecideFn) -> Result<ChangeJob> {
+        let author = ChangeAuthor { actor: actor.to_owned(), action: action.to_owned(), at: self.now()?, task: None };
         Ok(ChangeJob {
             family: family.to_owned(),
             creation: None,
             author,
             since: None,
             scan: self.0.options.scan,
-            last_seen_snapshot: self.boards().get(family).cloned(),
+            last_seen_snapshot: self.snapshots().get(family).cloned(),
             decide: Some(decide),
             decided: None,
             planned: None,
@@ -306,11 +306,11 @@ impl CalendarStore {
             return Err(Error::new(ErrorCode::PolicyRefused, "a question changes nothing on the calendar"));
         }
         let changed = self.database().await?.change(work).await?;
-        self.cache_snapshot(&changed.board);
+        self.cache_snapshot(&changed.snapshot);
         Ok(changed)
     }
 
-    async fn query(&self, statements: Vec<Statement>) -> Result<ResultSets> {
+    async fn query(&self, statements: Vec<SqlStatement>) -> Result<ResultSets> {
         self.database().await?.query(statements).await
     }
 
@@ -320,7 +320,7 @@ impl CalendarStore {
 
     /// Opens the database, and creates the initial family if it is missing.
     async fn opened(&self) -> Result<Database> {
-        let Inner { place, options, .. } = &*self.0;
+        let Inner { location: place, options, .. } = &*self.0;
         let database = Database::open(place, options).await?;
         let Some(first) = &options.first else { return Ok(database) };
         let is_there =
@@ -330,7 +330,7 @@ impl CalendarStore {
             match database.change(work).await {
                 // Another process has created the family.
                 Err(error) if error.code() == ErrorCode::InputInvalid => {}
-                made => drop(made?),
+                created => drop(created?),
             }
         }
         Ok(database)
@@ -340,24 +340,24 @@ impl CalendarStore {
         Time::from_unix_micros(self.0.options.clock.now()).map_err(|fault| Error::internal(fault.to_string()))
     }
 
-    fn boards(&self) -> MutexGuard<'_, BTreeMap<String, Arc<CalendarSnapshot>>> {
-        self.0.boards.lock().unwrap_or_else(PoisonError::into_inner)
+    fn snapshots(&self) -> MutexGuard<'_, BTreeMap<String, Arc<CalendarSnapshot>>> {
+        self.0.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Caches a snapshot, even one that is older than the cached one: after a restore from a backup the older
     /// revision is current, and an outdated snapshot is only read again.
-    fn cache_snapshot(&self, board: &Arc<CalendarSnapshot>) {
-        self.boards().insert(board.family.id.clone(), board.clone());
+    fn cache_snapshot(&self, snapshot: &Arc<CalendarSnapshot>) {
+        self.snapshots().insert(snapshot.family.id.clone(), snapshot.clone());
     }
 }
 
 /// Omits the location, because it can contain the password of a server.
 impl std::fmt::Debug for CalendarStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let place = match &self.0.place {
+        let backend = match &self.0.location {
             StoreLocation::Memory | StoreLocation::Sqlite(_) => "Sqlite",
             StoreLocation::Postgres(_) => "Postgres",
         };
-        f.debug_tuple("CalendarStore").field(&format_args!("{place}")).finish()
+        f.debug_tuple("CalendarStore").field(&format_args!("{backend}")).finish()
     }
 }

@@ -45,9 +45,10 @@ impl NamedTimeZone {
     ///
     /// # Errors
     /// Returns an error if the year is outside the supported range.
-    pub fn to_instant(&self, wall: DateTime) -> Result<Time> {
-        let out = |_| Error::new(ErrorCode::TypeMismatch, format!("{wall} is beyond the years that can be written"));
-        let instant = self.rules.to_ambiguous_timestamp(wall).compatible().map_err(out)?;
+    pub fn to_instant(&self, local_time: DateTime) -> Result<Time> {
+        let out =
+            |_| Error::new(ErrorCode::TypeMismatch, format!("{local_time} is beyond the years that can be written"));
+        let instant = self.rules.to_ambiguous_timestamp(local_time).compatible().map_err(out)?;
         let fault = |fault: superstep::core::validation_error::ValidationError| {
             Error::new(ErrorCode::TypeMismatch, fault.to_string())
         };
@@ -56,8 +57,8 @@ impl NamedTimeZone {
 
     /// Converts like [`NamedTimeZone::to_instant`], but to UTC. Half the work, for instants that are only compared.
     #[must_use]
-    pub fn to_utc_instant(&self, wall: DateTime) -> Option<Time> {
-        let instant = self.rules.to_ambiguous_timestamp(wall).compatible().ok()?;
+    pub fn to_utc_instant(&self, local_time: DateTime) -> Option<Time> {
+        let instant = self.rules.to_ambiguous_timestamp(local_time).compatible().ok()?;
         Time::from_unix_micros(instant.as_microsecond()).ok()
     }
 

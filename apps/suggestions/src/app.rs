@@ -23,14 +23,14 @@ use crate::graph::{MAX_TOOL_ROUNDS, create_suggestions_graph};
 use crate::http::{render_noscript, routes};
 use crate::planner::{self, planner};
 use crate::sources::{M365Settings, Sources};
-use crate::state::AgentState;
+use crate::state::SuggestionsState;
 
 /// Default folder of the unpacked sample and of the database of posts.
 pub const HOME: &str = ".superstep/suggestions";
 
 /// Settings of the application.
 #[derive(Clone)]
-pub struct Settings {
+pub struct SuggestionsSettings {
     /// Folder with `docs`, `issues`, `m365` and `words.txt`, or with documents alone. Default: the built-in sample.
     pub folder: Option<PathBuf>,
     /// Folder into which the sample is unpacked. Default: [`HOME`].
@@ -49,7 +49,7 @@ pub struct Settings {
     pub clock: Arc<dyn Clock>,
 }
 
-impl Default for Settings {
+impl Default for SuggestionsSettings {
     fn default() -> Self {
         Self {
             folder: None,
@@ -64,7 +64,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl SuggestionsSettings {
     /// Opens the sources. If no folder is set, unpacks the sample and replaces its expired posts.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Settings {
 ///
 /// # Errors
 /// Returns an error if the configured folder is not a directory or `max_tool_rounds` is out of range.
-pub fn app(settings: Settings, models: ModelRegistry) -> Result<App> {
+pub fn app(settings: SuggestionsSettings, models: ModelRegistry) -> Result<App> {
     if let Some(folder) = settings.folder.as_deref().filter(|folder| !folder.is_dir()) {
         let fact = format!("`{}`, where suggestions are looked for, is no folder", folder.display());
         return Err(
@@ -86,7 +86,8 @@ pub fn app(settings: Settings, models: ModelRegistry) -> Result<App> {
         );
     }
     let graph = create_suggestions_graph(settings.max_tool_rounds)?;
-    let platform = AppState(Arc::new(Inner { settings, models, graph: graph.clone(), opened: OnceCell::new() }));
+    let platform =
+        SuggestionsAppState(Arc::new(Inner { settings, models, graph: graph.clone(), opened: OnceCell::new() }));
     let (contexts, posts) = (platform.clone(), platform.clone());
     let graph = serve_graph(graph, move |order| contexts.context_from_request(order));
     let app = App::new("suggestions", "Suggestions").graph(graph).routes(routes(platform)).page("suggestions.html");
@@ -98,12 +99,12 @@ pub fn app(settings: Settings, models: ModelRegistry) -> Result<App> {
 
 /// Shared state of all routes and runs of the application.
 #[derive(Clone)]
-pub(crate) struct AppState(Arc<Inner>);
+pub(crate) struct SuggestionsAppState(Arc<Inner>);
 
 struct Inner {
-    settings: Settings,
+    settings: SuggestionsSettings,
     models: ModelRegistry,
-    graph: CompiledGraph<AgentState, SuggestionsContext>,
+    graph: CompiledGraph<SuggestionsState, SuggestionsContext>,
     opened: OnceCell<Sources>,
 }
 
@@ -120,13 +121,13 @@ const LOCAL: [&str; 2] = ["local", "local/rules"];
 /// Names by which requests select the search without a model, which uses the text of the post as the query.
 const DIRECT: [&str; 2] = ["direct", "local/direct"];
 
-impl AppState {
+impl SuggestionsAppState {
     /// Returns the sources. The first call opens them; after a failure the next call tries again.
     pub(crate) async fn sources(&self) -> Result<&Sources> {
         self.0.opened.get_or_try_init(|| open_sources::open(&self.0.settings)).await
     }
 
-    pub(crate) fn graph(&self) -> &CompiledGraph<AgentState, SuggestionsContext> {
+    pub(crate) fn graph(&self) -> &CompiledGraph<SuggestionsState, SuggestionsContext> {
         &self.0.graph
     }
 
@@ -175,18 +176,18 @@ impl AppState {
     /// Returns the models, sources and limits as JSON for the settings route.
     pub(crate) async fn settings_json(&self) -> Result<Value, Problem> {
         let sources = self.sources().await?;
-        let told = ["m365", "docs", "issues", "posts"].map(|name| {
+        let source_statuses = ["m365", "docs", "issues", "posts"].map(|name| {
             let missing = sources.not_configured_reason(name);
             (name.to_owned(), json!({ "configured": missing.is_none(), "reason": missing.map(|it| it.reason) }))
         });
         let left_out = sources.skipped_count().await.map_err(|failed| Error::internal(failed.to_string()))?;
-        let RateLimit { max_requests: most, window: within, max_concurrent: at_once } = self.limit();
+        let RateLimit { max_requests: most, window: within, max_concurrent } = self.limit();
         Ok(json!({
             "models": self.models(),
-            "sources": Value::Object(told.into_iter().collect()),
+            "sources": Value::Object(source_statuses.into_iter().collect()),
             // Only the count: file names are visible only to users with access to the folder.
             "leftOut": left_out,
-            "limits": { "searches": most, "withinSeconds": within.as_secs(), "atOnce": at_once },
+            "limits": { "searches": most, "withinSeconds": within.as_secs(), "atOnce": max_concurrent },
             "maxToolRounds": self.0.settings.max_tool_rounds,
         }))
     }

@@ -171,9 +171,9 @@ impl SuggestionsContext {
 impl fmt::Debug for SuggestionsContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tools, post_id, model, access_token, locale, limits, report: _ } = self;
-        let mut shown = f.debug_struct("SuggestionsContext");
-        shown.field("mcp_client", &tools.as_ref().map(|(client, _)| client)).field("post_id", post_id);
-        shown.field("model", model).field("access_token", access_token).field("locale", locale).field("limits", limits);
-        shown.finish()
+        let mut debug = f.debug_struct("SuggestionsContext");
+        debug.field("mcp_client", &tools.as_ref().map(|(client, _)| client)).field("post_id", post_id);
+        debug.field("model", model).field("access_token", access_token).field("locale", locale).field("limits", limits);
+        debug.finish()
     }
 }

@@ -9,7 +9,7 @@ use superstep::{Message, ToolError, ToolOutput};
 use crate::context::{RunReport, SuggestionsContext};
 use crate::response_format::{ToolResults, report, unavailable_sources};
 use crate::sources::normalize_query;
-use crate::tools::{HINT, LONGEST_POST, SearchTool, call_directly, truncate};
+use crate::tools::{HINT, MAX_POST_CHARS, SearchTool, call_directly, truncate};
 use crate::types::CombinedSuggestionsResponse;
 
 /// Label of this search mode in user interfaces.
@@ -23,19 +23,20 @@ pub(crate) async fn search_directly(
     let query = normalize_query(text).map(|query| query.text).unwrap_or_default();
     let calls: Vec<ToolCall> =
         SearchTool::ALL.into_iter().map(|search| call(search, &query, context.post_id())).collect();
-    let mut said = vec![Message::assistant("").with_tool_calls(calls.clone())];
-    said.extend(join_all(calls.iter().map(|call| call_tool(context, call))).await);
-    let results = ToolResults::from_messages(&said.iter().collect::<Vec<_>>()).without(context.post_id()).merged();
+    let mut conversation = vec![Message::assistant("").with_tool_calls(calls.clone())];
+    conversation.extend(join_all(calls.iter().map(|call| call_tool(context, call))).await);
+    let results =
+        ToolResults::from_messages(&conversation.iter().collect::<Vec<_>>()).without(context.post_id()).merged();
     let hinted = results.for_hint();
     let mut response = results.response();
     if !hinted.is_empty() {
-        let args = object(json!({ "postText": truncate(text, LONGEST_POST), "searchResults": hinted }));
+        let args = object(json!({ "postText": truncate(text, MAX_POST_CHARS), "searchResults": hinted }));
         // A failed hint must not discard the search results.
         let hint = call_directly(context, HINT, args).await.ok().filter(|output| !output.is_error);
         let hint = hint.and_then(|output| output.content).map(|content| content.text().trim().to_owned());
         response.action_hint = hint.filter(|hint| !hint.is_empty());
     }
-    let messages: Vec<&Message> = said.iter().collect();
+    let messages: Vec<&Message> = conversation.iter().collect();
     response.unavailable_sources = unavailable_sources(&messages);
     let mut report = report(&messages, Vec::new());
     report.model = Some(ModelInfo::new("local", "direct", ModelKind::Rules));

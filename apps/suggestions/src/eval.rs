@@ -14,7 +14,7 @@ const FIRST: usize = 3;
 /// Result of an evaluation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct EvalScore {
+pub struct SearchEvalScore {
     /// Number of questions with an expected document among the first three hits.
     pub right: usize,
     /// Total number of questions.
@@ -27,13 +27,13 @@ pub struct EvalScore {
     /// Number of questions whose document ranks lower with expansion than without.
     pub worse_than_plain: usize,
     /// One row per question.
-    pub rows: Vec<EvalRow>,
+    pub rows: Vec<SearchEvalRow>,
 }
 
 /// Result of one question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct EvalRow {
+pub struct SearchEvalRow {
     /// Id of the question.
     pub id: String,
     /// Text of the question.
@@ -49,14 +49,15 @@ pub struct EvalRow {
     #[serde(rename = "plainPlace")]
     pub unexpanded_rank: Option<usize>,
     /// Documents that were found, best first.
-    pub found: Vec<String>,
+    #[serde(rename = "found")]
+    pub urls: Vec<String>,
 }
 
 /// Evaluates the questions of the sample.
 ///
 /// # Errors
 /// Returns an error if the documents cannot be searched.
-pub async fn eval(sources: &Sources) -> Result<EvalScore> {
+pub async fn eval(sources: &Sources) -> Result<SearchEvalScore> {
     eval_with(sources, &sample::questions()?).await
 }
 
@@ -64,13 +65,13 @@ pub async fn eval(sources: &Sources) -> Result<EvalScore> {
 ///
 /// # Errors
 /// Returns an error if the documents cannot be searched.
-pub async fn eval_with(sources: &Sources, questions: &[EvalQuestion]) -> Result<EvalScore> {
-    let mut score = EvalScore { total: questions.len(), ..EvalScore::default() };
+pub async fn eval_with(sources: &Sources, questions: &[EvalQuestion]) -> Result<SearchEvalScore> {
+    let mut score = SearchEvalScore { total: questions.len(), ..SearchEvalScore::default() };
     for question in questions {
         let row = row(sources, question).await.map_err(|unavailable| {
             superstep::Error::new(superstep::ErrorCode::ConfigInvalid, unavailable.to_string())
         })?;
-        let rank = |place: Option<usize>| place.unwrap_or(usize::MAX);
+        let rank = |position: Option<usize>| position.unwrap_or(usize::MAX);
         score.right += usize::from(row.rank.is_some());
         score.plain_right += usize::from(row.unexpanded_rank.is_some());
         score.better_than_plain += usize::from(rank(row.rank) < rank(row.unexpanded_rank));
@@ -80,31 +81,31 @@ pub async fn eval_with(sources: &Sources, questions: &[EvalQuestion]) -> Result<
     Ok(score)
 }
 
-async fn row(sources: &Sources, question: &EvalQuestion) -> Result<EvalRow, SourceUnavailable> {
+async fn row(sources: &Sources, question: &EvalQuestion) -> Result<SearchEvalRow, SourceUnavailable> {
     let plain = sources.search_docs(&question.question).await?;
     let queries = sources.queries(&question.question).await?;
     let mut lists = Vec::new();
     for query in &queries {
         lists.push(sources.search_docs(query).await?);
     }
-    let mut found = fuse(lists);
-    found.truncate(FIRST);
-    Ok(EvalRow {
+    let mut fused = fuse(lists);
+    fused.truncate(FIRST);
+    Ok(SearchEvalRow {
         id: question.id.clone(),
         question: question.question.clone(),
         expected: question.expected.clone(),
         queries,
-        rank: place(&found, &question.expected),
-        unexpanded_rank: place(&plain, &question.expected),
-        found: found.into_iter().map(|found| found.url).collect(),
+        rank: find_rank(&fused, &question.expected),
+        unexpanded_rank: find_rank(&plain, &question.expected),
+        urls: fused.into_iter().map(|suggestion| suggestion.url).collect(),
     })
 }
 
-fn place(found: &[McpSuggestion], expected: &[String]) -> Option<usize> {
-    let is_right = |found: &McpSuggestion| {
-        let document = found.url.split_once('#').map_or(found.url.as_str(), |(document, _)| document);
+fn find_rank(suggestions: &[McpSuggestion], expected: &[String]) -> Option<usize> {
+    let is_right = |suggestion: &McpSuggestion| {
+        let document = suggestion.url.split_once('#').map_or(suggestion.url.as_str(), |(document, _)| document);
         let mut expected = expected.iter().map(|path| encoded(path));
         expected.any(|path| document == path || document.ends_with(&format!("/{path}")))
     };
-    found.iter().take(FIRST).position(is_right).map(|place| place + 1)
+    suggestions.iter().take(FIRST).position(is_right).map(|index| index + 1)
 }

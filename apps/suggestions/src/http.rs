@@ -28,7 +28,7 @@ pub use responses::suggestions_json;
 use responses::{post_rejected_problem, search_response, suggestions_response};
 use stream::SuggestionStream;
 
-use crate::app::AppState;
+use crate::app::SuggestionsAppState;
 use crate::suggest::SuggestionRun;
 use crate::types::PostSummary;
 
@@ -43,7 +43,7 @@ const POST: &str = "post";
 const ENGAGEMENT: &str = "engagement";
 
 /// Returns the routes of the application.
-pub(crate) fn routes(platform: AppState) -> OpenApiRouter<RunService> {
+pub(crate) fn routes(platform: SuggestionsAppState) -> OpenApiRouter<RunService> {
     OpenApiRouter::new()
         .routes(routes!(list_posts, create_post))
         .routes(routes!(get_post))
@@ -58,7 +58,7 @@ pub(crate) fn routes(platform: AppState) -> OpenApiRouter<RunService> {
 /// Posts that have not expired, newest first.
 #[utoipa::path(get, path = "/api/posts", tag = "suggestions", params(ListPostsParams), responses((status = OK)))]
 async fn list_posts(
-    Extension(platform): Extension<AppState>,
+    Extension(platform): Extension<SuggestionsAppState>,
     ValidatedQuery(which): ValidatedQuery<ListPostsParams>,
 ) -> Result<Json<Value>, Problem> {
     let page = platform.sources().await?.posts().list(which.post_filter()?).await?;
@@ -75,17 +75,17 @@ async fn list_posts(
     )
 )]
 async fn create_post(
-    State(desk): State<RunService>,
-    Extension(platform): Extension<AppState>,
+    State(runs): State<RunService>,
+    Extension(platform): Extension<SuggestionsAppState>,
     visitor: ClientAddress,
     ValidatedJson(posting): ValidatedJson<CreatePostRequest>,
 ) -> Result<Response, Problem> {
     let post = posting.read().map_err(post_rejected_problem)?;
     // Requests that fail validation do not count against the rate limit, here and below.
-    let _pass = desk.acquire_permit(POST, visitor, platform.limit())?;
+    let _pass = runs.acquire_permit(POST, visitor, platform.limit())?;
     let post = platform.sources().await?.posts().create(post).await?;
-    let place = [(header::LOCATION, format!("/api/posts/{}", post.id))];
-    Ok((StatusCode::CREATED, place, Json(post)).into_response())
+    let location = [(header::LOCATION, format!("/api/posts/{}", post.id))];
+    Ok((StatusCode::CREATED, location, Json(post)).into_response())
 }
 
 /// A post.
@@ -94,7 +94,7 @@ async fn create_post(
     responses((status = OK), (status = NOT_FOUND, description = "Unknown, or expired"))
 )]
 async fn get_post(
-    Extension(platform): Extension<AppState>,
+    Extension(platform): Extension<SuggestionsAppState>,
     Path(id): Path<String>,
 ) -> Result<Json<PostSummary>, Problem> {
     find_post(&platform, &id).await.map(Json)
@@ -111,13 +111,13 @@ async fn get_post(
     )
 )]
 async fn engage_post(
-    State(desk): State<RunService>,
-    Extension(platform): Extension<AppState>,
+    State(runs): State<RunService>,
+    Extension(platform): Extension<SuggestionsAppState>,
     visitor: ClientAddress,
     Path(id): Path<String>,
     ValidatedJson(engaging): ValidatedJson<EngagementRequest>,
 ) -> Result<Json<PostSummary>, Problem> {
-    let _pass = desk.acquire_permit(ENGAGEMENT, visitor, platform.limit())?;
+    let _pass = runs.acquire_permit(ENGAGEMENT, visitor, platform.limit())?;
     let engaged = platform.sources().await?.posts().engage(&id, engaging.kind).await?;
     engaged.map(Json).ok_or_else(|| post_not_found(&id))
 }
@@ -133,29 +133,29 @@ async fn engage_post(
     )
 )]
 async fn get_suggestions(
-    State(desk): State<RunService>,
-    Extension(platform): Extension<AppState>,
+    State(runs): State<RunService>,
+    Extension(platform): Extension<SuggestionsAppState>,
     Path(id): Path<String>,
-    asker: Requester,
-    ValidatedQuery(asked): ValidatedQuery<SuggestionsParams>,
+    requester: Requester,
+    ValidatedQuery(params): ValidatedQuery<SuggestionsParams>,
 ) -> Result<Response, Problem> {
-    if desk.is_shutting_down() {
+    if runs.is_shutting_down() {
         return Err(Problem::shutting_down());
     }
-    let is_streamed = asked.is_streamed()?;
+    let is_streamed = params.is_streamed()?;
     let post = find_post(&platform, &id).await?;
-    let visitor = asker.visitor;
-    let context = platform.run_context(&post.id, asker.search_options(asked.model)).await?;
-    let pass = desk.acquire_permit(SUGGESTION, visitor, platform.limit())?;
-    let asking = SuggestionRun::new(&context, &post.text, &post.tags)?;
-    let run = asking.run(platform.graph()).map(|run| run.metrics(desk.metrics()));
+    let visitor = requester.visitor;
+    let context = platform.run_context(&post.id, requester.search_options(params.model)).await?;
+    let pass = runs.acquire_permit(SUGGESTION, visitor, platform.limit())?;
+    let suggestion_run = SuggestionRun::new(&context, &post.text, &post.tags)?;
+    let run = suggestion_run.run(platform.graph()).map(|run| run.metrics(runs.metrics()));
     if is_streamed {
         let run = run.map(|run| run.stream_events());
-        return Ok(SuggestionStream::new(asking, run, pass).response(desk.config().sse));
+        return Ok(SuggestionStream::new(suggestion_run, run, pass).response(runs.config().sse));
     }
     let suggested = match run {
-        Some(run) => asking.finish(run.await).await?,
-        None => asking.search_without_model(None).await,
+        Some(run) => suggestion_run.finish(run.await).await?,
+        None => suggestion_run.search_without_model(None).await,
     };
     drop(pass);
     Ok(Json(suggestions_response(suggested)).into_response())
@@ -167,36 +167,36 @@ async fn get_suggestions(
     responses((status = OK), (status = TOO_MANY_REQUESTS, description = "Too many searches from this address"))
 )]
 async fn search_all(
-    State(desk): State<RunService>,
-    Extension(platform): Extension<AppState>,
-    asker: Requester,
-    ValidatedQuery(asked): ValidatedQuery<SearchParams>,
+    State(runs): State<RunService>,
+    Extension(platform): Extension<SuggestionsAppState>,
+    requester: Requester,
+    ValidatedQuery(params): ValidatedQuery<SearchParams>,
 ) -> Result<Json<Value>, Problem> {
-    let query = asked.query()?;
-    let _pass = desk.acquire_permit(LOOKUP, asker.visitor, platform.limit())?;
+    let query = params.query()?;
+    let _pass = runs.acquire_permit(LOOKUP, requester.visitor, platform.limit())?;
     let sources = platform.sources().await?;
-    let token = platform.token(asker.search_options(None).token);
-    let things = join(sources.search_docs(&query.text), sources.search_issues(&query.text));
+    let token = platform.token(requester.search_options(None).token);
+    let documents = join(sources.search_docs(&query.text), sources.search_issues(&query.text));
     let people = join(sources.search_posts(&query.text, &[]), sources.search_m365_parts(&query.text, token.as_ref()));
-    let ((docs, issues), (posts, m365)) = join(things, people).await;
+    let ((docs, issues), (posts, m365)) = join(documents, people).await;
     // If one part of Microsoft 365 failed and another found results, both are returned; if none found any, only the
     // reason.
     let failed: Vec<String> = m365.failed.iter().map(ToString::to_string).collect();
     let m365 = m365.into_result();
     let warnings: Vec<String> = failed.into_iter().filter(|_| m365.is_ok()).chain(query.warning).collect();
-    let mut whole = search_response(posts, [("docs", docs), ("issues", issues), ("m365", m365)]);
-    whole["warnings"] = json!(warnings);
-    Ok(Json(whole))
+    let mut response = search_response(posts, [("docs", docs), ("issues", issues), ("m365", m365)]);
+    response["warnings"] = json!(warnings);
+    Ok(Json(response))
 }
 
 /// Available models and sources, and the limits.
 #[utoipa::path(get, path = "/api/suggestions/settings", tag = "suggestions", responses((status = OK)))]
-async fn get_settings(Extension(platform): Extension<AppState>) -> Result<Json<Value>, Problem> {
+async fn get_settings(Extension(platform): Extension<SuggestionsAppState>) -> Result<Json<Value>, Problem> {
     platform.settings_json().await.map(Json)
 }
 
 /// Renders a post for browsers without JavaScript, with a link to its suggestions.
-pub(crate) async fn render_noscript(platform: &AppState, id: &str) -> Option<String> {
+pub(crate) async fn render_noscript(platform: &SuggestionsAppState, id: &str) -> Option<String> {
     let PostSummary { id, author_name, text, .. } = find_post(platform, id).await.ok()?;
     let (id, author, text) = (escaped(&id), escaped(&author_name), escaped(&text));
     Some(format!(
@@ -204,7 +204,7 @@ pub(crate) async fn render_noscript(platform: &AppState, id: &str) -> Option<Str
     ))
 }
 
-async fn find_post(platform: &AppState, id: &str) -> Result<PostSummary, Problem> {
+async fn find_post(platform: &SuggestionsAppState, id: &str) -> Result<PostSummary, Problem> {
     let post = platform.sources().await?.posts().get(id).await?;
     post.ok_or_else(|| post_not_found(id))
 }

@@ -1,7 +1,7 @@
 //! The suggestions agent: for a post with a question it suggests what to read and one next action.
 //!
 //! The searched data is in [`sources`]; the agent accesses it through the MCP server of [`mcp`]. [`create_suggestions_graph()`] is the
-//! compiled graph, [`AgentState`] its state, [`SuggestionsContext`] its run context, and [`suggest()`] runs a complete search.
+//! compiled graph, [`SuggestionsState`] its state, [`SuggestionsContext`] its run context, and [`suggest()`] runs a complete search.
 //! [`types`] contains the response types. [`sample`] contains the data of an invented company:
 //!
 //! ```
@@ -39,9 +39,9 @@ mod suggest;
 pub mod tools;
 pub mod types;
 
-pub use app::{HOME, Settings, app};
+pub use app::{HOME, SuggestionsSettings, app};
 pub use context::{SuggestionsContext, Timeouts};
-pub use graph::{MAX_TOOL_ROUNDS, MOST_TOOL_ROUNDS, create_suggestions_graph, state_graph};
+pub use graph::{MAX_TOOL_ROUNDS, MAX_TOOL_ROUNDS_LIMIT, create_suggestions_graph, state_graph};
 pub use http::suggestions_json;
-pub use state::{AgentState, AgentStateUpdate, SourceStatus};
+pub use state::{SourceStatus, SuggestionsState, SuggestionsStateUpdate};
 pub use suggest::{ExecutedQuery, SuggestionResult, SuggestionRun, suggest};

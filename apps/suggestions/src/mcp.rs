@@ -51,11 +51,11 @@ fn m365(sources: Sources, token: Option<Secret>) -> SharedTool {
         let (sources, token) = (sources.clone(), token.clone());
         async move {
             let query = normalize_query(&args.query)?;
-            let asked = sources.search_m365_parts(&query.text, token.as_ref()).await;
+            let result = sources.search_m365_parts(&query.text, token.as_ref()).await;
             // One part of Microsoft 365 may fail while another has results; both are reported.
-            let failed = asked.failed.iter().map(ToString::to_string).collect::<Vec<_>>();
-            let found = asked.into_result()?;
-            output(&found, failed.into_iter().chain(query.warning))
+            let failed = result.failed.iter().map(ToString::to_string).collect::<Vec<_>>();
+            let suggestions = result.into_result()?;
+            output(&suggestions, failed.into_iter().chain(query.warning))
         }
     })
 }
@@ -99,8 +99,8 @@ fn action_hint(model: Option<SharedModel>, locale: Option<String>) -> SharedTool
 }
 
 /// Serializes results as JSON text, with warnings as the artifact of the tool output.
-fn output(found: &[impl Serialize], warnings: impl IntoIterator<Item = String>) -> Result<ToolOutput, ToolError> {
-    let output = ToolOutput::new(serde_json::to_string(found)?);
+fn output(results: &[impl Serialize], warnings: impl IntoIterator<Item = String>) -> Result<ToolOutput, ToolError> {
+    let output = ToolOutput::new(serde_json::to_string(results)?);
     let warnings: Vec<String> = warnings.into_iter().collect();
     Ok(if warnings.is_empty() { output } else { output.with_artifact(json!({ "warnings": warnings })) })
 }

@@ -13,7 +13,7 @@ use superstep::{Error, Message, Result};
 use crate::prompt::{self, PromptPost};
 use crate::response_format::{MergedResults, ToolResults};
 use crate::sources::{ResultLimits, Sources, normalize_query};
-use crate::tools::{HINT, LONGEST_POST, SearchTool, truncate};
+use crate::tools::{HINT, MAX_POST_CHARS, SearchTool, truncate};
 
 /// Label of this model in user interfaces.
 pub const LABEL: &str = "keyword planner, no language model";
@@ -34,9 +34,9 @@ impl Model for KeywordPlanner {
     }
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-        let (sources, asked) = (self.0.clone(), request.clone());
+        let (sources, owned_request) = (self.0.clone(), request.clone());
         // Planning reads the index, which may block while files are being indexed.
-        let reply = tokio::task::spawn_blocking(move || next(&sources, &asked)).await;
+        let reply = tokio::task::spawn_blocking(move || next(&sources, &owned_request)).await;
         let reply = reply.map_err(|error| Error::internal(format!("the keyword planner failed: {error}")))?;
         RuleBasedModel::new("rules").default_reply(reply).generate(request, out).await
     }
@@ -47,10 +47,10 @@ fn next(sources: &Sources, request: &ChatRequest) -> ScriptedReply {
     let messages: Vec<&Message> = request.messages.iter().map(|message| &**message).collect();
     let post = prompt::post(messages.iter().copied());
     let has = |tool: &str| request.tools.iter().any(|spec| spec.name == tool);
-    let was_asked = |of: &dyn Fn(&str) -> bool| {
+    let was_called = |of: &dyn Fn(&str) -> bool| {
         messages.iter().any(|message| message.role == Role::Tool && message.name.as_deref().is_some_and(of))
     };
-    if !was_asked(&|name| SearchTool::from_tool_name(name).is_some()) {
+    if !was_called(&|name| SearchTool::from_tool_name(name).is_some()) {
         let calls = searches(sources, &post, has);
         if !calls.is_empty() {
             return Message::assistant("").with_tool_calls(calls).into();
@@ -58,10 +58,10 @@ fn next(sources: &Sources, request: &ChatRequest) -> ScriptedReply {
     }
     let results = ToolResults::from_messages(&messages).merged();
     let hinted = results.for_hint();
-    if has(HINT) && !hinted.is_empty() && !was_asked(&|name| name == HINT) {
+    if has(HINT) && !hinted.is_empty() && !was_called(&|name| name == HINT) {
         return ScriptedReply::tool_call(
             HINT,
-            json!({ "postText": truncate(&post.text, LONGEST_POST), "searchResults": hinted }),
+            json!({ "postText": truncate(&post.text, MAX_POST_CHARS), "searchResults": hinted }),
         );
     }
     let response = cut(results, sources.limits()).response();
@@ -70,11 +70,11 @@ fn next(sources: &Sources, request: &ChatRequest) -> ScriptedReply {
 
 /// Returns tool calls for every available search with every query.
 fn searches(sources: &Sources, post: &PromptPost, has: impl Fn(&str) -> bool) -> Vec<ToolCall> {
-    let asked = format!("{} {}", post.text, post.tags.join(" "));
-    let mut queries = sources.query_expander().queries(&asked);
+    let search_text = format!("{} {}", post.text, post.tags.join(" "));
+    let mut queries = sources.query_expander().queries(&search_text);
     if queries.is_empty() {
         // The text contains only symbols: search for it unchanged.
-        queries.extend(normalize_query(&asked).map(|query| query.text));
+        queries.extend(normalize_query(&search_text).map(|query| query.text));
     }
     let searches = SearchTool::ALL.into_iter().filter(|search| has(search.tool()));
     let call = |search: SearchTool, query: &String| ToolCall::new("", search.tool(), json!({ "query": query }));

@@ -46,8 +46,8 @@ pub(crate) fn system(locale: Option<&str>) -> Message {
 
 /// Creates the user message with the post.
 pub(crate) fn user(text: &str, tags: &[String]) -> Message {
-    let said = if tags.is_empty() { text.to_owned() } else { format!("{text}\n\nTags: {}", tags.join(", ")) };
-    Message::user(said).with_id(POST).with_metadata(POST, json!({ "text": text, "tags": tags }))
+    let content = if tags.is_empty() { text.to_owned() } else { format!("{text}\n\nTags: {}", tags.join(", ")) };
+    Message::user(content).with_id(POST).with_metadata(POST, json!({ "text": text, "tags": tags }))
 }
 
 /// Creates the message that requests the final answer in the last round.
@@ -57,8 +57,8 @@ pub(crate) fn final_round_message() -> Message {
 
 /// Returns the post of a conversation. For a message without metadata the complete text is the post.
 pub(crate) fn post<'a>(messages: impl IntoIterator<Item = &'a Message>) -> PromptPost {
-    let asked = messages.into_iter().find(|message| message.role == Role::User);
-    let Some(asked) = asked else { return PromptPost::default() };
-    let kept = asked.metadata.get(POST).and_then(|post| serde_json::from_value(post.clone()).ok());
-    kept.unwrap_or_else(|| PromptPost { text: asked.text().trim().to_owned(), tags: Vec::new() })
+    let user_message = messages.into_iter().find(|message| message.role == Role::User);
+    let Some(user_message) = user_message else { return PromptPost::default() };
+    let stored = user_message.metadata.get(POST).and_then(|post| serde_json::from_value(post.clone()).ok());
+    stored.unwrap_or_else(|| PromptPost { text: user_message.text().trim().to_owned(), tags: Vec::new() })
 }

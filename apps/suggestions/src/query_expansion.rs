@@ -13,15 +13,15 @@ use std::sync::Arc;
 
 use superstep::Result;
 
-use crate::sources::{Docs, LONGEST_QUERY};
+use crate::sources::{Docs, MAX_QUERY_CHARS};
 use synonyms::SynonymFile;
 
 pub use stemmer::stem;
 
 /// Maximum number of co-occurring terms that are added to a query.
-const MOST_TOGETHER: usize = 4;
+const MAX_COOCCURRING_TERMS: usize = 4;
 /// Maximum number of candidate terms that are looked up in the index.
-const MOST_CANDIDATES: usize = 40;
+const MAX_CANDIDATES: usize = 40;
 /// Number of sections that are analysed for co-occurring terms.
 const SECTIONS: usize = 6;
 
@@ -97,12 +97,12 @@ impl QueryExpander {
         // Limits the candidates, because each one costs an index lookup.
         counts.sort_by(|(first, a), (second, b)| b.cmp(a).then_with(|| first.cmp(second)));
         let mut scored: Vec<(f64, String)> = Vec::new();
-        for (word, count) in counts.into_iter().take(MOST_CANDIDATES) {
+        for (word, count) in counts.into_iter().take(MAX_CANDIDATES) {
             let everywhere = docs.count(&word).max(count);
             scored.push((count as f64 / (everywhere as f64).sqrt(), word));
         }
         scored.sort_by(|(a, first), (b, second)| b.total_cmp(a).then_with(|| first.cmp(second)));
-        scored.into_iter().take(MOST_TOGETHER).map(|(_, word)| word).collect()
+        scored.into_iter().take(MAX_COOCCURRING_TERMS).map(|(_, word)| word).collect()
     }
 }
 
@@ -116,8 +116,8 @@ impl QueryExpander {
 pub fn content_words(text: &str) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let words: Vec<String> = all(text).into_iter().filter(|word| seen.insert(word.clone())).collect();
-    let telling: Vec<String> = words.iter().filter(|word| !stop_words::is_stop(word)).cloned().collect();
-    if telling.is_empty() { words } else { telling }
+    let significant: Vec<String> = words.iter().filter(|word| !stop_words::is_stop(word)).cloned().collect();
+    if significant.is_empty() { words } else { significant }
 }
 
 /// Returns the words of a text in lower case.
@@ -147,7 +147,7 @@ fn joined(words: Vec<String>) -> String {
     let mut seen = BTreeSet::new();
     for word in words {
         let longer = query.chars().count() + word.chars().count() + 1;
-        if longer <= LONGEST_QUERY && seen.insert(word.clone()) {
+        if longer <= MAX_QUERY_CHARS && seen.insert(word.clone()) {
             query.push_str(if query.is_empty() { "" } else { " " });
             query.push_str(&word);
         }

@@ -33,18 +33,18 @@ pub(crate) struct FormattedResponse {
 pub(crate) fn format_response(messages: &[&Message], post_id: &str) -> FormattedResponse {
     let results = ToolResults::from_messages(messages).without(post_id).merged();
     let last = messages.iter().rev().find(|message| message.role == Role::Assistant);
-    let said = last.map(|message| message.text()).unwrap_or_default();
-    let mut formatted = match parse_answer::parse_answer(&said) {
+    let text = last.map(|message| message.text()).unwrap_or_default();
+    let mut formatted = match parse_answer::parse_answer(&text) {
         Some(answer) => model_selection::select_results(&answer, &results),
-        None => FormattedResponse { response: results.response(), warnings: unreadable(&said), dropped: 0 },
+        None => FormattedResponse { response: results.response(), warnings: unreadable(&text), dropped: 0 },
     };
     formatted.response.unavailable_sources = unavailable_sources(messages);
     formatted
 }
 
-fn unreadable(said: &str) -> Vec<String> {
-    let what = if said.trim().is_empty() { "the model gave no answer" } else { "the model's answer cannot be read" };
-    vec![format!("{what}: all that was found is shown")]
+fn unreadable(text: &str) -> Vec<String> {
+    let reason = if text.trim().is_empty() { "the model gave no answer" } else { "the model's answer cannot be read" };
+    vec![format!("{reason}: all that was found is shown")]
 }
 
 /// Returns the names of the failed sources, in the order of `Search::ALL`.
@@ -75,8 +75,8 @@ fn queries(messages: &[&Message]) -> Vec<ExecutedQuery> {
         let Some(search) = SearchTool::from_tool_name(&call.name) else { continue };
         let Some(query) = call.args["query"].as_str() else { continue };
         let answer = messages.iter().find(|message| message.tool_call_id.as_deref() == Some(call.id.as_str()));
-        let found = answer.map_or(0, |answer| tool_results::count(answer));
-        queries.push(ExecutedQuery { tool: search.tool().to_owned(), query: query.to_owned(), found });
+        let result_count = answer.map_or(0, |answer| tool_results::count(answer));
+        queries.push(ExecutedQuery { tool: search.tool().to_owned(), query: query.to_owned(), result_count });
     }
     queries
 }

@@ -70,7 +70,7 @@ pub fn questions() -> Result<Vec<EvalQuestion>> {
 }
 
 fn read<T: serde::de::DeserializeOwned>(name: &str) -> Result<T> {
-    let broken = |why: String| Error::new(ErrorCode::Internal, format!("the sample file `{name}` {why}"));
+    let broken = |reason: String| Error::new(ErrorCode::Internal, format!("the sample file `{name}` {reason}"));
     let file = SampleFiles::get(name).ok_or_else(|| broken("is missing".to_owned()))?;
     serde_json::from_slice(&file.data).map_err(|error| broken(format!("cannot be read: {error}")))
 }

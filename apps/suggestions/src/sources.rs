@@ -29,10 +29,10 @@ pub use issues::{Issue, Issues};
 pub use m365::M365SearchResult;
 pub(crate) use m365::Mail;
 pub use posts::{
-    Engagement, LONGEST_TAG, LONGEST_TEXT, MOST_SENTENCES, MOST_TAGS, NewPost, PostFilter, PostPage, PostViolation,
+    Engagement, MAX_SENTENCES, MAX_TAG_CHARS, MAX_TAGS, MAX_TEXT_CHARS, NewPost, PostFilter, PostPage, PostViolation,
     Posts, TimeToLive, sentences,
 };
-pub use query::{LONGEST_QUERY, SearchQuery, normalize_query};
+pub use query::{MAX_QUERY_CHARS, SearchQuery, normalize_query};
 pub use rank_fusion::fuse;
 pub use settings::{M365Settings, ResultLimits, SourceSettings};
 pub use unavailable::{SourceUnavailable, UnavailableReason};
@@ -110,8 +110,8 @@ impl Sources {
     /// # Errors
     /// Returns an error if the database cannot be read or the embedding model fails.
     pub async fn search_posts(&self, query: &str, exclude: &[String]) -> Result<Vec<PostSummary>, SourceUnavailable> {
-        let found = self.0.posts.search(query, exclude, self.0.limits.posts).await;
-        found.map_err(|error| SourceUnavailable::failed("posts", error.to_string()))
+        let result = self.0.posts.search(query, exclude, self.0.limits.posts).await;
+        result.map_err(|error| SourceUnavailable::failed("posts", error.to_string()))
     }
 
     /// Returns the table of posts.

@@ -15,7 +15,7 @@ use crate::types::CombinedSuggestionsResponse;
 #[derive(GraphState, Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[state(name = "suggestions", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AgentState {
+pub struct SuggestionsState {
     /// System prompt, post, model messages and tool messages.
     #[reduce(messages)]
     pub messages: Messages,
@@ -41,18 +41,18 @@ pub enum SourceStatus {
     Error,
 }
 
-impl AgentState {
+impl SuggestionsState {
     /// Creates the input for a post: system prompt and post. `locale` is the language of the reader, if known.
     ///
     /// ```
-    /// use superstep_suggestions::AgentState;
-    /// assert!(AgentState::initial_state("How do I roll back?", &["aks".to_owned()], None).is_ok());
-    /// assert_eq!(AgentState::initial_state(" ", &[], None).unwrap_err().code(), superstep::ErrorCode::InputInvalid);
+    /// use superstep_suggestions::SuggestionsState;
+    /// assert!(SuggestionsState::initial_state("How do I roll back?", &["aks".to_owned()], None).is_ok());
+    /// assert_eq!(SuggestionsState::initial_state(" ", &[], None).unwrap_err().code(), superstep::ErrorCode::InputInvalid);
     /// ```
     ///
     /// # Errors
     /// Returns an error if the post has no text.
-    pub fn initial_state(text: &str, tags: &[String], locale: Option<&str>) -> Result<AgentStateUpdate> {
+    pub fn initial_state(text: &str, tags: &[String], locale: Option<&str>) -> Result<SuggestionsStateUpdate> {
         let text = text.trim();
         if text.is_empty() {
             return Err(without_text());

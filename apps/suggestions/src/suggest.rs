@@ -9,7 +9,7 @@ use superstep::{CompiledGraph, Error, ErrorCode, Outcome, Result, RunBuilder};
 use crate::context::{RunReport, SuggestionsContext};
 use crate::direct_search::{self, search_directly};
 use crate::planner;
-use crate::state::{AgentState, AgentStateUpdate};
+use crate::state::{SuggestionsState, SuggestionsStateUpdate};
 use crate::types::CombinedSuggestionsResponse;
 
 /// Suggestions for a post, with metadata of the run.
@@ -38,7 +38,8 @@ pub struct ExecutedQuery {
     /// Text of the query.
     pub query: String,
     /// Number of results.
-    pub found: usize,
+    #[serde(rename = "found")]
+    pub result_count: usize,
 }
 
 /// Returns suggestions for a post.
@@ -47,18 +48,18 @@ pub struct ExecutedQuery {
 /// Returns an error if the post has no text, the context has no tools, or the run is cancelled. A failing model or
 /// source is not an error and only reduces the suggestions.
 pub async fn suggest(
-    graph: &CompiledGraph<AgentState, SuggestionsContext>,
+    graph: &CompiledGraph<SuggestionsState, SuggestionsContext>,
     context: &SuggestionsContext,
     text: &str,
     tags: &[String],
 ) -> Result<SuggestionResult> {
-    let asking = SuggestionRun::new(context, text, tags)?;
-    match asking.run(graph) {
+    let suggestion_run = SuggestionRun::new(context, text, tags)?;
+    match suggestion_run.run(graph) {
         Some(run) => {
             let result = run.await;
-            asking.finish(result).await
+            suggestion_run.finish(result).await
         }
-        None => Ok(asking.search_without_model(None).await),
+        None => Ok(suggestion_run.search_without_model(None).await),
     }
 }
 
@@ -66,7 +67,7 @@ pub async fn suggest(
 pub struct SuggestionRun {
     context: SuggestionsContext,
     text: String,
-    input: AgentStateUpdate,
+    input: SuggestionsStateUpdate,
 }
 
 impl SuggestionRun {
@@ -75,7 +76,7 @@ impl SuggestionRun {
     /// # Errors
     /// Returns an error if the post has no text or the context has no tools.
     pub fn new(context: &SuggestionsContext, text: &str, tags: &[String]) -> Result<Self> {
-        let input = AgentState::initial_state(text, tags, context.language())?;
+        let input = SuggestionsState::initial_state(text, tags, context.language())?;
         context.check()?;
         Ok(Self { context: context.with_fresh_report(), text: text.trim().to_owned(), input })
     }
@@ -85,8 +86,8 @@ impl SuggestionRun {
     #[must_use]
     pub fn run(
         &self,
-        graph: &CompiledGraph<AgentState, SuggestionsContext>,
-    ) -> Option<RunBuilder<AgentState, SuggestionsContext>> {
+        graph: &CompiledGraph<SuggestionsState, SuggestionsContext>,
+    ) -> Option<RunBuilder<SuggestionsState, SuggestionsContext>> {
         self.context.planner_model()?;
         let run = graph.invoke(self.input.clone()).context(self.context.clone());
         Some(run.timeout(self.context.timeouts().run))
@@ -96,7 +97,7 @@ impl SuggestionRun {
     ///
     /// # Errors
     /// Returns an error in the same cases as [`suggest`].
-    pub async fn finish(&self, result: Result<Outcome<AgentState>>) -> Result<SuggestionResult> {
+    pub async fn finish(&self, result: Result<Outcome<SuggestionsState>>) -> Result<SuggestionResult> {
         let error = match result {
             Ok(outcome) => match outcome.state.response.clone() {
                 Some(response) => return Ok(self.suggested(response, self.context.report())),
@@ -113,15 +114,15 @@ impl SuggestionRun {
     /// Searches without a model. If the fallback has a cause, the error is added to the warnings.
     pub async fn search_without_model(&self, error: Option<&Error>) -> SuggestionResult {
         let (response, mut report) = search_directly(&self.context, &self.text).await;
-        let why = error.map(|error| format!("searched without the model: {}", error.message()));
-        report.warnings.splice(0..0, why);
+        let warning = error.map(|error| format!("searched without the model: {}", error.message()));
+        report.warnings.splice(0..0, warning);
         self.suggested(response, report)
     }
 
     fn suggested(&self, response: CombinedSuggestionsResponse, report: RunReport) -> SuggestionResult {
         let RunReport { queries, warnings, unavailable_reasons: reasons, model } = report;
-        let asked = || self.context.planner_model().map(|model| model.info());
-        let model = model.or_else(asked).unwrap_or_else(|| ModelInfo::new("local", "direct", ModelKind::Rules));
+        let planner_info = || self.context.planner_model().map(|model| model.info());
+        let model = model.or_else(planner_info).unwrap_or_else(|| ModelInfo::new("local", "direct", ModelKind::Rules));
         let label = match (model.kind, &*model.provider, &*model.name) {
             (ModelKind::Rules, "local", "rules") => planner::LABEL.to_owned(),
             (ModelKind::Rules, "local", "direct") => direct_search::LABEL.to_owned(),

@@ -17,7 +17,7 @@ use superstep::{RunContext, StreamWriter, TaskContext, ToolError, ToolOutput};
 use crate::context::SuggestionsContext;
 
 pub(crate) use spec::{
-    HINT, HintArguments, LONGEST_POST, LONGEST_RESULT, PostsArguments, QueryArguments, SearchResult, SearchTool,
+    HINT, HintArguments, MAX_POST_CHARS, MAX_RESULT_CHARS, PostsArguments, QueryArguments, SearchResult, SearchTool,
     hint_spec, truncate,
 };
 
@@ -76,7 +76,8 @@ async fn search_posts(args: PostsArguments, cx: ToolContext) -> Result<ToolOutpu
     let exclude = Some(own).filter(|id| !id.is_empty()).or_else(|| unwanted.first().cloned());
     let args = PostsArguments { query: args.query, exclude_post_id: exclude };
     let mut output = forward(SearchTool::Posts.tool(), &args, &cx).await?;
-    if let Some(text) = output.content.as_ref().filter(|_| !output.is_error).and_then(|found| without(found, &unwanted))
+    if let Some(text) =
+        output.content.as_ref().filter(|_| !output.is_error).and_then(|content| without(content, &unwanted))
     {
         output.content = Some(text.into());
     }
@@ -84,8 +85,8 @@ async fn search_posts(args: PostsArguments, cx: ToolContext) -> Result<ToolOutpu
 }
 
 /// Removes posts from a JSON list. Returns `None` if the content is not a list.
-fn without(found: &Content, ids: &[String]) -> Option<String> {
-    let mut posts: Vec<Value> = serde_json::from_str(&found.text()).ok()?;
+fn without(content: &Content, ids: &[String]) -> Option<String> {
+    let mut posts: Vec<Value> = serde_json::from_str(&content.text()).ok()?;
     posts.retain(|post| !post["id"].as_str().is_some_and(|id| ids.iter().any(|unwanted| unwanted == id)));
     Some(Value::Array(posts).to_string())
 }
@@ -102,8 +103,8 @@ async fn forward(name: &str, args: &(impl Serialize + Sync), cx: &ToolContext) -
     };
     let writer: StreamWriter = cx.get()?;
     for warning in warnings(output.artifact.as_ref()) {
-        let told = writer.send_named("on_warning", json!({ "tool": name, "message": warning })).await;
-        told.map_err(superstep::NodeError::into_error)?;
+        let sent = writer.send_named("on_warning", json!({ "tool": name, "message": warning })).await;
+        sent.map_err(superstep::NodeError::into_error)?;
     }
     Ok(output)
 }

@@ -37,12 +37,12 @@ fn chat(store: &SharedCheckpointer) -> CompiledGraph<Chat> {
 }
 
 fn talk(runtime: &Runtime, graph: &CompiledGraph<Chat>, turns: std::ops::Range<usize>) -> f64 {
-    let begun = measure::cpu_now();
+    let started_at = measure::cpu_now();
     for turn in turns {
-        let asked = Message::user(text(100, turn)).with_id(format!("h{turn}"));
-        runtime.finish(graph.invoke(Chat::input().messages(asked)).thread(THREAD));
+        let user_message = Message::user(text(100, turn)).with_id(format!("h{turn}"));
+        runtime.finish(graph.invoke(Chat::input().messages(user_message)).thread(THREAD));
     }
-    measure::cpu_now() - begun
+    measure::cpu_now() - started_at
 }
 
 pub(crate) fn run(id: &str, runtime: &Runtime, turns: usize, store: CheckpointerKind) {
@@ -69,11 +69,11 @@ pub(crate) fn run(id: &str, runtime: &Runtime, turns: usize, store: Checkpointer
 
 fn result(messages: &Messages, turns: usize) -> Value {
     let texts: Vec<String> = messages.iter().map(|message| message.text().into_owned()).collect();
-    let wanted = (0..turns).flat_map(|turn| [format!("h{turn}"), format!("a{turn}")]);
+    let expected_ids = (0..turns).flat_map(|turn| [format!("h{turn}"), format!("a{turn}")]);
     json!({
         "messages": messages.len(),
         "edited": texts.iter().filter(|text| text.starts_with("edited ")).count(),
         "chars": texts.iter().map(String::len).sum::<usize>(),
-        "in_order": messages.iter().map(|message| message.id.as_ref().map(ToString::to_string)).eq(wanted.map(Some)),
+        "in_order": messages.iter().map(|message| message.id.as_ref().map(ToString::to_string)).eq(expected_ids.map(Some)),
     })
 }

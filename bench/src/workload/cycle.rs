@@ -14,15 +14,15 @@ struct CycleState {
     recent: Vec<String>,
 }
 
-async fn a(_laps: View<CycleState>) -> CycleStateUpdate {
+async fn a(_state: View<CycleState>) -> CycleStateUpdate {
     CycleState::update().counter(1).recent("a")
 }
 
-async fn b(_laps: View<CycleState>) -> CycleStateUpdate {
+async fn b(_state: View<CycleState>) -> CycleStateUpdate {
     CycleState::update().counter(1).recent("b")
 }
 
-async fn c(_laps: View<CycleState>) -> CycleStateUpdate {
+async fn c(_state: View<CycleState>) -> CycleStateUpdate {
     CycleState::update().counter(1).recent("c")
 }
 
@@ -30,10 +30,10 @@ pub(crate) fn run(id: &str, runtime: &Runtime, executions: i64) {
     let mut graph = StateGraph::<CycleState>::new("laps");
     let (a, b, c) = (graph.add_node("a", a), graph.add_node("b", b), graph.add_node("c", c));
     graph.add_edge(START, a).add_edge(b, c).add_edge(c, a);
-    let decide = move |laps: &CycleState| if laps.counter >= executions { Goto::end() } else { Goto::node(b) };
+    let decide = move |state: &CycleState| if state.counter >= executions { Goto::end() } else { Goto::node(b) };
     graph.add_conditional_edges(a, decide, [b.into(), END]).recursion_limit(u32::MAX);
-    let laps = graph.compile().expect("a circle with a way out compiles");
-    let (times, done) = measure::time_batches(|| runtime.finish(laps.invoke(CycleState::input().counter(0))).state);
+    let compiled = graph.compile().expect("a circle with a way out compiles");
+    let (times, done) = measure::time_batches(|| runtime.finish(compiled.invoke(CycleState::input().counter(0))).state);
     let result = json!({ "counter": done.counter, "recent": done.recent.concat() });
     Report::new(json!({ "executions": executions }), result).print(id, runtime, &times);
 }

@@ -20,7 +20,7 @@ struct Overview {
 }
 
 #[derive(GraphState, Clone, Serialize, Deserialize)]
-struct Work {
+struct SubjectState {
     subject: String,
     items: Vec<String>,
 }
@@ -33,31 +33,31 @@ struct Subject {
 
 static EXECUTED: AtomicU64 = AtomicU64::new(0);
 
-async fn edit(work: View<Work>) -> WorkUpdate {
+async fn edit(work: View<SubjectState>) -> SubjectStateUpdate {
     EXECUTED.fetch_add(1, Ordering::Relaxed);
-    Work::update().subject(format!("{} - edited", work.subject))
+    SubjectState::update().subject(format!("{} - edited", work.subject))
 }
 
-async fn generate(work: View<Work>) -> WorkUpdate {
+async fn generate(work: View<SubjectState>) -> SubjectStateUpdate {
     EXECUTED.fetch_add(1, Ordering::Relaxed);
-    Work::update().items(vec![format!("About {}", work.subject)])
+    SubjectState::update().items(vec![format!("About {}", work.subject)])
 }
 
-async fn bump(work: View<Work>) -> WorkUpdate {
+async fn bump(work: View<SubjectState>) -> SubjectStateUpdate {
     EXECUTED.fetch_add(1, Ordering::Relaxed);
-    Work::update().items(vec![format!("{} a", work.items[0])])
+    SubjectState::update().items(vec![format!("{} a", work.items[0])])
 }
 
-fn work() -> CompiledGraph<Work> {
-    let mut graph = StateGraph::<Work>::new("work");
+fn work() -> CompiledGraph<SubjectState> {
+    let mut graph = StateGraph::<SubjectState>::new("work");
     let (edit, generate, bump) =
         (graph.add_node("edit", edit), graph.add_node("generate", generate), graph.add_node("bump", bump));
     graph.input_fields(["subject"]).output_fields(["items"]);
     graph.add_edge(START, edit).add_edge(edit, generate).add_edge(generate, bump);
-    let is_done = |work: &Work| work.items[0].ends_with(" a a a a a a a a a a");
+    let is_done = |work: &SubjectState| work.items[0].ends_with(" a a a a a a a a a a");
     graph.add_conditional_edges(
         bump,
-        move |work: &Work| if is_done(work) { Goto::end() } else { Goto::node(bump) },
+        move |work: &SubjectState| if is_done(work) { Goto::end() } else { Goto::node(bump) },
         [bump.into(), END],
     );
     graph.compile().expect("the graph inside compiles")

@@ -78,12 +78,12 @@ pub(crate) fn run(id: &str, runtime: &Runtime, tokens: usize, reader: ReaderKind
 
 /// Returns the number of chunks with text, the length of the message, and the time of the first chunk.
 async fn read(chat: &CompiledGraph<Chat, SharedModel>, model: &SharedModel, reader: ReaderKind) -> (usize, usize, f64) {
-    let begun = Instant::now();
+    let started_at = Instant::now();
     let run = chat.invoke(Chat::input().messages("go")).context(model.clone());
     let (mut seen, mut first) = (0, 0.0);
     let mut count = |has_text: bool| {
         if has_text && seen == 0 {
-            first = begun.elapsed().as_secs_f64();
+            first = started_at.elapsed().as_secs_f64();
         }
         seen += usize::from(has_text);
     };

@@ -148,7 +148,7 @@ fn wide(length: usize) -> CompiledGraph<Wide, Text> {
 pub(crate) fn branches(leaves: usize) -> Option<(usize, usize)> {
     [(25, (5, 5)), (15, (3, 5)), (9, (3, 3))]
         .into_iter()
-        .find_map(|(known, branches)| (known == leaves).then_some(branches))
+        .find_map(|(leaf_count, branches)| (leaf_count == leaves).then_some(branches))
 }
 
 fn message((outer, inner): (usize, usize)) -> Shared {

@@ -17,10 +17,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for thread in python.threads().await? {
         match python.import(&thread, ours.clone()).await {
             Ok(brought) => {
-                let due =
+                let next_nodes =
                     if brought.next_nodes.is_empty() { "nothing".to_owned() } else { brought.next_nodes.join(", ") };
                 println!(
-                    "{thread}: {} checkpoints of {} graphs; {due} due, {} open questions",
+                    "{thread}: {} checkpoints of {} graphs; {next_nodes} due, {} open questions",
                     brought.checkpoints, brought.graphs, brought.interrupts
                 );
                 brought.warnings.iter().for_each(|note| println!("    {note}"));

@@ -15,7 +15,7 @@ use superstep_cluster::{TempPostgresServer, postgres, run};
 use superstep_core::port::SharedCheckpointer;
 
 /// Error of any step.
-type Trouble = Box<dyn std::error::Error>;
+type StepError = Box<dyn std::error::Error>;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -25,14 +25,14 @@ async fn main() -> ExitCode {
     };
     match recorded {
         Ok(()) => ExitCode::SUCCESS,
-        Err(trouble) => {
-            eprintln!("error: {trouble}");
+        Err(error) => {
+            eprintln!("error: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
-async fn record(folder: PathBuf) -> Result<(), Trouble> {
+async fn record(folder: PathBuf) -> Result<(), StepError> {
     if folder.exists() {
         return Err(format!("{} is there already, and a recording is never made twice", folder.display()).into());
     }
@@ -45,22 +45,22 @@ async fn record(folder: PathBuf) -> Result<(), Trouble> {
     Ok(())
 }
 
-async fn in_sqlite(path: &Path) -> Result<serde_json::Value, Trouble> {
+async fn in_sqlite(path: &Path) -> Result<serde_json::Value, StepError> {
     let store: SharedCheckpointer = SqliteCheckpointer::open(path)?.into();
     workshop::record(&store).await?;
-    Ok(workshop::told(&store).await?)
+    Ok(workshop::stored_content(&store).await?)
 }
 
-async fn in_postgres(path: &Path) -> Result<serde_json::Value, Trouble> {
+async fn in_postgres(path: &Path) -> Result<serde_json::Value, StepError> {
     let cluster = TempPostgresServer::start()?;
     let store: SharedCheckpointer = PostgresCheckpointer::options().connect(&cluster.url()).await?.into();
     workshop::record(&store).await?;
-    let told = workshop::told(&store).await?;
+    let expected = workshop::stored_content(&store).await?;
     drop(store);
     let plain = ["--no-owner", "--no-privileges", "--schema=superstep"];
     let dump = run(postgres("pg_dump")?.args(plain).arg(cluster.url()))?;
     // Newer `psql` clients use restricted mode; older ones do not know these commands.
     let lines = dump.lines().filter(|line| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict"));
     std::fs::write(path, lines.map(|line| format!("{line}\n")).collect::<String>())?;
-    Ok(told)
+    Ok(expected)
 }

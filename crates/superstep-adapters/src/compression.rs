@@ -35,23 +35,23 @@ pub(crate) fn compress(piece: &[u8], tail: &[u8]) -> Option<Vec<u8>> {
     if piece.len() < worth || piece.len() > MAX_VALUE_BYTES {
         return None;
     }
-    let made = SMALLER.with_borrow_mut(|kept| {
-        let mut compressor = kept.take().map_or_else(|| Compressor::new(LEVEL), Ok).ok()?;
+    let compressed = SMALLER.with_borrow_mut(|cached| {
+        let mut compressor = cached.take().map_or_else(|| Compressor::new(LEVEL), Ok).ok()?;
         compressor.set_dictionary(LEVEL, tail).ok()?;
-        let made = compressor.compress(piece).ok()?;
-        *kept = Some(compressor);
-        Some(made)
+        let compressed = compressor.compress(piece).ok()?;
+        *cached = Some(compressor);
+        Some(compressed)
     })?;
-    let made = made.strip_prefix(&MAGIC)?;
+    let compressed = compressed.strip_prefix(&MAGIC)?;
     // Compression has to save at least a tenth.
-    if (HEAD + made.len()) * 10 > piece.len() * 9 {
+    if (HEAD + compressed.len()) * 10 > piece.len() * 9 {
         return None;
     }
-    let mut out = Vec::with_capacity(HEAD + made.len());
+    let mut out = Vec::with_capacity(HEAD + compressed.len());
     out.push(COMPRESSED_V1);
     out.extend_from_slice(&u32::try_from(piece.len()).ok()?.to_le_bytes());
     out.extend_from_slice(&u16::try_from(tail.len()).ok()?.to_le_bytes());
-    out.extend_from_slice(made);
+    out.extend_from_slice(compressed);
     Some(out)
 }
 
@@ -67,19 +67,19 @@ pub(crate) fn decompress(stored: &[u8], tail: &[u8]) -> Result<Vec<u8>> {
 }
 
 fn unpack(stored: &[u8], tail: &[u8]) -> Option<Vec<u8>> {
-    let (head, made) = stored.split_at_checked(HEAD)?;
+    let (head, compressed) = stored.split_at_checked(HEAD)?;
     let length = u32::from_le_bytes(head[1..5].try_into().ok()?) as usize;
     let used = usize::from(u16::from_le_bytes(head[5..].try_into().ok()?));
     let tail = tail.get(tail.len().checked_sub(used)?..)?;
     if length > MAX_VALUE_BYTES {
         return None;
     }
-    let frame = [&MAGIC, made].concat();
-    let piece = LARGER.with_borrow_mut(|kept| {
-        let mut decompressor = kept.take().map_or_else(Decompressor::new, Ok).ok()?;
+    let frame = [&MAGIC, compressed].concat();
+    let piece = LARGER.with_borrow_mut(|cached| {
+        let mut decompressor = cached.take().map_or_else(Decompressor::new, Ok).ok()?;
         decompressor.set_dictionary(tail).ok()?;
         let piece = decompressor.decompress(&frame, length).ok()?;
-        *kept = Some(decompressor);
+        *cached = Some(decompressor);
         Some(piece)
     })?;
     (piece.len() == length).then_some(piece)
@@ -102,13 +102,13 @@ mod tests {
         let (mut stored, mut plain) = (0, 0);
         for number in 4..200 {
             let (tail, piece) = ([message(number - 2), message(number - 1)].concat().repeat(2), message(number));
-            let squeezed = compress(&piece, &tail).unwrap();
+            let compressed = compress(&piece, &tail).unwrap();
             assert_eq!(
-                decompress(&squeezed, &[message(0), tail].concat()).unwrap(),
+                decompress(&compressed, &[message(0), tail].concat()).unwrap(),
                 piece,
                 "more before it is no matter"
             );
-            stored += squeezed.len();
+            stored += compressed.len();
             plain += piece.len();
         }
         assert!(stored * 4 < plain, "{stored} of {plain}");
@@ -126,11 +126,11 @@ mod tests {
     #[test]
     fn what_was_changed_does_not_come_back() {
         let tail = message(1).repeat(4);
-        let squeezed = compress(&message(2), &tail).unwrap();
-        assert!(decompress(&squeezed[..squeezed.len() / 2], &tail).is_err());
-        assert!(decompress(&squeezed, &[]).is_err());
-        assert!(decompress(&squeezed[..3], &tail).is_err());
-        let mut newer = squeezed;
+        let compressed = compress(&message(2), &tail).unwrap();
+        assert!(decompress(&compressed[..compressed.len() / 2], &tail).is_err());
+        assert!(decompress(&compressed, &[]).is_err());
+        assert!(decompress(&compressed[..3], &tail).is_err());
+        let mut newer = compressed;
         newer[0] = 2;
         assert_eq!(decompress(&newer, &tail).unwrap_err().code(), ErrorCode::CheckpointTooNew);
     }

@@ -109,18 +109,19 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
         self
     }
 
-    /// Encrypts all values of a commit. `known` is its checkpoint and `kept` are its events if they are stored
+    /// Encrypts all values of a commit. `known` is its checkpoint and `stored_events` are its events if they are stored
     /// already.
     fn encrypt_commit(
         &self,
         commit: &Commit,
-        known: Option<&StoredCheckpointPair>,
-        kept: &[StoredEventPair],
+        stored_pair: Option<&StoredCheckpointPair>,
+        stored_events: &[StoredEventPair],
     ) -> Result<Commit> {
-        let mut pass = self.pass(CipherDirection::Seal, &commit.lease.thread, &commit.namespace);
+        let mut pass = self.pass(CipherDirection::Encrypt, &commit.lease.thread, &commit.namespace);
         pass.checkpoint = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
-        let checkpoint = commit.checkpoint.as_ref().map(|checkpoint| record(&pass, checkpoint, known)).transpose()?;
-        let changes = commit.changes.iter().map(|change| field(&pass, change, known)).collect::<Result<_>>()?;
+        let checkpoint =
+            commit.checkpoint.as_ref().map(|checkpoint| record(&pass, checkpoint, stored_pair)).transpose()?;
+        let changes = commit.changes.iter().map(|change| field(&pass, change, stored_pair)).collect::<Result<_>>()?;
         let mut pending = commit.pending.clone();
         for pending in &mut pending {
             ValueCipher { checkpoint: Some(pending.checkpoint), ..pass }.pending(pending)?;
@@ -130,13 +131,13 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
             namespace: commit.namespace.clone(),
             checkpoint,
             changes,
-            state: commit.state.as_ref().map(|state| self.encrypted_state(commit, state, known)),
+            state: commit.state.as_ref().map(|state| self.encrypted_state(commit, state, stored_pair)),
             pending,
             status: commit.status,
             events: commit
                 .events
                 .iter()
-                .map(|event| self.encrypt_event(pass.thread, event, kept))
+                .map(|event| self.encrypt_event(pass.thread, event, stored_events))
                 .collect::<Result<_>>()?,
             subgraph_commits: Vec::new(),
         })
@@ -147,28 +148,36 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
     fn encrypt_with_subgraphs(
         &self,
         commit: &Commit,
-        known: &[Option<StoredCheckpointPair>],
-        kept: &[StoredEventPair],
+        stored_pairs: &[Option<StoredCheckpointPair>],
+        stored_events: &[StoredEventPair],
     ) -> Result<Commit> {
-        let at = |index: usize| known.get(index).and_then(Option::as_ref);
-        let inside = commit
+        let at = |index: usize| stored_pairs.get(index).and_then(Option::as_ref);
+        let subgraph_commits = commit
             .subgraph_commits
             .iter()
             .enumerate()
-            .map(|(index, commit)| self.encrypt_commit(commit, at(index), kept));
-        let inside = inside.collect::<Result<_>>()?;
-        Ok(Commit { subgraph_commits: inside, ..self.encrypt_commit(commit, at(commit.subgraph_commits.len()), kept)? })
+            .map(|(index, commit)| self.encrypt_commit(commit, at(index), stored_events));
+        let subgraph_commits = subgraph_commits.collect::<Result<_>>()?;
+        Ok(Commit {
+            subgraph_commits,
+            ..self.encrypt_commit(commit, at(commit.subgraph_commits.len()), stored_events)?
+        })
     }
 
     /// Encrypts an event. It is bound to its thread and its number, independent of the namespace that published it.
-    fn encrypt_event(&self, thread: &ThreadId, event: &StoredEvent, kept: &[StoredEventPair]) -> Result<StoredEvent> {
+    fn encrypt_event(
+        &self,
+        thread: &ThreadId,
+        event: &StoredEvent,
+        stored_events: &[StoredEventPair],
+    ) -> Result<StoredEvent> {
         let is_same = |(stored, opened): &&StoredEventPair| opened == event && stored.payload != event.payload;
-        if let Some((stored, _)) = kept.iter().find(is_same) {
+        if let Some((stored, _)) = stored_events.iter().find(is_same) {
             return Ok(stored.clone());
         }
-        let mut sealed = event.clone();
-        self.pass(CipherDirection::Seal, thread, &CheckpointNamespace::root()).event(&mut sealed)?;
-        Ok(sealed)
+        let mut encrypted = event.clone();
+        self.pass(CipherDirection::Encrypt, thread, &CheckpointNamespace::root()).event(&mut encrypted)?;
+        Ok(encrypted)
     }
 
     fn decrypt_event(&self, thread: &ThreadId, mut event: StoredEvent) -> Result<StoredEvent> {
@@ -179,17 +188,23 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
 
     /// Returns encrypted full values on request of the wrapped checkpointer. A value that cannot be encrypted is not
     /// returned; the wrapped checkpointer then uses the change.
-    fn encrypted_state(&self, commit: &Commit, state: &StateRef, known: Option<&StoredCheckpointPair>) -> StateRef {
+    fn encrypted_state(
+        &self,
+        commit: &Commit,
+        state: &StateRef,
+        stored_pair: Option<&StoredCheckpointPair>,
+    ) -> StateRef {
         let (ring, namespace, thread) = (self.ring.clone(), commit.namespace.clone(), commit.lease.thread.clone());
-        let (whole, known) = (state.clone(), known.cloned());
+        let (full_state, stored_pair) = (state.clone(), stored_pair.cloned());
         StateRef::from_full_values(state.schema.clone(), move |field| {
-            let mut part = whole.full_value(field)?;
-            let stored = known.as_ref().and_then(|known| known.find(field, &Change::Set, &part));
+            let mut part = full_state.full_value(field)?;
+            let stored = stored_pair.as_ref().and_then(|pair| pair.find(field, &Change::Set, &part));
             if let Some((_, stored)) = stored {
                 return Some(stored);
             }
             let (thread, namespace) = (&thread, &namespace);
-            let pass = ValueCipher { ring: &ring, way: CipherDirection::Seal, thread, namespace, checkpoint: None };
+            let pass =
+                ValueCipher { ring: &ring, direction: CipherDirection::Encrypt, thread, namespace, checkpoint: None };
             pass.field(field, &mut Change::Set, &mut part).ok().map(|()| part)
         })
     }
@@ -214,11 +229,11 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
 
     fn pass<'a>(
         &'a self,
-        way: CipherDirection,
+        direction: CipherDirection,
         thread: &'a ThreadId,
         namespace: &'a CheckpointNamespace,
     ) -> ValueCipher<'a> {
-        ValueCipher { ring: &self.ring, way, thread, namespace, checkpoint: None }
+        ValueCipher { ring: &self.ring, direction, thread, namespace, checkpoint: None }
     }
 
     /// Returns the checkpoint of a commit as stored, if it is stored already.
@@ -243,16 +258,16 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
     /// Repeats a rejected commit with the stored ciphertexts of the parts that are stored already.
     ///
     /// A checkpointer recognizes a repeated commit by its content, and encrypting twice results in two contents.
-    async fn resend_with_stored_form(&self, commit: &Commit, refusal: Error) -> Result<()> {
-        let mut known = Vec::with_capacity(commit.subgraph_commits.len() + 1);
+    async fn resend_with_stored_form(&self, commit: &Commit, error: Error) -> Result<()> {
+        let mut stored_pairs = Vec::with_capacity(commit.subgraph_commits.len() + 1);
         for part in commit.subgraph_commits.iter().chain([commit]) {
-            known.push(self.stored_checkpoint(part).await);
+            stored_pairs.push(self.stored_checkpoint(part).await);
         }
-        let kept = self.stored_events(commit).await;
-        if known.iter().all(Option::is_none) && kept.is_empty() {
-            return Err(refusal);
+        let stored_events = self.stored_events(commit).await;
+        if stored_pairs.iter().all(Option::is_none) && stored_events.is_empty() {
+            return Err(error);
         }
-        self.store.commit(&self.encrypt_with_subgraphs(commit, &known, &kept)?).await
+        self.store.commit(&self.encrypt_with_subgraphs(commit, &stored_pairs, &stored_events)?).await
     }
 }
 
@@ -270,8 +285,8 @@ struct StoredCheckpointPair {
 impl StoredCheckpointPair {
     /// Returns the stored form of this change if it is the last one of its field.
     fn find(&self, field: &str, change: &Change, part: &AnyValue) -> Option<(Change, AnyValue)> {
-        let place = self.opened.fields.iter().position(|(name, _)| **name == *field)?;
-        let (opened, stored) = (self.opened.fields[place].1.last()?, self.stored.fields[place].1.last()?);
+        let index = self.opened.fields.iter().position(|(name, _)| **name == *field)?;
+        let (opened, stored) = (self.opened.fields[index].1.last()?, self.stored.fields[index].1.last()?);
         let is_same = opened.0 == *change && opened.1 == *part && stored.1 != *part;
         is_same.then(|| stored.clone())
     }
@@ -280,35 +295,39 @@ impl StoredCheckpointPair {
 fn record(
     pass: &ValueCipher<'_>,
     checkpoint: &Arc<Checkpoint>,
-    known: Option<&StoredCheckpointPair>,
+    stored_pair: Option<&StoredCheckpointPair>,
 ) -> Result<Arc<Checkpoint>> {
-    let is_same = |known: &&StoredCheckpointPair| {
-        known.opened.checkpoint == *checkpoint && known.stored.checkpoint != known.opened.checkpoint
+    let is_same = |pair: &&StoredCheckpointPair| {
+        pair.opened.checkpoint == *checkpoint && pair.stored.checkpoint != pair.opened.checkpoint
     };
-    if let Some(known) = known.filter(is_same) {
-        return Ok(known.stored.checkpoint.clone());
+    if let Some(pair) = stored_pair.filter(is_same) {
+        return Ok(pair.stored.checkpoint.clone());
     }
     let mut checkpoint = checkpoint.clone();
     pass.record(&mut checkpoint)?;
     Ok(checkpoint)
 }
 
-fn field(pass: &ValueCipher<'_>, change: &FieldChange, known: Option<&StoredCheckpointPair>) -> Result<FieldChange> {
-    let mut sealed = change.clone();
-    match known.and_then(|known| known.find(&change.field, &change.change, &change.delta)) {
-        Some((change, part)) => (sealed.change, sealed.delta) = (change, part),
-        None => pass.field(&change.field, &mut sealed.change, &mut sealed.delta)?,
+fn field(
+    pass: &ValueCipher<'_>,
+    change: &FieldChange,
+    stored_pair: Option<&StoredCheckpointPair>,
+) -> Result<FieldChange> {
+    let mut encrypted = change.clone();
+    match stored_pair.and_then(|pair| pair.find(&change.field, &change.change, &change.delta)) {
+        Some((change, part)) => (encrypted.change, encrypted.delta) = (change, part),
+        None => pass.field(&change.field, &mut encrypted.change, &mut encrypted.delta)?,
     }
-    Ok(sealed)
+    Ok(encrypted)
 }
 
 /// Returns true if a commit may have been rejected because it is stored already, not because the thread is busy or
 /// the store unreachable.
-fn may_be_repeated(commit: &Commit, refusal: &Error) -> bool {
-    let tells = |part: &Commit| part.checkpoint.is_some() || !part.events.is_empty();
-    commit.subgraph_commits.iter().chain([commit]).any(tells)
-        && !refusal.is_retryable()
-        && refusal.code() != ErrorCode::ThreadBusy
+fn may_be_repeated(commit: &Commit, error: &Error) -> bool {
+    let has_checkpoint_or_events = |part: &Commit| part.checkpoint.is_some() || !part.events.is_empty();
+    commit.subgraph_commits.iter().chain([commit]).any(has_checkpoint_or_events)
+        && !error.is_retryable()
+        && error.code() != ErrorCode::ThreadBusy
 }
 
 impl<C: Checkpointer> Checkpointer for EncryptedCheckpointer<C> {
@@ -316,11 +335,11 @@ impl<C: Checkpointer> Checkpointer for EncryptedCheckpointer<C> {
     delegate_checkpointer!(this => this.store; delete_thread, prune, stats, last_event_number, delete_events);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
-        let sealed = self.encrypt_with_subgraphs(commit, &[], &[])?;
-        let saved = self.store.commit(&sealed).await;
-        drop(sealed);
+        let encrypted = self.encrypt_with_subgraphs(commit, &[], &[])?;
+        let saved = self.store.commit(&encrypted).await;
+        drop(encrypted);
         match saved {
-            Err(refusal) if may_be_repeated(commit, &refusal) => self.resend_with_stored_form(commit, refusal).await,
+            Err(error) if may_be_repeated(commit, &error) => self.resend_with_stored_form(commit, error).await,
             saved => saved,
         }
     }

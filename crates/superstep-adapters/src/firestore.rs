@@ -3,7 +3,7 @@
 //! One key is one document. `values` implements the operations of the port, `parts` stores values that are too long
 //! for one document; both send requests through `service`, which retries and manages access tokens (`token`, from
 //! `credentials`). The JSON format of Firestore is in `form`, HTTP in `http`, errors in `trouble`; requests run on a
-//! dedicated thread (`crate::room`).
+//! dedicated thread (`crate::io_thread`).
 //!
 //! Expiry uses the clock of the server. Only the signed claim of a service account depends on the clock of this
 //! machine.
@@ -111,8 +111,8 @@ impl FirestoreOptions {
 
     /// Sets the time after which a call fails if the service does not respond or asks the client to wait. Default: 30
     /// seconds. A single request fails after a third of this time without a response.
-    pub fn retry_timeout(mut self, patience: Duration) -> Self {
-        self.retry_timeout = patience;
+    pub fn retry_timeout(mut self, timeout: Duration) -> Self {
+        self.retry_timeout = timeout;
         self
     }
 
@@ -129,7 +129,7 @@ impl FirestoreOptions {
     /// the project or the database does not exist, if the account has no access, or if the service cannot be reached
     /// within [`FirestoreOptions::retry_timeout`].
     pub async fn connect(&self) -> Result<FirestoreKeyValue> {
-        let place = DocumentPaths::new(&self.project, &self.database, &self.collection)?;
+        let paths = DocumentPaths::new(&self.project, &self.database, &self.collection)?;
         let credentials = self.credentials.resolve(|name| std::env::var(name).ok())?;
         let base = match &credentials {
             Credentials::Emulator(host) => format!("http://{}", host.trim_start_matches("http://")),
@@ -140,20 +140,20 @@ impl FirestoreOptions {
             }
         };
         let service = Arc::new(FirestoreClient {
-            place,
-            patience: self.retry_timeout,
+            paths,
+            retry_timeout: self.retry_timeout,
             base: base.trim_end_matches('/').to_owned(),
             web: HttpClients::new()?,
             tokens: TokenCache::new(credentials),
             clock: ServerClock::default(),
         });
-        let room = IoThread::new("Firestore")?;
-        let asked = service.clone();
-        room.read(async move { asked.batch_get(&[asked.place.absent_document()], &["key"]).await }).await?;
+        let io_thread = IoThread::new("Firestore")?;
+        let client = service.clone();
+        io_thread.read(async move { client.batch_get(&[client.paths.absent_document()], &["key"]).await }).await?;
         Ok(FirestoreKeyValue(Arc::new(FirestoreInner {
             values: KeyValueOps(service),
             sweep_after: self.orphan_age,
-            room,
+            io_thread,
         })))
     }
 }
@@ -193,7 +193,7 @@ pub struct FirestoreKeyValue(Arc<FirestoreInner>);
 struct FirestoreInner {
     values: KeyValueOps,
     sweep_after: Duration,
-    room: IoThread,
+    io_thread: IoThread,
 }
 
 impl FirestoreKeyValue {
@@ -220,7 +220,7 @@ impl FirestoreKeyValue {
     /// Returns an error if the service cannot be reached. Values removed before the error stay removed.
     pub async fn sweep(&self) -> Result<SweepReport> {
         let (values, age) = (self.0.values.clone(), self.0.sweep_after);
-        self.0.room.write(async move { chunked_values::sweep(&values, age).await }).await
+        self.0.io_thread.write(async move { chunked_values::sweep(&values, age).await }).await
     }
 }
 
@@ -241,21 +241,21 @@ impl KeyValue for FirestoreKeyValue {
 
     async fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>> {
         let (values, keys) = (self.0.values.clone(), keys.to_vec());
-        self.0.room.read(async move { values.get_many(&keys).await }).await
+        self.0.io_thread.read(async move { values.get_many(&keys).await }).await
     }
 
     async fn put(&self, key: &str, value: &[u8], put: PutOptions) -> Result<bool> {
         let (values, key, value) = (self.0.values.clone(), key.to_owned(), value.to_vec());
-        self.0.room.write(async move { values.put(&key, &value, put).await }).await
+        self.0.io_thread.write(async move { values.put(&key, &value, put).await }).await
     }
 
     async fn delete(&self, keys: &[String]) -> Result<()> {
         let (values, keys) = (self.0.values.clone(), keys.to_vec());
-        self.0.room.write(async move { values.delete(&keys).await }).await
+        self.0.io_thread.write(async move { values.delete(&keys).await }).await
     }
 
     async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         let (values, prefix, after) = (self.0.values.clone(), prefix.to_owned(), after.map(ToOwned::to_owned));
-        self.0.room.read(async move { values.list(&prefix, after.as_deref(), limit).await }).await
+        self.0.io_thread.read(async move { values.list(&prefix, after.as_deref(), limit).await }).await
     }
 }

@@ -4,7 +4,7 @@
 //! and that put is the whole transaction: if several processes try, one succeeds and the others detect that the
 //! number is taken (`thread`). The tables that result from the records are cached in memory (`tables`); as in the
 //! database adapters, the change log (`crate::log`) decides which rows a commit consists of. Leases are in `lease`,
-//! background work in `keeper`, the handling of corrupt threads in `damage`, key names in `keys`, the envelope around
+//! background work in `handle`, the handling of corrupt threads in `damage`, key names in `keys`, the envelope around
 //! every value in `frame`. Each backend has its own module.
 
 use std::sync::Arc;
@@ -71,8 +71,8 @@ pub struct KeyValueOptions {
 
 impl Default for KeyValueOptions {
     fn default() -> Self {
-        let (prefix, lapse) = ("superstep".to_owned(), Duration::from_secs(30));
-        Self { prefix, lease_timeout: lapse, time_to_live: None, threads: 1_024, form: ValueEncoding::Compressed }
+        let (prefix, lease_timeout) = ("superstep".to_owned(), Duration::from_secs(30));
+        Self { prefix, lease_timeout, time_to_live: None, threads: 1_024, form: ValueEncoding::Compressed }
     }
 }
 
@@ -94,8 +94,8 @@ impl KeyValueOptions {
     /// Sets the time without a heartbeat after which other processes may take over the threads of this process.
     /// Default: 30 seconds. With a shorter time, the work of a crashed process continues sooner. Two processes never
     /// write to one thread with any setting: writes with an outdated lease are rejected.
-    pub fn lease_timeout(mut self, lapse: Duration) -> Self {
-        self.lease_timeout = lapse;
+    pub fn lease_timeout(mut self, lease_timeout: Duration) -> Self {
+        self.lease_timeout = lease_timeout;
         self
     }
 
@@ -124,9 +124,9 @@ impl KeyValueOptions {
                 .with_help("give both some time, or leave them out"));
         }
         let (notes, inbox) = tokio::sync::mpsc::unbounded_channel();
-        let room = Arc::new(Backend::new(store, self, notes)?);
-        let keeper = background::start(room.clone(), inbox)?;
-        Ok(KeyValueCheckpointer(Arc::new(CheckpointerInner { room, background: Some(keeper) })))
+        let backend = Arc::new(Backend::new(store, self, notes)?);
+        let handle = background::start(backend.clone(), inbox)?;
+        Ok(KeyValueCheckpointer(Arc::new(CheckpointerInner { backend, background: Some(handle) })))
     }
 }
 
@@ -161,18 +161,18 @@ impl KeyValueOptions {
 pub struct KeyValueCheckpointer<K: KeyValue>(Arc<CheckpointerInner<K>>);
 
 struct CheckpointerInner<K: KeyValue> {
-    room: Arc<Backend<K>>,
+    backend: Arc<Backend<K>>,
     background: Option<JoinHandle<()>>,
 }
 
 /// Finishes writes that have started, as long as the store responds.
 impl<K: KeyValue> Drop for CheckpointerInner<K> {
     fn drop(&mut self) {
-        self.room.run_in_background(BackgroundTask::Close);
-        if let Some(keeper) = self.background.take() {
+        self.backend.run_in_background(BackgroundTask::Close);
+        if let Some(handle) = self.background.take() {
             // The thread panics only because of a bug; the consequence is a lease that expires instead of being
             // released.
-            drop(keeper.join());
+            drop(handle.join());
         }
     }
 }
@@ -185,7 +185,7 @@ impl<K: KeyValue> Clone for KeyValueCheckpointer<K> {
 
 impl<K: KeyValue> std::fmt::Debug for KeyValueCheckpointer<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("KeyValueCheckpointer").field("keys", &self.0.room.keys).finish_non_exhaustive()
+        f.debug_struct("KeyValueCheckpointer").field("keys", &self.0.backend.keys).finish_non_exhaustive()
     }
 }
 
@@ -201,7 +201,7 @@ impl<K: KeyValue> KeyValueCheckpointer<K> {
     /// Returns the underlying key-value store.
     #[must_use]
     pub fn key_value(&self) -> &K {
-        &self.0.room.store
+        &self.0.backend.store
     }
 
     /// Removes the remains of expired threads and returns their number. A checkpointer with a time to live does this
@@ -210,7 +210,7 @@ impl<K: KeyValue> KeyValueCheckpointer<K> {
     /// # Errors
     /// Returns an error if the store fails; threads found before the error stay removed.
     pub async fn sweep_expired(&self) -> Result<usize> {
-        threads::sweep(&self.0.room).await
+        threads::sweep(&self.0.backend).await
     }
 }
 
@@ -226,19 +226,19 @@ impl<K: KeyValue> Checkpointer for KeyValueCheckpointer<K> {
         if !thread.is_valid() {
             return Err(change_log::invalid_thread_id(thread));
         }
-        lease::acquire(&self.0.room, thread, run).await.map_err(|error| error.with_thread(Some(thread)))
+        lease::acquire(&self.0.backend, thread, run).await.map_err(|error| error.with_thread(Some(thread)))
     }
 
     fn release(&self, lease: &Lease) {
-        if self.0.room.history_cache.release(lease).is_some() {
-            lease::release(&self.0.room, &lease.thread, lease.fence);
+        if self.0.backend.history_cache.release(lease).is_some() {
+            lease::release(&self.0.backend, &lease.thread, lease.fence);
         }
     }
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
-        let room = &*self.0.room;
-        let desk = ThreadWriter { room, lease: &commit.lease, log: room.thread(&commit.lease.thread) };
-        change_log::save(&desk, commit).await.map_err(|error| error.with_thread(Some(&commit.lease.thread)))
+        let backend = &*self.0.backend;
+        let writer = ThreadWriter { backend, lease: &commit.lease, log: backend.thread(&commit.lease.thread) };
+        change_log::save(&writer, commit).await.map_err(|error| error.with_thread(Some(&commit.lease.thread)))
     }
 
     async fn load(
@@ -247,11 +247,11 @@ impl<K: KeyValue> Checkpointer for KeyValueCheckpointer<K> {
         namespace: &CheckpointNamespace,
         at: CheckpointSelector,
     ) -> Result<Option<CheckpointTuple>> {
-        let (room, place) = (&*self.0.room, (thread.clone(), namespace.clone()));
-        let Some(mut log) = room.read_thread(thread).await? else { return Ok(None) };
+        let (backend, key) = (&*self.0.backend, (thread.clone(), namespace.clone()));
+        let Some(mut log) = backend.read_thread(thread).await? else { return Ok(None) };
         let id = if let CheckpointSelector::Id(id) = at { Some(id) } else { None };
-        read::check_readable(&log, &place, id)?;
-        let loaded = with_bodies(room, &mut log, |tables, bodies| read::load(tables, &place, at, bodies)).await;
+        read::check_readable(&log, &key, id)?;
+        let loaded = with_bodies(backend, &mut log, |tables, bodies| read::load(tables, &key, at, bodies)).await;
         loaded.map_err(|error| error.with_thread(Some(thread)))
     }
 
@@ -261,29 +261,29 @@ impl<K: KeyValue> Checkpointer for KeyValueCheckpointer<K> {
         namespace: &CheckpointNamespace,
         query: &HistoryQuery,
     ) -> Result<Vec<CheckpointTuple>> {
-        let (room, place) = (&*self.0.room, (thread.clone(), namespace.clone()));
-        let Some(mut log) = room.read_thread(thread).await? else { return Ok(Vec::new()) };
-        read::check_readable(&log, &place, query.before)?;
-        let listed = with_bodies(room, &mut log, |tables, bodies| read::history(tables, &place, query, bodies)).await;
+        let (backend, key) = (&*self.0.backend, (thread.clone(), namespace.clone()));
+        let Some(mut log) = backend.read_thread(thread).await? else { return Ok(Vec::new()) };
+        read::check_readable(&log, &key, query.before)?;
+        let listed = with_bodies(backend, &mut log, |tables, bodies| read::history(tables, &key, query, bodies)).await;
         listed.map_err(|error| error.with_thread(Some(thread)))
     }
 
     async fn threads(&self, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
-        threads::threads(&self.0.room, query).await
+        threads::threads(&self.0.backend, query).await
     }
 
     async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
-        match self.0.room.read_thread(thread).await? {
+        match self.0.backend.read_thread(thread).await? {
             Some(log) => {
                 log.check_not_corrupt()?;
-                lease::status(&self.0.room, &log).await
+                lease::status(&self.0.backend, &log).await
             }
             None => Ok(None),
         }
     }
 
     async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<CheckpointNamespace>> {
-        let Some(log) = self.0.room.read_thread(thread).await? else { return Ok(Vec::new()) };
+        let Some(log) = self.0.backend.read_thread(thread).await? else { return Ok(Vec::new()) };
         let lines = log.tables.histories.iter().filter(|line| !line.rows.is_empty());
         let mut namespaces: Vec<CheckpointNamespace> = lines.map(|line| line.namespace.clone()).collect();
         namespaces.sort();
@@ -291,8 +291,8 @@ impl<K: KeyValue> Checkpointer for KeyValueCheckpointer<K> {
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
-        threads::delete_thread(&self.0.room, thread).await?;
-        self.0.room.history_cache.remove(thread);
+        threads::delete_thread(&self.0.backend, thread).await?;
+        self.0.backend.history_cache.remove(thread);
         Ok(())
     }
 
@@ -300,26 +300,26 @@ impl<K: KeyValue> Checkpointer for KeyValueCheckpointer<K> {
         if !to.is_valid() {
             return Err(change_log::invalid_thread_id(to));
         }
-        threads::copy_thread(&self.0.room, from, to).await
+        threads::copy_thread(&self.0.backend, from, to).await
     }
 
     async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
-        prune::prune(&self.0.room, thread, retention).await.map_err(|error| error.with_thread(Some(thread)))
+        prune::prune(&self.0.backend, thread, retention).await.map_err(|error| error.with_thread(Some(thread)))
     }
 
     async fn stats(&self) -> Result<CheckpointerStats> {
-        threads::stats(&self.0.room).await
+        threads::stats(&self.0.backend).await
     }
 
     async fn events(&self, thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
-        journal::events(&self.0.room, thread, query).await.map_err(|error| error.with_thread(Some(thread)))
+        journal::events(&self.0.backend, thread, query).await.map_err(|error| error.with_thread(Some(thread)))
     }
 
     async fn last_event_number(&self, thread: &ThreadId) -> Result<u64> {
-        Ok(self.0.room.read_thread(thread).await?.map_or(0, |log| log.tables.last_event))
+        Ok(self.0.backend.read_thread(thread).await?.map_or(0, |log| log.tables.last_event))
     }
 
     async fn delete_events(&self, thread: &ThreadId, up_to: u64) -> Result<()> {
-        journal::delete_up_to(&self.0.room, thread, up_to).await.map_err(|error| error.with_thread(Some(thread)))
+        journal::delete_up_to(&self.0.backend, thread, up_to).await.map_err(|error| error.with_thread(Some(thread)))
     }
 }

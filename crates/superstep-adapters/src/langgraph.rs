@@ -135,10 +135,10 @@ impl LangGraphImporter {
             let help = format!("name another with `import_as`: 1 to {} of `A-Z a-z 0-9 _ . : -`", ThreadId::MAX_BYTES);
             return Err(Error::new(ErrorCode::InputInvalid, message).with_help(help));
         }
-        let wanted = thread.to_owned();
+        let thread_id = thread.to_owned();
         let rows = match &self.0 {
-            SourceTables::Sqlite(file) => blocking(file, move |file| file.read(&wanted)).await?,
-            SourceTables::Postgres(server) => server.read(&wanted).await?,
+            SourceTables::Sqlite(file) => blocking(file, move |file| file.read(&thread_id)).await?,
+            SourceTables::Postgres(server) => server.read(&thread_id).await?,
         };
         if rows.checkpoints.is_empty() {
             return Err(Error::new(ErrorCode::NotFound, format!("LangGraph has no thread `{thread}` there"))
@@ -166,25 +166,25 @@ fn convert(rows: &ThreadRows, thread: ThreadId) -> Result<(ThreadExport, ImportR
     conversion.pending()?;
     let newest = conversion.lines.get("").and_then(|line| line.last());
     let pending = newest.map_or(&[][..], |item| &item.copied.pending);
-    let is_settled = |asked: &PendingEntry, id| {
-        pending.iter().any(|known| match &known.entry {
+    let is_settled = |interrupt: &PendingEntry, id| {
+        pending.iter().any(|other| match &other.entry {
             TaskEntry::Resume(answer) => answer.id == id,
-            TaskEntry::Done(_) => known.task == asked.task,
+            TaskEntry::Done(_) => other.task == interrupt.task,
             _ => false,
         })
     };
-    let is_open = |known: &&PendingEntry| match &known.entry {
-        TaskEntry::Interrupt(question) => !is_settled(known, question.id),
+    let is_open = |entry: &&PendingEntry| match &entry.entry {
+        TaskEntry::Interrupt(question) => !is_settled(entry, question.id),
         _ => false,
     };
     let questions = pending.iter().filter(is_open).count();
-    let has_failed = pending.iter().any(|known| matches!(known.entry, TaskEntry::Failed(_)));
+    let has_failed = pending.iter().any(|entry| matches!(entry.entry, TaskEntry::Failed(_)));
     let status = match (questions, has_failed) {
         (0, false) => ThreadStatus::Idle,
         (0, true) => ThreadStatus::Error,
         _ => ThreadStatus::Interrupted,
     };
-    let due = newest.map(|item| item.copied.checkpoint.next_tasks.iter().map(|due| due.node.to_string()).collect());
+    let next = newest.map(|item| item.copied.checkpoint.next_tasks.iter().map(|next| next.node.to_string()).collect());
     let graphs = conversion.lines.len();
     let checkpoints: Vec<_> = conversion.lines.into_values().flatten().map(|item| item.copied).collect();
     let brought = ImportReport {
@@ -192,7 +192,7 @@ fn convert(rows: &ThreadRows, thread: ThreadId) -> Result<(ThreadExport, ImportR
         graphs,
         checkpoints: checkpoints.len(),
         interrupts: questions,
-        next_nodes: due.unwrap_or_default(),
+        next_nodes: next.unwrap_or_default(),
         skipped_channels: conversion.dropped.into_iter().collect(),
         warnings: conversion.notes,
     };

@@ -8,7 +8,13 @@
     expect(dead_code, unused_imports, reason = "checksums of rows are for stores of tables")
 )]
 mod change_log;
-#[cfg(any(feature = "key-value", feature = "postgres", feature = "encrypted", feature = "offloaded", feature = "sqlite"))]
+#[cfg(any(
+    feature = "key-value",
+    feature = "postgres",
+    feature = "encrypted",
+    feature = "offloaded",
+    feature = "sqlite"
+))]
 mod compression;
 #[cfg(feature = "encrypted")]
 pub mod encrypted;

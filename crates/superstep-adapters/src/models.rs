@@ -64,7 +64,7 @@ pub struct ProviderModel {
 /// Source of the API key.
 #[derive(Clone)]
 enum ApiKeySource {
-    Given(String),
+    Explicit(String),
     /// The first of these environment variables that is set.
     In(Vec<String>),
 }
@@ -135,7 +135,7 @@ impl ProviderModel {
 
     /// Sets the API key.
     pub fn api_key(mut self, key: impl Into<String>) -> Self {
-        self.api_key = ApiKeySource::Given(key.into());
+        self.api_key = ApiKeySource::Explicit(key.into());
         self
     }
 
@@ -193,17 +193,17 @@ impl ProviderModel {
     /// Returns the API key, or `None` if the provider may be used without one.
     fn find_key(&self, info: &ModelInfo) -> Result<Option<String>> {
         let variables = match &self.api_key {
-            ApiKeySource::Given(key) if !key.trim().is_empty() => return Ok(Some(key.clone())),
-            ApiKeySource::Given(_) if self.service.key_variables().is_empty() => return Ok(None),
-            ApiKeySource::Given(_) => {
+            ApiKeySource::Explicit(key) if !key.trim().is_empty() => return Ok(Some(key.clone())),
+            ApiKeySource::Explicit(_) if self.service.key_variables().is_empty() => return Ok(None),
+            ApiKeySource::Explicit(_) => {
                 return Err(ModelErrorKind::MissingApiKey.error(info, "the key that it was given is empty"));
             }
             ApiKeySource::In(variables) => variables,
         };
         let values = variables.iter().filter_map(|variable| std::env::var(variable).ok());
-        let found = values.map(|value| value.trim().to_owned()).find(|value| !value.is_empty());
-        if found.is_some() || variables.is_empty() {
-            return Ok(found);
+        let key = values.map(|value| value.trim().to_owned()).find(|value| !value.is_empty());
+        if key.is_some() || variables.is_empty() {
+            return Ok(key);
         }
         let names = variables.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ");
         let error = ModelErrorKind::MissingApiKey.error(info, format!("there is no key: {names} is not set"));
@@ -214,8 +214,8 @@ impl ProviderModel {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let made = self.connect()?;
-        Ok(self.client.get_or_init(|| made))
+        let new_client = self.connect()?;
+        Ok(self.client.get_or_init(|| new_client))
     }
 
     fn connect(&self) -> Result<genai::Client> {
@@ -233,8 +233,8 @@ impl ProviderModel {
         };
         let client =
             builder.build().map_err(|_| config_error("no client for HTTP can be made of the settings of a model"))?;
-        let made = genai::Client::builder().with_reqwest(client).build();
-        made.map_err(|_| config_error("no client can be made of the settings of a model"))
+        let genai_client = genai::Client::builder().with_reqwest(client).build();
+        genai_client.map_err(|_| config_error("no client can be made of the settings of a model"))
     }
 }
 

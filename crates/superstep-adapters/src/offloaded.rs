@@ -74,7 +74,7 @@ pub struct OffloadedCheckpointer<C, K> {
     store: C,
     values: Arc<K>,
     threshold: usize,
-    asked: Arc<FullValueRequests>,
+    full_value_requests: Arc<FullValueRequests>,
 }
 
 /// Fields for which the wrapped checkpointer requested a full value that was too large to return immediately: it is
@@ -88,13 +88,13 @@ struct FullValueRequests {
 type FieldKey = (ThreadId, CheckpointNamespace, Arc<str>);
 
 impl FullValueRequests {
-    fn add(&self, place: FieldKey) {
+    fn add(&self, key: FieldKey) {
         self.times.fetch_add(1, Ordering::Relaxed);
-        self.keep(place);
+        self.insert(key);
     }
 
-    fn keep(&self, place: FieldKey) {
-        self.fields.lock().unwrap_or_else(PoisonError::into_inner).insert(place);
+    fn insert(&self, key: FieldKey) {
+        self.fields.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
     }
 
     /// Returns the number of requests.
@@ -102,8 +102,8 @@ impl FullValueRequests {
         self.times.load(Ordering::Relaxed)
     }
 
-    fn take(&self, place: &FieldKey) -> bool {
-        self.fields.lock().unwrap_or_else(PoisonError::into_inner).remove(place)
+    fn take(&self, key: &FieldKey) -> bool {
+        self.fields.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
     }
 }
 
@@ -111,7 +111,12 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
     /// Stores checkpoints in `store` and large values in `values`.
     #[must_use]
     pub fn new(store: C, values: K) -> Self {
-        Self { store, values: Arc::new(values), threshold: DEFAULT_THRESHOLD_BYTES, asked: Arc::default() }
+        Self {
+            store,
+            values: Arc::new(values),
+            threshold: DEFAULT_THRESHOLD_BYTES,
+            full_value_requests: Arc::default(),
+        }
     }
 
     /// Sets the size in bytes of JSON above which values are offloaded. Default: 256 KiB.
@@ -132,67 +137,70 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
         let mut pending = commit.pending.clone();
         pending.iter_mut().try_for_each(|pending| down.pending(pending))?;
         let state = commit.state.as_ref().map(|state| self.state_with_references(commit, state, down)).transpose()?;
-        let inside =
-            commit.subgraph_commits.iter().map(|inside| self.offload_commit(inside, down)).collect::<Result<_>>()?;
+        let subgraph_commits = commit
+            .subgraph_commits
+            .iter()
+            .map(|subgraph_commit| self.offload_commit(subgraph_commit, down))
+            .collect::<Result<_>>()?;
         let mut events = commit.events.clone();
         events.iter_mut().try_for_each(|event| down.event(event))?;
         let (lease, namespace, status) = (commit.lease.clone(), commit.namespace.clone(), commit.status);
-        Ok(Commit { lease, namespace, checkpoint, changes, state, pending, status, events, subgraph_commits: inside })
+        Ok(Commit { lease, namespace, checkpoint, changes, state, pending, status, events, subgraph_commits })
     }
 
     /// Returns full values on request of the wrapped checkpointer. A large one must be offloaded before it is
     /// referenced, so it is only returned if it was requested before.
     fn state_with_references(&self, commit: &Commit, state: &StateRef, down: &OffloadPass) -> Result<StateRef> {
         let (thread, namespace) = (commit.lease.thread.clone(), commit.namespace.clone());
-        let mut whole = BTreeMap::new();
+        let mut full_values = BTreeMap::new();
         for FieldChange { field, .. } in &commit.changes {
-            let place = (thread.clone(), namespace.clone(), field.clone());
-            if !self.asked.take(&place) {
+            let key = (thread.clone(), namespace.clone(), field.clone());
+            if !self.full_value_requests.take(&key) {
                 continue;
             }
             let Some(mut part) = state.full_value(field) else { continue };
             // A value found in the first pass is needed again in the second one.
             if down.is_seeking() && !is_short_and_plain(&part, self.threshold) {
-                self.asked.keep(place);
+                self.full_value_requests.insert(key);
             }
             down.field(field, &mut Change::Set, &mut part)?;
-            whole.insert(field.clone(), part);
+            full_values.insert(field.clone(), part);
         }
-        let (state, above, asked) = (state.clone(), self.threshold, self.asked.clone());
+        let (state, above, requests) = (state.clone(), self.threshold, self.full_value_requests.clone());
         Ok(StateRef::from_full_values(state.schema.clone(), move |field| {
-            if let Some(part) = whole.get(field) {
+            if let Some(part) = full_values.get(field) {
                 return Some(part.clone());
             }
             let part = state.full_value(field)?;
             if is_short_and_plain(&part, above) {
                 return Some(part);
             }
-            asked.add((thread.clone(), namespace.clone(), field.into()));
+            requests.add((thread.clone(), namespace.clone(), field.into()));
             None
         }))
     }
 
     /// Offloads values before they are referenced; returns the copy to be referenced for each.
     async fn put(&self, values: BTreeMap<ValueReference, Vec<u8>>) -> Result<BTreeMap<ValueReference, ValueReference>> {
-        let mut places = BTreeMap::new();
+        let mut copies = BTreeMap::new();
         for (reference, value) in values {
             let stored = compress(&value, &[]).unwrap_or(value);
-            let mut place = reference.clone();
+            let mut copy = reference.clone();
             // A value that is marked for removal, or was just removed, is stored as another copy. Checked before and
             // after the put, so that a mark set in between is noticed.
-            while self.is_marked_for_deletion(&place).await? || {
-                self.values.put(&place.key(), &stored, PutOptions { if_absent: true, ttl: None }).await?;
-                self.is_marked_for_deletion(&place).await?
+            while self.is_marked_for_deletion(&copy).await? || {
+                self.values.put(&copy.key(), &stored, PutOptions { if_absent: true, ttl: None }).await?;
+                self.is_marked_for_deletion(&copy).await?
             } {
-                place = place.next_copy();
+                copy = copy.next_copy();
             }
-            places.insert(reference, place);
+            copies.insert(reference, copy);
         }
-        Ok(places)
+        Ok(copies)
     }
 
-    async fn is_marked_for_deletion(&self, place: &ValueReference) -> Result<bool> {
-        Ok(self.values.get(&place.deletion_mark_key()).await?.is_some())
+    async fn is_marked_for_deletion(&self, reference: &ValueReference) -> Result<bool> {
+        Ok(self.values.get(&reference.deletion_mark_key()).await?.is_some())
     }
 
     async fn try_commit(&self, commit: &Commit) -> Result<()> {
@@ -200,19 +208,19 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
         let passed = self.offload_commit(commit, &seek)?;
         let Some(values) = seek.into_found() else { return self.store.commit(&passed).await };
         drop(passed);
-        let places = self.put(values).await?;
-        self.store.commit(&self.offload_commit(commit, &OffloadPass::replace(self.threshold, places))?).await
+        let copies = self.put(values).await?;
+        self.store.commit(&self.offload_commit(commit, &OffloadPass::replace(self.threshold, copies))?).await
     }
 
     /// Replaces the references in checkpoints or events with their values; `pass` converts one element.
     async fn fetch<T>(&self, mut read: Vec<T>, pass: impl Fn(&FetchPass, &mut T) -> Result<()>) -> Result<Vec<T>> {
         let seek = FetchPass::find();
         read.iter_mut().try_for_each(|one| pass(&seek, one))?;
-        let Some(wanted) = seek.into_wanted() else { return Ok(read) };
-        let keys: Vec<String> = wanted.iter().map(ValueReference::key).collect();
-        let found = self.values.get_many(&keys).await?;
-        let found = wanted.into_iter().zip(found).filter_map(|(reference, value)| Some((reference, value?)));
-        let fill = FetchPass::replace(found.collect());
+        let Some(requested) = seek.into_wanted() else { return Ok(read) };
+        let keys: Vec<String> = requested.iter().map(ValueReference::key).collect();
+        let fetched = self.values.get_many(&keys).await?;
+        let fetched = requested.into_iter().zip(fetched).filter_map(|(reference, value)| Some((reference, value?)));
+        let fill = FetchPass::replace(fetched.collect());
         read.iter_mut().try_for_each(|one| pass(&fill, one))?;
         Ok(read)
     }
@@ -252,11 +260,11 @@ impl<C: Checkpointer, K: KeyValue> Checkpointer for OffloadedCheckpointer<C, K> 
     delegate_checkpointer!(this => this.store; delete_thread, copy_thread, prune, stats);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
-        let before = self.asked.times();
+        let before = self.full_value_requests.times();
         let saved = self.try_commit(commit).await;
         // The wrapped checkpointer may reject a commit because a requested full value was missing; the second attempt
         // provides it.
-        if saved.is_err() && self.asked.times() != before { self.try_commit(commit).await } else { saved }
+        if saved.is_err() && self.full_value_requests.times() != before { self.try_commit(commit).await } else { saved }
     }
 
     async fn load(

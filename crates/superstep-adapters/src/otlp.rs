@@ -128,7 +128,7 @@ impl OtlpExporter {
             .with_version(env!("CARGO_PKG_VERSION"))
             .with_schema_url(SCHEMA_URL)
             .build();
-        let is_told = move |metadata: &Metadata<'_>| *metadata.level() <= level && !is_own(metadata.target());
+        let is_exported = move |metadata: &Metadata<'_>| *metadata.level() <= level && !is_own(metadata.target());
         let layer = tracing_opentelemetry::layer()
             .with_location(false)
             .with_threads(false)
@@ -136,12 +136,12 @@ impl OtlpExporter {
             .with_tracked_inactivity(false)
             .with_tracer(provider.tracer_with_scope(scope))
             // Without the hint, all other spans of the program would be created and discarded here.
-            .with_filter(filter_fn(is_told).with_max_level_hint(level));
+            .with_filter(filter_fn(is_exported).with_max_level_hint(level));
         Ok((layer, ExporterGuard { provider }))
     }
 
     fn provider(self) -> Result<SdkTracerProvider> {
-        let wrong =
+        let config_error =
             |error: &dyn fmt::Display| Error::new(ErrorCode::ConfigInvalid, format!("spans cannot be sent: {error}"));
         check_address(self.endpoint.as_deref())?;
         let endpoint = self.endpoint.map(|endpoint| format!("{}/v1/traces", endpoint.trim_end_matches('/')));
@@ -150,7 +150,7 @@ impl OtlpExporter {
         if let Some(endpoint) = endpoint {
             exporter = exporter.with_endpoint(endpoint);
         }
-        let exporter = exporter.build().map_err(|error| wrong(&error))?;
+        let exporter = exporter.build().map_err(|error| config_error(&error))?;
         let batches = BatchConfigBuilder::default().with_max_queue_size(self.queue).build();
         let processor = BatchSpanProcessor::builder(exporter).with_batch_config(batches).build();
         let resource =
@@ -164,9 +164,9 @@ impl fmt::Debug for OtlpExporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { endpoint, service, headers, level, queue } = self;
         let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
-        let mut shown = f.debug_struct("OtlpExporter");
-        shown.field("endpoint", endpoint).field("service", service).field("headers", &names);
-        shown.field("level", level).field("queue", queue).finish()
+        let mut debug = f.debug_struct("OtlpExporter");
+        debug.field("endpoint", endpoint).field("service", service).field("headers", &names);
+        debug.field("level", level).field("queue", queue).finish()
     }
 }
 
@@ -205,30 +205,32 @@ impl fmt::Debug for ExporterGuard {
 }
 
 /// Checks the given address, or that of the environment.
-fn check_address(given: Option<&str>) -> Result<()> {
-    let said = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let of_environment = || said(OTEL_EXPORTER_OTLP_TRACES_ENDPOINT).or_else(|| said(OTEL_EXPORTER_OTLP_ENDPOINT));
-    let Some(address) = given.map(str::to_owned).or_else(of_environment) else { return Ok(()) };
+fn check_address(endpoint: Option<&str>) -> Result<()> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let of_environment =
+        || variable(OTEL_EXPORTER_OTLP_TRACES_ENDPOINT).or_else(|| variable(OTEL_EXPORTER_OTLP_ENDPOINT));
+    let Some(address) = endpoint.map(str::to_owned).or_else(of_environment) else { return Ok(()) };
     // The error does not contain the address, which may include a password.
-    let wrong = |what: &dyn fmt::Display| {
+    let invalid_address = |problem: &dyn fmt::Display| {
         Error::new(
             ErrorCode::ConfigInvalid,
-            format!("spans cannot be sent, the address of the collector is none: {what}"),
+            format!("spans cannot be sent, the address of the collector is none: {problem}"),
         )
         .with_help("give one such as `http://127.0.0.1:4318`")
     };
-    let address = reqwest::Url::parse(&address).map_err(|error| wrong(&error))?;
+    let address = reqwest::Url::parse(&address).map_err(|error| invalid_address(&error))?;
     match (address.scheme(), address.has_host()) {
         ("http" | "https", true) => Ok(()),
-        ("http" | "https", false) => Err(wrong(&"it has no host")),
-        _ => Err(wrong(&"it does not begin with `http://` or `https://`")),
+        ("http" | "https", false) => Err(invalid_address(&"it has no host")),
+        _ => Err(invalid_address(&"it does not begin with `http://` or `https://`")),
     }
 }
 
 /// Returns the timeout of a request.
 fn timeout() -> Duration {
-    let said = |name| std::env::var(name).ok().and_then(|value| value.trim().parse().ok()).map(Duration::from_millis);
-    said(OTEL_EXPORTER_OTLP_TRACES_TIMEOUT).or_else(|| said(OTEL_EXPORTER_OTLP_TIMEOUT)).unwrap_or(TIMEOUT)
+    let variable =
+        |name| std::env::var(name).ok().and_then(|value| value.trim().parse().ok()).map(Duration::from_millis);
+    variable(OTEL_EXPORTER_OTLP_TRACES_TIMEOUT).or_else(|| variable(OTEL_EXPORTER_OTLP_TIMEOUT)).unwrap_or(TIMEOUT)
 }
 
 fn is_own(target: &str) -> bool {

@@ -2,9 +2,9 @@
 //!
 //! The rows to write are determined by the change log (`crate::log`), which contains no SQL; all SQL of this
 //! checkpointer is in this folder. A commit is one call of a database function (`functions.sql`), so it needs one
-//! round trip. Connections run on the runtime of the caller (`room`, `wire`); a dedicated thread sends the heartbeats
+//! round trip. Connections run on the runtime of the caller (`pool`, `wire`); a dedicated thread sends the heartbeats
 //! of this process (`keeper`). No session state is used, so a connection pooler in transaction mode may be in
-//! between. Errors and retries are in `trouble`.
+//! between. Errors and retries are in `error`.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -65,12 +65,12 @@ pub struct PostgresOptions {
 
 impl Default for PostgresOptions {
     fn default() -> Self {
-        let (lapse, patience) = (Duration::from_secs(15), Duration::from_secs(30));
+        let (lease_timeout, retry_timeout) = (Duration::from_secs(15), Duration::from_secs(30));
         Self {
             schema: "superstep".to_owned(),
             max_connections: 8,
-            lease_timeout: lapse,
-            retry_timeout: patience,
+            lease_timeout,
+            retry_timeout,
             form: ValueEncoding::Compressed,
         }
     }
@@ -94,14 +94,14 @@ impl PostgresOptions {
     /// threads of this process. Default: 15 seconds. With a shorter time, the work of a crashed process continues
     /// sooner; with a longer one, a process that cannot reach the server for a while keeps its threads. Two processes
     /// never write to one thread with any setting: writes with an outdated lease are rejected.
-    pub fn lease_timeout(mut self, lapse: Duration) -> Self {
-        self.lease_timeout = lapse;
+    pub fn lease_timeout(mut self, lease_timeout: Duration) -> Self {
+        self.lease_timeout = lease_timeout;
         self
     }
 
     /// Sets the time after which a call fails if the server is unreachable. Default: 30 seconds.
-    pub fn retry_timeout(mut self, patience: Duration) -> Self {
-        self.retry_timeout = patience;
+    pub fn retry_timeout(mut self, retry_timeout: Duration) -> Self {
+        self.retry_timeout = retry_timeout;
         self
     }
 
@@ -123,8 +123,8 @@ impl PostgresOptions {
         let address = PgConfig::new(url, self)?;
         let (notes, inbox) = tokio::sync::mpsc::unbounded_channel();
         let holder = Arc::new(LeaseHolder::new((self.lease_timeout, self.form), notes)?);
-        let (thread, room) = start(holder.clone(), inbox, (address, self.max_connections)).await?;
-        let mut inner = PostgresInner { pool: room, holder, warnings: Vec::new(), thread: Some(thread) };
+        let (thread, pool) = start(holder.clone(), inbox, (address, self.max_connections)).await?;
+        let mut inner = PostgresInner { pool, holder, warnings: Vec::new(), thread: Some(thread) };
         inner.warnings = schema::prepare(&inner.pool).await?;
         Ok(PostgresCheckpointer(Arc::new(inner)))
     }
@@ -136,21 +136,21 @@ async fn start(
     inbox: UnboundedReceiver<LeaseCommand>,
     (address, connections): (PgConfig, usize),
 ) -> Result<(JoinHandle<()>, Arc<ConnectionPool>)> {
-    let (told, begun) = tokio::sync::oneshot::channel();
+    let (sender, started) = tokio::sync::oneshot::channel();
     // The runtime is created and dropped on its own thread: dropping a runtime inside a task of another runtime
     // panics.
     let work = move || match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => {
-            let room = Arc::new(ConnectionPool::new(address, runtime.handle().clone(), connections));
-            drop(told.send(Ok(room.clone())));
-            runtime.block_on(LeaseHeartbeat::new(room, holder).run(inbox));
+            let pool = Arc::new(ConnectionPool::new(address, runtime.handle().clone(), connections));
+            drop(sender.send(Ok(pool.clone())));
+            runtime.block_on(LeaseHeartbeat::new(pool, holder).run(inbox));
         }
-        Err(error) => drop(told.send(Err(error))),
+        Err(error) => drop(sender.send(Err(error))),
     };
     let thread = std::thread::Builder::new().name("superstep-postgres".to_owned()).spawn(work);
     let thread = thread.map_err(|error| no_thread(&error))?;
-    let room = begun.await.map_err(|_| Error::internal("the thread of a store ended at once"))?;
-    Ok((thread, room.map_err(|error| no_thread(&error))?))
+    let pool = started.await.map_err(|_| Error::internal("the thread of a store ended at once"))?;
+    Ok((thread, pool.map_err(|error| no_thread(&error))?))
 }
 
 fn no_thread(error: &std::io::Error) -> Error {
@@ -225,7 +225,7 @@ impl PostgresCheckpointer {
         &self.0.warnings
     }
 
-    fn room(&self) -> &ConnectionPool {
+    fn pool(&self) -> &ConnectionPool {
         &self.0.pool
     }
 }
@@ -260,9 +260,8 @@ impl Checkpointer for PostgresCheckpointer {
         namespace: &CheckpointNamespace,
         at: CheckpointSelector,
     ) -> Result<Option<CheckpointTuple>> {
-        let (room, place) = (self.room(), &(thread.clone(), namespace.clone()));
-        let loaded =
-            room.read(|client, is_within| async move { reader(&client, room, is_within).load(place, at).await });
+        let (pool, key) = (self.pool(), &(thread.clone(), namespace.clone()));
+        let loaded = pool.read(|client, is_within| async move { reader(&client, pool, is_within).load(key, at).await });
         loaded.await.map_err(|error| error.with_thread(Some(thread)))
     }
 
@@ -272,29 +271,29 @@ impl Checkpointer for PostgresCheckpointer {
         namespace: &CheckpointNamespace,
         query: &HistoryQuery,
     ) -> Result<Vec<CheckpointTuple>> {
-        let (room, place) = (self.room(), &(thread.clone(), namespace.clone()));
+        let (pool, key) = (self.pool(), &(thread.clone(), namespace.clone()));
         let listed =
-            room.read(|client, is_within| async move { reader(&client, room, is_within).history(place, query).await });
+            pool.read(|client, is_within| async move { reader(&client, pool, is_within).history(key, query).await });
         listed.await.map_err(|error| error.with_thread(Some(thread)))
     }
 
     async fn threads(&self, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
-        threads::threads(self.room(), query).await.map_err(|trouble| trouble.into_error(&self.room().address))
+        threads::threads(self.pool(), query).await.map_err(|error| error.into_error(&self.pool().address))
     }
 
     async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
-        let status = lease::status(self.room(), &self.0.holder, thread).await;
-        status.map_err(|trouble| trouble.into_error(&self.room().address))
+        let status = lease::status(self.pool(), &self.0.holder, thread).await;
+        status.map_err(|error| error.into_error(&self.pool().address))
     }
 
     async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<CheckpointNamespace>> {
-        let room = self.room();
-        room.read(|client, is_within| async move { reader(&client, room, is_within).namespaces(thread).await }).await
+        let pool = self.pool();
+        pool.read(|client, is_within| async move { reader(&client, pool, is_within).namespaces(thread).await }).await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
-        let deleted = lease::delete_thread(self.room(), &self.0.holder, thread).await;
-        deleted.map_err(|trouble| trouble.into_error(&self.room().address))?;
+        let deleted = lease::delete_thread(self.pool(), &self.0.holder, thread).await;
+        deleted.map_err(|error| error.into_error(&self.pool().address))?;
         self.0.holder.held.remove(thread);
         Ok(())
     }
@@ -303,31 +302,29 @@ impl Checkpointer for PostgresCheckpointer {
         if !to.is_valid() {
             return Err(change_log::invalid_thread_id(to));
         }
-        let copied = threads::copy_thread(self.room(), from, to).await;
-        copied.map_err(|trouble| trouble.into_error(&self.room().address))
+        let copied = threads::copy_thread(self.pool(), from, to).await;
+        copied.map_err(|error| error.into_error(&self.pool().address))
     }
 
     async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
-        let pruned = prune::prune(self.room(), thread, retention).await;
-        pruned.map_err(|trouble| trouble.into_error(&self.room().address))
+        let pruned = prune::prune(self.pool(), thread, retention).await;
+        pruned.map_err(|error| error.into_error(&self.pool().address))
     }
 
     async fn stats(&self) -> Result<CheckpointerStats> {
-        threads::stats(self.room()).await.map_err(|trouble| trouble.into_error(&self.room().address))
+        threads::stats(self.pool()).await.map_err(|error| error.into_error(&self.pool().address))
     }
 
     async fn events(&self, thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
-        let read = journal::read(self.room(), thread, query).await;
-        read.map_err(|trouble| trouble.into_error(&self.room().address).with_thread(Some(thread)))
+        let read = journal::read(self.pool(), thread, query).await;
+        read.map_err(|error| error.into_error(&self.pool().address).with_thread(Some(thread)))
     }
 
     async fn last_event_number(&self, thread: &ThreadId) -> Result<u64> {
-        journal::last(self.room(), thread).await.map_err(|trouble| trouble.into_error(&self.room().address))
+        journal::last(self.pool(), thread).await.map_err(|error| error.into_error(&self.pool().address))
     }
 
     async fn delete_events(&self, thread: &ThreadId, up_to: u64) -> Result<()> {
-        journal::delete_up_to(self.room(), thread, up_to)
-            .await
-            .map_err(|trouble| trouble.into_error(&self.room().address))
+        journal::delete_up_to(self.pool(), thread, up_to).await.map_err(|error| error.into_error(&self.pool().address))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A key is an object in a folder of a bucket (`address`). `values` implements the operations of the port; it sends
 //! requests through `service`, which signs (`sign`), retries, and tracks the time of the server (`clock`). The format
-//! of objects and responses is in `form`, errors in `trouble`; requests run on a dedicated thread (`crate::room`).
+//! of objects and responses is in `form`, errors in `trouble`; requests run on a dedicated thread (`crate::io_thread`).
 //!
 //! A new key is put with the condition that no object exists (`If-None-Match`), or that an expired object is
 //! unchanged (`If-Match`). Other puts and deletes are unconditional: if their connection breaks, the server may
@@ -112,8 +112,8 @@ impl S3Options {
 
     /// Sets the time after which a call fails if the service does not respond or asks the client to wait. Default: 30
     /// seconds. A single request fails after a third of this time without a response.
-    pub fn retry_timeout(mut self, patience: Duration) -> Self {
-        self.retry_timeout = patience;
+    pub fn retry_timeout(mut self, retry_timeout: Duration) -> Self {
+        self.retry_timeout = retry_timeout;
         self
     }
 
@@ -124,17 +124,17 @@ impl S3Options {
     /// if the server ignores conditions, or if the server cannot be reached within [`S3Options::retry_timeout`].
     pub async fn connect(&self) -> Result<S3KeyValue> {
         let values = KeyValueOps(Arc::new(self.service(|name| std::env::var(name).ok())?));
-        let room = IoThread::new("S3")?;
-        let asked = values.clone();
-        room.write(async move { asked.probe_conditional_writes().await }).await?;
-        Ok(S3KeyValue(Arc::new(S3Inner { values, room })))
+        let io_thread = IoThread::new("S3")?;
+        let ops = values.clone();
+        io_thread.write(async move { ops.probe_conditional_writes().await }).await?;
+        Ok(S3KeyValue(Arc::new(S3Inner { values, io_thread })))
     }
 
     /// Builds the client; `variable` reads the environment.
     fn service(&self, variable: impl Fn(&str) -> Option<String>) -> Result<S3Client> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let region = self.region.clone().or_else(|| variable(REGION)).unwrap_or_else(|| "us-east-1".to_owned());
-        let place = BucketConfig {
+        let config = BucketConfig {
             bucket: self.bucket.clone(),
             folder: self.folder.clone(),
             region: region.clone(),
@@ -142,7 +142,7 @@ impl S3Options {
             is_in_path: self.path_style,
             allows_http: self.allows_http,
         };
-        let address = place.address()?;
+        let address = config.address()?;
         let credentials = match &self.credentials {
             Some(credentials) => credentials.clone(),
             None => Credentials::from_environment(variable)?,
@@ -150,7 +150,7 @@ impl S3Options {
         let signer = Signer { credentials, region, host: address.host.clone() };
         Ok(S3Client {
             address,
-            patience: self.retry_timeout,
+            retry_timeout: self.retry_timeout,
             signer,
             web: HttpClients::new()?,
             clock: ServerClock::default(),
@@ -192,7 +192,7 @@ pub struct S3KeyValue(Arc<S3Inner>);
 
 struct S3Inner {
     values: KeyValueOps,
-    room: IoThread,
+    io_thread: IoThread,
 }
 
 impl S3KeyValue {
@@ -222,27 +222,27 @@ impl fmt::Debug for S3KeyValue {
 impl KeyValue for S3KeyValue {
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
         let (values, key) = (self.0.values.clone(), key.to_owned());
-        self.0.room.read(async move { values.get(&key).await }).await
+        self.0.io_thread.read(async move { values.get(&key).await }).await
     }
 
     async fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>> {
         let (values, keys) = (self.0.values.clone(), keys.to_vec());
-        self.0.room.read(async move { values.get_many(&keys).await }).await
+        self.0.io_thread.read(async move { values.get_many(&keys).await }).await
     }
 
     async fn put(&self, key: &str, value: &[u8], put: PutOptions) -> Result<bool> {
         let (values, key, value) = (self.0.values.clone(), key.to_owned(), value.to_vec());
-        self.0.room.write(async move { values.put(&key, &value, put).await }).await
+        self.0.io_thread.write(async move { values.put(&key, &value, put).await }).await
     }
 
     async fn delete(&self, keys: &[String]) -> Result<()> {
         let (values, keys) = (self.0.values.clone(), keys.to_vec());
-        self.0.room.write(async move { values.delete(&keys).await }).await
+        self.0.io_thread.write(async move { values.delete(&keys).await }).await
     }
 
     async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         let (values, prefix, after) = (self.0.values.clone(), prefix.to_owned(), after.map(ToOwned::to_owned));
-        self.0.room.read(async move { values.list(&prefix, after.as_deref(), limit).await }).await
+        self.0.io_thread.read(async move { values.list(&prefix, after.as_deref(), limit).await }).await
     }
 }
 
@@ -263,12 +263,12 @@ mod tests {
         let service = S3Options::new("blobs").service(read).unwrap();
         assert_eq!(service.address.display_name(), "http://localhost:1/blobs/superstep");
         assert_eq!((&*service.signer.region, &*service.signer.credentials.key_id), ("eu-west-1", "id"));
-        let told = S3Options::new("blobs").region("auto").endpoint("https://r2").session("me", "so secret", "token");
-        let service = told.service(read).unwrap();
+        let options = S3Options::new("blobs").region("auto").endpoint("https://r2").session("me", "so secret", "token");
+        let service = options.service(read).unwrap();
         assert_eq!(service.address.display_name(), "https://r2/blobs/superstep");
         assert_eq!((&*service.signer.region, &*service.signer.credentials.key_id), ("auto", "me"));
-        assert!(!format!("{told:?}").contains("secret") && !format!("{told:?}").contains("token"), "{told:?}");
-        let service = told.service(|_| None).unwrap();
+        assert!(!format!("{options:?}").contains("secret") && !format!("{options:?}").contains("token"), "{options:?}");
+        let service = options.service(|_| None).unwrap();
         assert_eq!(service.signer.credentials.token.as_deref(), Some("token"));
         assert!(S3Options::new("blobs").service(|name| read(name).map(|_| String::new())).is_err());
     }

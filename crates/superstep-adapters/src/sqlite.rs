@@ -61,8 +61,8 @@ pub struct SqliteOptions {
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        let (busy, lapse) = (Duration::from_secs(5), Duration::from_secs(15));
-        Self { synchronous: Synchronous::Full, busy, lease_timeout: lapse, form: ValueEncoding::Compressed }
+        let (busy, lease_timeout) = (Duration::from_secs(5), Duration::from_secs(15));
+        Self { synchronous: Synchronous::Full, busy, lease_timeout, form: ValueEncoding::Compressed }
     }
 }
 
@@ -82,8 +82,8 @@ impl SqliteOptions {
     /// Sets the time after which other processes may take over the threads of a live process that makes no progress,
     /// for example because it is suspended; all processes of a file should use the same value. Default: 15 seconds.
     /// The threads of a dead process can be taken over immediately.
-    pub fn lease_timeout(mut self, lapse: Duration) -> Self {
-        self.lease_timeout = lapse;
+    pub fn lease_timeout(mut self, lease_timeout: Duration) -> Self {
+        self.lease_timeout = lease_timeout;
         self
     }
 
@@ -99,10 +99,10 @@ impl SqliteOptions {
     /// # Errors
     /// Returns an error if the file cannot be opened, belongs to another program, or was written by a newer version.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<SqliteCheckpointer> {
-        let place = schema::DatabasePath::new(path.as_ref());
-        place.check_disk()?;
-        let writer = WriterHandle::start(place.clone(), self)?;
-        let readers = ReadConnections::new(place, self.busy);
+        let database = schema::DatabasePath::new(path.as_ref());
+        database.check_disk()?;
+        let writer = WriterHandle::start(database.clone(), self)?;
+        let readers = ReadConnections::new(database, self.busy);
         Ok(SqliteCheckpointer(Arc::new(SqliteInner { readers, history_cache: HistoryCache::new(self.form), writer })))
     }
 }
@@ -164,7 +164,7 @@ impl SqliteCheckpointer {
     /// Returns the path of the file; `None` in memory.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
-        self.0.writer.place().path().map(Path::to_owned)
+        self.0.writer.database().path().map(Path::to_owned)
     }
 
     /// Runs a read on a reader connection; in memory there is only one connection, the writer.
@@ -173,7 +173,7 @@ impl SqliteCheckpointer {
         question: impl FnMut(&rusqlite::Connection) -> error::SqliteResult<T> + Send + 'static,
     ) -> Result<T> {
         match &self.0.readers {
-            ReadConnections::Files(files) => files.ask(question),
+            ReadConnections::Files(files) => files.with_connection(question),
             ReadConnections::Writer => self.0.writer.perform(writer_thread::SyncMode::NoSync, question).await,
         }
     }
@@ -192,7 +192,7 @@ fn is_page(query: &HistoryQuery) -> bool {
 }
 
 impl SqliteCheckpointer {
-    /// Runs a read like `ask`, but without blocking the thread of the caller if the read takes long.
+    /// Runs a read like `list`, but without blocking the thread of the caller if the read takes long.
     async fn read_blocking<T: Send + 'static>(
         &self,
         mut question: impl FnMut(&rusqlite::Connection) -> error::SqliteResult<T> + Send + 'static,
@@ -202,7 +202,7 @@ impl SqliteCheckpointer {
         };
         let store = self.clone();
         let answer = runtime.spawn_blocking(move || match &store.0.readers {
-            ReadConnections::Files(files) => files.ask(&mut question),
+            ReadConnections::Files(files) => files.with_connection(&mut question),
             ReadConnections::Writer => Err(Error::internal("a file became a store in memory")),
         });
         answer.await.unwrap_or_else(|error| Err(Error::internal(format!("a question came to nothing: {error}"))))
@@ -254,17 +254,17 @@ impl Checkpointer for SqliteCheckpointer {
         namespace: &CheckpointNamespace,
         query: &HistoryQuery,
     ) -> Result<Vec<CheckpointTuple>> {
-        let (place, asked) = ((thread.clone(), namespace.clone()), query.clone());
-        let ask = move |connection: &rusqlite::Connection, most| {
-            history::history(connection, (&place.0, &place.1), &asked, most)
+        let (history_key, owned_query) = ((thread.clone(), namespace.clone()), query.clone());
+        let list = move |connection: &rusqlite::Connection, most| {
+            history::history(connection, (&history_key.0, &history_key.1), &owned_query, most)
         };
         let mut listed = Ok(None);
         if is_page(query) {
-            let ask = ask.clone();
-            listed = self.read(move |connection| ask(connection, SHORT)).await;
+            let list = list.clone();
+            listed = self.read(move |connection| list(connection, SHORT)).await;
         }
         if matches!(listed, Ok(None)) {
-            listed = self.read_blocking(move |connection| ask(connection, u64::MAX)).await;
+            listed = self.read_blocking(move |connection| list(connection, u64::MAX)).await;
         }
         listed.map(Option::unwrap_or_default).map_err(|error| error.with_thread(Some(thread)))
     }

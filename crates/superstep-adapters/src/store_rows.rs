@@ -83,17 +83,17 @@ pub(crate) struct ItemColumns<'a> {
 
 impl ItemColumns<'_> {
     /// Decodes the item. The error for a corrupt row names the item.
-    pub(crate) fn read(&self, place: &dyn std::fmt::Display) -> Result<Item> {
-        let spoilt = || {
+    pub(crate) fn read(&self, location: &dyn std::fmt::Display) -> Result<Item> {
+        let corrupt_error = || {
             let (space, key) = (String::from_utf8_lossy(self.space), String::from_utf8_lossy(self.key));
             let name = format!("{}/{key}", space.replace('\0', "."));
-            Error::new(ErrorCode::CheckpointCorrupt, format!("item `{}` in {place} is damaged", name.escape_debug()))
+            Error::new(ErrorCode::CheckpointCorrupt, format!("item `{}` in {location} is damaged", name.escape_debug()))
                 .with_help("other items are whole; delete this one, or restore it from a copy")
         };
         Ok(Item {
-            namespace: StoreNamespace::from_bytes(self.space).ok_or_else(spoilt)?,
-            key: String::from_utf8(self.key.to_vec()).map_err(|_| spoilt())?,
-            value: serde_json::from_slice(self.value).map_err(|_| spoilt())?,
+            namespace: StoreNamespace::from_bytes(self.space).ok_or_else(corrupt_error)?,
+            key: String::from_utf8(self.key.to_vec()).map_err(|_| corrupt_error())?,
+            value: serde_json::from_slice(self.value).map_err(|_| corrupt_error())?,
             created_at: self.created,
             updated_at: self.updated,
             expires_at: self.expires,
@@ -107,6 +107,6 @@ pub(crate) fn write_index(index: &IndexFields) -> Option<String> {
 }
 
 /// Parses the result of [`write_index`]; text that is not valid yields no index.
-pub(crate) fn read_index(kept: Option<&str>) -> IndexFields {
-    IndexFields::from_json(kept.and_then(|text| serde_json::from_str(text).ok()).as_ref())
+pub(crate) fn read_index(stored: Option<&str>) -> IndexFields {
+    IndexFields::from_json(stored.and_then(|text| serde_json::from_str(text).ok()).as_ref())
 }

@@ -73,7 +73,7 @@ pub(crate) trait ValueVisitor {
     fn record(&self, checkpoint: &mut Arc<Checkpoint>) -> Result<()> {
         let merges = |(_, change): &(Arc<str>, Change)| matches!(change, Change::Merged { .. });
         let has_keys = checkpoint.changes_since_input.as_ref().is_some_and(|changes| changes.iter().any(merges));
-        if !has_keys && checkpoint.next_tasks.iter().all(|due| due.send.is_none()) {
+        if !has_keys && checkpoint.next_tasks.iter().all(|task| task.send.is_none()) {
             return Ok(());
         }
         let checkpoint = Arc::make_mut(checkpoint);
@@ -94,12 +94,12 @@ pub(crate) trait ValueVisitor {
     fn pending(&self, pending: &mut PendingEntry) -> Result<()> {
         let (task, slot) = (pending.task.to_string(), pending.entry.slot());
         let names = vec![("node", &*pending.node), ("task", &*task), ("entry", &*slot)];
-        let whole = ValueSlot::of_checkpoint(&names);
+        let entry_slot = ValueSlot::of_checkpoint(&names);
         match &mut pending.entry {
             TaskEntry::Done(output) => self.output(output, &names),
             TaskEntry::Failed(error) | TaskEntry::Rejected(error) => self.error(error, &names),
             TaskEntry::Interrupt(question) => {
-                self.value(&mut question.value, &whole)?;
+                self.value(&mut question.value, &entry_slot)?;
                 if let Some(schema) = &mut question.resume_schema {
                     self.value(schema, &ValueSlot::of_checkpoint(&and(&names, "part", "schema")))?;
                 }
@@ -108,8 +108,8 @@ pub(crate) trait ValueVisitor {
                     None => Ok(()),
                 }
             }
-            TaskEntry::Resume(answer) => self.value(&mut answer.value, &whole),
-            TaskEntry::Recorded { value, .. } => self.datum(value, &whole),
+            TaskEntry::Resume(answer) => self.value(&mut answer.value, &entry_slot),
+            TaskEntry::Recorded { value, .. } => self.datum(value, &entry_slot),
             TaskEntry::Skipped => Ok(()),
             // An unknown kind of entry may contain values; passing it on could store them in plaintext.
             other => Err(Error::internal(format!("a store around another does not know an entry `{}`", other.slot()))),
@@ -124,22 +124,22 @@ pub(crate) trait ValueVisitor {
             self.datum(&mut write.value, &ValueSlot::of_checkpoint(&names))?;
         }
         self.visit_tasks(&mut output.targets, names)?;
-        output.parent_command.as_mut().map_or(Ok(()), |outward| self.visit_parent_command(outward, names))
+        output.parent_command.as_mut().map_or(Ok(()), |command| self.visit_parent_command(command, names))
     }
 
-    fn visit_tasks(&self, ways: &mut [StoredTask], names: &PathSegments<'_>) -> Result<()> {
-        for (index, due) in ways.iter_mut().enumerate() {
-            let Some(send) = &mut due.send else { continue };
+    fn visit_tasks(&self, tasks: &mut [StoredTask], names: &PathSegments<'_>) -> Result<()> {
+        for (index, task) in tasks.iter_mut().enumerate() {
+            let Some(send) = &mut task.send else { continue };
             let index = index.to_string();
             let mut names = and(names, "send", &index);
-            names.push(("to", &*due.node));
+            names.push(("to", &*task.node));
             self.datum(&mut send.payload, &ValueSlot::of_checkpoint(&names))?;
         }
         Ok(())
     }
 
-    fn visit_parent_command(&self, outward: &mut StoredParentCommand, names: &PathSegments<'_>) -> Result<()> {
-        for (index, update) in outward.updates.iter_mut().enumerate() {
+    fn visit_parent_command(&self, command: &mut StoredParentCommand, names: &PathSegments<'_>) -> Result<()> {
+        for (index, update) in command.updates.iter_mut().enumerate() {
             let index = index.to_string();
             for (field, value) in update.iter_mut() {
                 let mut names = and(names, "update outside", &index);
@@ -147,7 +147,7 @@ pub(crate) trait ValueVisitor {
                 self.value(value, &ValueSlot::of_checkpoint(&names))?;
             }
         }
-        for (index, (node, send)) in outward.sends.iter_mut().enumerate() {
+        for (index, (node, send)) in command.sends.iter_mut().enumerate() {
             let index = index.to_string();
             let mut names = and(names, "send outside", &index);
             names.push(("to", node));

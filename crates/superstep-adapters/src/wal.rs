@@ -11,11 +11,11 @@ const RETRY_DELAY: Duration = Duration::from_millis(2);
 ///
 /// SQLite ignores its busy timeout for this statement: without retries, one of two processes that open a new file at
 /// the same time would fail.
-pub(crate) fn enable_wal(connection: &Connection, patience: Duration) -> Result<bool> {
-    let begun = Instant::now();
+pub(crate) fn enable_wal(connection: &Connection, timeout: Duration) -> Result<bool> {
+    let started = Instant::now();
     loop {
         match connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0)) {
-            Err(error) if is_busy(&error) && begun.elapsed() < patience => std::thread::sleep(RETRY_DELAY),
+            Err(error) if is_busy(&error) && started.elapsed() < timeout => std::thread::sleep(RETRY_DELAY),
             mode => return Ok(mode? == "wal"),
         }
     }

@@ -231,14 +231,14 @@ pub(crate) struct ResumeArgs {
     #[command(flatten)]
     pub(crate) own: AssistantArgs,
     #[command(flatten)]
-    pub(crate) household: FamilyArgs,
+    pub(crate) family: FamilyArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ThreadsArgs {
     #[command(subcommand)]
-    pub(crate) what: Option<ThreadsCommand>,
+    pub(crate) command: Option<ThreadsCommand>,
     #[command(flatten)]
     pub(crate) list: ListThreadsArgs,
 }
@@ -317,7 +317,7 @@ pub(crate) enum GraphFormat {
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     #[command(subcommand)]
-    pub(crate) what: Option<DemoCommand>,
+    pub(crate) command: Option<DemoCommand>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -382,7 +382,7 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) own: AssistantArgs,
     #[command(flatten)]
-    pub(crate) household: FamilyArgs,
+    pub(crate) family: FamilyArgs,
 }
 
 /// Options of the debate application.
@@ -404,8 +404,8 @@ pub(crate) struct DebateArgs {
 
 impl DebateArgs {
     /// Converts the arguments to settings of the debate application.
-    pub(crate) fn settings(&self) -> superstep_debate::Settings {
-        let mut settings = superstep_debate::Settings::default();
+    pub(crate) fn settings(&self) -> superstep_debate::DebateSettings {
+        let mut settings = superstep_debate::DebateSettings::default();
         (settings.evidence, settings.typing_delay) = (self.evidence.clone(), Duration::from_millis(self.pace));
         (settings.limit.max_requests, settings.limit.max_concurrent) = (self.debates_per_hour, self.debates_at_once);
         settings
@@ -425,7 +425,7 @@ pub(crate) struct ExplainArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
-    pub(crate) what: ConfigCommand,
+    pub(crate) command: ConfigCommand,
 }
 
 #[derive(Debug, Subcommand)]
@@ -449,7 +449,7 @@ pub(crate) struct ManArgs {
 #[derive(Debug, Args)]
 pub(crate) struct NamesArgs {
     /// Kind of names
-    pub(crate) what: NameKind,
+    pub(crate) kind: NameKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -34,11 +34,11 @@ pub(crate) struct CliConfig {
     /// Extensions of this build.
     pub(crate) extras: Extensions,
     /// Settings of the debate application.
-    pub(crate) debate: superstep_debate::Settings,
+    pub(crate) debate: superstep_debate::DebateSettings,
     /// Settings of the suggestions agent.
-    pub(crate) suggestions: superstep_suggestions::Settings,
+    pub(crate) suggestions: superstep_suggestions::SuggestionsSettings,
     /// Settings of the assistant.
-    pub(crate) assistant: superstep_assistant::Settings,
+    pub(crate) assistant: superstep_assistant::AssistantSettings,
     /// Family whose calendar the scheduler manages.
     pub(crate) family: FamilyArgs,
     /// True if the location of threads is the default.
@@ -57,8 +57,8 @@ impl CliConfig {
         let folder = global.config.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
         let (debates, suggestions) = Default::default();
         let extras = global.extras.clone();
-        let assistant = superstep_assistant::Settings::sample(ASSISTANT);
-        let (is_offline, household) = (global.offline, FamilyArgs::default());
+        let assistant = superstep_assistant::AssistantSettings::sample(ASSISTANT);
+        let (is_offline, family) = (global.offline, FamilyArgs::default());
         Ok(Self {
             settings,
             folder,
@@ -67,7 +67,7 @@ impl CliConfig {
             debate: debates,
             suggestions,
             assistant,
-            family: household,
+            family,
             uses_default_store: is_usual_store,
         })
     }
@@ -84,28 +84,28 @@ impl CliConfig {
     }
 
     /// Configures the family of the scheduler, if the name refers to its graph.
-    pub(crate) fn configure_family(&mut self, household: &FamilyArgs, graph: &str) {
+    pub(crate) fn configure_family(&mut self, family: &FamilyArgs, graph: &str) {
         if graphs::refers_to(self, graph, "scheduler") {
-            self.family = household.clone();
+            self.family = family.clone();
         }
     }
 
     /// Settings of the scheduler: a family, and its calendar next to the threads.
-    pub(crate) fn scheduler(&self) -> superstep::Result<superstep_scheduler::Settings> {
-        let place = match &self.settings.storage.checkpointer {
+    pub(crate) fn scheduler(&self) -> superstep::Result<superstep_scheduler::SchedulerSettings> {
+        let location = match &self.settings.storage.checkpointer {
             CheckpointerSettings::Sqlite(path) => StoreLocation::Sqlite(path.with_file_name(CALENDARS)),
             CheckpointerSettings::Postgres(url) => StoreLocation::Postgres(url.clone()),
             _ => StoreLocation::Memory,
         };
         match &self.family.family {
-            Some(file) => superstep_scheduler::Settings::from_family_file(place, file),
-            None => Ok(superstep_scheduler::Settings::sample(place)),
+            Some(file) => superstep_scheduler::SchedulerSettings::from_family_file(location, file),
+            None => Ok(superstep_scheduler::SchedulerSettings::sample(location)),
         }
     }
 
     /// Opens the storage for a run; creates the default file if it is missing.
     pub(crate) async fn open_stores(&self, out: &Output) -> Result<ServerConfig, CliError> {
-        self.refuse_network()?;
+        self.reject_network()?;
         if self.uses_default_store && !Path::new(USUAL_STORE).exists() {
             make_folder().map_err(|error| {
                 let message = format!("`{USUAL_STORE}` cannot be made: {}", error.kind());
@@ -121,7 +121,7 @@ impl CliConfig {
 
     /// Opens the storage for reading; creates nothing.
     pub(crate) async fn open_stores_read_only(&self) -> Result<ServerConfig, CliError> {
-        self.refuse_network()?;
+        self.reject_network()?;
         if !self.uses_default_store || Path::new(USUAL_STORE).exists() {
             return Ok(ServerConfig::from_settings(&self.settings).await?);
         }
@@ -130,7 +130,7 @@ impl CliConfig {
         Ok(ServerConfig::from_settings(&settings).await?)
     }
 
-    fn refuse_network(&self) -> Result<(), CliError> {
+    fn reject_network(&self) -> Result<(), CliError> {
         match &self.settings.storage.checkpointer {
             CheckpointerSettings::Postgres(_) if self.is_offline => {
                 let message = "threads are kept in a database behind the network, and `--offline` forbids it";

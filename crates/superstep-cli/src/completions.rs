@@ -27,11 +27,11 @@ const NAMED: [(&str, &str); 6] = [
 ];
 
 /// Prints the script for a shell.
-pub(crate) fn print_script(asked: &CompletionsArgs, _out: &Output) -> Result<u8, CliError> {
+pub(crate) fn print_script(args: &CompletionsArgs, _out: &Output) -> Result<u8, CliError> {
     let mut script = Vec::new();
-    generate(asked.shell, &mut shown(), "superstep", &mut script);
+    generate(args.shell, &mut visible_command(), "superstep", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
-    write_stdout(&match asked.shell {
+    write_stdout(&match args.shell {
         Shell::Bash => format!("{script}{}", bash()),
         Shell::Zsh => zsh(&script),
         Shell::Fish => format!("{script}{}", fish()),
@@ -41,15 +41,15 @@ pub(crate) fn print_script(asked: &CompletionsArgs, _out: &Output) -> Result<u8,
 }
 
 /// Returns the visible commands; scripts would offer the hidden ones as well.
-fn shown() -> clap::Command {
+fn visible_command() -> clap::Command {
     let all = Cli::command();
     let commands = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
     GlobalArgs::augment_args(clap::Command::new("superstep").version(VERSION)).subcommands(commands)
 }
 
 /// Prints names, one per line; nothing on an error, because the user is typing a command.
-pub(crate) fn names(asked: &NamesArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
-    let names = match asked.what {
+pub(crate) fn names(args: &NamesArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    let names = match args.kind {
         NameKind::Graphs => CliConfig::load(global).and_then(|setup| graphs::names(&setup)),
         NameKind::Threads => block_on(threads(global)),
         NameKind::Codes => Ok(ErrorCode::ALL.iter().map(ToString::to_string).collect()),
@@ -59,14 +59,14 @@ pub(crate) fn names(asked: &NamesArgs, global: &GlobalArgs, out: &Output) -> Res
 }
 
 async fn threads(global: &GlobalArgs) -> Result<Vec<String>, CliError> {
-    let desk = RunService::open([], CliConfig::load(global)?.open_stores_read_only().await?)?;
-    let records = desk.search_threads(&ThreadSearch { limit: Some(50), ..ThreadSearch::default() }).await?;
+    let runs = RunService::open([], CliConfig::load(global)?.open_stores_read_only().await?)?;
+    let records = runs.search_threads(&ThreadSearch { limit: Some(50), ..ThreadSearch::default() }).await?;
     Ok(records.into_iter().map(|record| record.thread.to_string()).collect())
 }
 
 /// Returns a function that wraps the generated one and completes names.
 fn bash() -> String {
-    let cases: String = NAMED.iter().map(|(command, what)| format!("        {command}) what={what} ;;\n")).collect();
+    let cases: String = NAMED.iter().map(|(command, kind)| format!("        {command}) what={kind} ;;\n")).collect();
     format!(
         r#"
 _superstep_names() {{
@@ -85,9 +85,9 @@ complete -F _superstep_names -o bashdefault -o default superstep
 }
 
 fn fish() -> String {
-    let line = |(command, what): &(&str, &str)| {
+    let line = |(command, kind): &(&str, &str)| {
         format!(
-            "complete -c superstep -n \"__fish_superstep_using_subcommand {command}\" -f -a \"(superstep __names {what} 2>/dev/null)\"\n"
+            "complete -c superstep -n \"__fish_superstep_using_subcommand {command}\" -f -a \"(superstep __names {kind} 2>/dev/null)\"\n"
         )
     };
     NAMED.iter().map(line).collect()
@@ -96,12 +96,12 @@ fn fish() -> String {
 /// Replaces file completion by names for graph, thread and code arguments.
 fn zsh(script: &str) -> String {
     let mut script = script.to_owned();
-    for (argument, what) in [("graph", "graphs"), ("thread", "threads"), ("code", "codes")] {
+    for (argument, kind) in [("graph", "graphs"), ("thread", "threads"), ("code", "codes")] {
         let lines = script.lines().map(|line| {
             let is_of = [format!("':{argument} -- "), format!("'::{argument} -- ")]
                 .iter()
                 .any(|it| line.trim().starts_with(it));
-            if is_of { line.replace(":_default'", &format!(":{{_superstep_names {what}}}'")) } else { line.to_owned() }
+            if is_of { line.replace(":_default'", &format!(":{{_superstep_names {kind}}}'")) } else { line.to_owned() }
         });
         script = lines.collect::<Vec<_>>().join("\n") + "\n";
     }

@@ -9,8 +9,8 @@ use crate::output::{Output, TextStyle, styled};
 use crate::text::{columns, padded};
 
 /// Prints every setting; secrets as `***`.
-pub(crate) fn config(asked: &ConfigArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
-    let ConfigCommand::Show = asked.what;
+pub(crate) fn config(args: &ConfigArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    let ConfigCommand::Show = args.command;
     let setup = CliConfig::load(global)?;
     let rows = setup.settings.explain();
     if !out.is_text() {

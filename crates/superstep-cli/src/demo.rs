@@ -18,12 +18,12 @@ mod suggestions;
 pub(crate) use suggestions::print_skipped_files;
 
 /// Runs a demo, or lists the demos.
-pub(crate) async fn demo(asked: &DemoArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
-    match &asked.what {
-        Some(DemoCommand::Debate(asked)) => debate::debate(asked, global, out).await,
-        Some(DemoCommand::Suggestions(asked)) => suggestions::suggestions(asked, global, out).await,
-        Some(DemoCommand::Assistant(asked)) => assistant::assistant(asked, global, out).await,
-        Some(DemoCommand::Scheduler(asked)) => scheduler::scheduler(asked, global, out).await,
+pub(crate) async fn demo(args: &DemoArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    match &args.command {
+        Some(DemoCommand::Debate(demo_args)) => debate::debate(demo_args, global, out).await,
+        Some(DemoCommand::Suggestions(demo_args)) => suggestions::suggestions(demo_args, global, out).await,
+        Some(DemoCommand::Assistant(demo_args)) => assistant::assistant(demo_args, global, out).await,
+        Some(DemoCommand::Scheduler(demo_args)) => scheduler::scheduler(demo_args, global, out).await,
         None if out.is_text() => {
             out.print_result("superstep demo debate         an optimist and a skeptic argue, a moderator sums up");
             out.print_result("superstep demo suggestions    what to read for a question, and one next action");

@@ -32,58 +32,59 @@ enum Health {
 
 /// One check of the report.
 struct Check {
-    what: &'static str,
+    name: &'static str,
     health: Health,
     message: String,
     /// Full error for the local user; it may contain paths, so the report omits it.
     detail: Option<String>,
 }
 
-fn check(what: &'static str, health: Health, says: impl Into<String>) -> Check {
-    Check { what, health, message: says.into(), detail: None }
+fn check(name: &'static str, health: Health, message: impl Into<String>) -> Check {
+    Check { name, health, message: message.into(), detail: None }
 }
 
 /// Creates a failed check. The report contains only the error code.
-fn failed_check(what: &'static str, named: &str, failure: &CliError) -> Check {
+fn failed_check(name: &'static str, named: &str, failure: &CliError) -> Check {
     let detail = Some(one_line(&failure.to_string()));
-    Check { detail, ..check(what, Health::Broken, format!("{named}{}", failure.code_text())) }
+    Check { detail, ..check(name, Health::Broken, format!("{named}{}", failure.code_text())) }
 }
 
 /// Runs all checks; returns exit code 1 if one failed.
 pub(crate) fn doctor(global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
-    let mut looks = vec![check("superstep", Health::Good, format!("{VERSION} on {}", platform())), compiler(), clock()];
-    looks.push(terminal());
+    let mut checks =
+        vec![check("superstep", Health::Good, format!("{VERSION} on {}", platform())), compiler(), clock()];
+    checks.push(terminal());
     match CliConfig::load(global) {
         Ok(setup) => {
-            looks.push(settings(global));
-            looks.push(port(&setup.settings));
-            looks.push(store(&setup));
-            looks.extend(graphs(&setup));
-            looks.extend(models(&setup));
+            checks.push(settings(global));
+            checks.push(port(&setup.settings));
+            checks.push(store(&setup));
+            checks.extend(graphs(&setup));
+            checks.extend(models(&setup));
         }
-        Err(failure) => looks.push(failed_check("settings", "", &failure)),
+        Err(failure) => checks.push(failed_check("settings", "", &failure)),
     }
-    let is_broken = looks.iter().any(|look| look.health == Health::Broken);
+    let is_broken = checks.iter().any(|entry| entry.health == Health::Broken);
     match out.is_text() {
-        true => show(&looks, is_broken, out),
+        true => print_report(&checks, is_broken, out),
         false => {
-            let rows = looks
+            let rows = checks
                 .iter()
-                .map(|look| json!({ "what": look.what, "health": word(look.health), "says": look.message }));
+                .map(|entry| json!({ "what": entry.name, "health": word(entry.health), "says": entry.message }));
             out.json(&json!({ "ok": !is_broken, "looks": rows.collect::<Vec<_>>() }));
         }
     }
     Ok(u8::from(is_broken))
 }
 
-fn show(looks: &[Check], is_broken: bool, out: &Output) {
-    for Check { what, health, message: says, detail } in looks {
+fn print_report(checks: &[Check], is_broken: bool, out: &Output) {
+    for Check { name: what, health, message, detail } in checks {
         let mark = match health {
             Health::Good => styled(TextStyle::Good, "✓"),
-            Health::Note => styled(TextStyle::Asks, "-"),
+            Health::Note => styled(TextStyle::Prompt, "-"),
             Health::Broken => styled(TextStyle::Bad, "✗"),
         };
-        out.print_note(format_args!(" {mark} {}  {says}", padded(what, 10)));
+        out.print_note(format_args!(" {mark} {}  {message}", padded(what, 10)));
         detail.iter().for_each(|detail| out.print_note(format_args!("   {}  {detail}", padded("", 10))));
     }
     out.print_note(if is_broken {
@@ -92,9 +93,9 @@ fn show(looks: &[Check], is_broken: bool, out: &Output) {
         "all is well; the report can be pasted:"
     });
     out.print_result("```text");
-    looks
+    checks
         .iter()
-        .for_each(|look| out.print_result(format_args!("{} {}: {}", word(look.health), look.what, look.message)));
+        .for_each(|entry| out.print_result(format_args!("{} {}: {}", word(entry.health), entry.name, entry.message)));
     out.print_result("```");
 }
 
@@ -107,8 +108,8 @@ fn word(health: Health) -> &'static str {
 }
 
 fn compiler() -> Check {
-    let found = Command::new("rustc").arg("--version").output().ok().filter(|output| output.status.success());
-    match found {
+    let compiler_output = Command::new("rustc").arg("--version").output().ok().filter(|output| output.status.success());
+    match compiler_output {
         Some(output) => check("compiler", Health::Good, String::from_utf8_lossy(&output.stdout).trim()),
         None => check("compiler", Health::Note, "no rustc; it is needed only for graphs in Rust"),
     }
@@ -195,7 +196,7 @@ fn models(setup: &CliConfig) -> Vec<Check> {
     let models = setup.settings.models.iter();
     let each = models.map(|(name, set)| {
         let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
-        let (health, says) = match key_variable(set).filter(|_| set.api_key.is_none()) {
+        let (health, message) = match key_variable(set).filter(|_| set.api_key.is_none()) {
             // The reason is left out because it may contain a path.
             None if set.provider == LOCAL_WEIGHTS_PROVIDER => match build_model(setup, name, set) {
                 Ok(_) => (Health::Good, "its file is there".to_owned()),
@@ -207,7 +208,7 @@ fn models(setup: &CliConfig) -> Vec<Check> {
             None if is_remote(set) => (Health::Good, "asked without a key".to_owned()),
             None => (Health::Good, "needs no key".to_owned()),
         };
-        check("model", health, format!("{name} ({}): {says}", set.provider))
+        check("model", health, format!("{name} ({}): {message}", set.provider))
     });
     each.collect()
 }

@@ -23,7 +23,7 @@ struct ErrorDetails {
     /// Error code; `None` for wrong use of the command line, which has no error page.
     code: Option<ErrorCode>,
     message: String,
-    place: Vec<String>,
+    location: Vec<String>,
     /// Validation errors: location and message.
     parts: Vec<(String, String)>,
     help: Vec<String>,
@@ -84,15 +84,15 @@ impl CliError {
         // The message may come from a model, a database or a file.
         let mut lines =
             vec![format!("{}: {}", styled(TextStyle::Bad, &title), strip_control_characters(&self.0.message))];
-        if !self.0.place.is_empty() {
-            lines.push(format!("  {}", strip_control_characters(&self.0.place.join(", "))));
+        if !self.0.location.is_empty() {
+            lines.push(format!("  {}", strip_control_characters(&self.0.location.join(", "))));
         }
-        let widest = self.0.parts.iter().map(|(place, _)| columns(place)).max().unwrap_or(0).min(32);
-        for (place, fact) in &self.0.parts {
+        let widest = self.0.parts.iter().map(|(pointer, _)| columns(pointer)).max().unwrap_or(0).min(32);
+        for (pointer, fact) in &self.0.parts {
             let gap = if widest == 0 { "" } else { "  " };
             lines.push(format!(
                 "  {}{gap}{}",
-                padded(&strip_control_characters(place), widest),
+                padded(&strip_control_characters(pointer), widest),
                 strip_control_characters(fact)
             ));
         }
@@ -110,11 +110,11 @@ impl CliError {
 
     fn to_json(&self) -> Value {
         let parts: Vec<Value> =
-            self.0.parts.iter().map(|(place, fact)| json!({ "pointer": place, "message": fact })).collect();
+            self.0.parts.iter().map(|(pointer, fact)| json!({ "pointer": pointer, "message": fact })).collect();
         json!({ "error": {
             "code": self.0.code.map(|code| code.to_string()),
             "message": self.0.message,
-            "place": self.0.place,
+            "place": self.0.location,
             "errors": parts,
             "help": self.0.help,
             "thread": self.0.saved,
@@ -149,17 +149,19 @@ fn part(pointer: &str, message: &str, hint: Option<&str>) -> (String, String) {
 
 impl From<Error> for CliError {
     fn from(error: Error) -> Self {
-        let place = error.location();
-        let node = place.node.as_ref().map(|node| format!("node `{node}`"));
-        let step = place.step.map(|step| format!("step {step}"));
-        let thread = place.thread.as_ref().map(|thread| format!("thread {thread}"));
+        let location = error.location();
+        let node = location.node.as_ref().map(|node| format!("node `{node}`"));
+        let step = location.step.map(|step| format!("step {step}"));
+        let thread = location.thread.as_ref().map(|thread| format!("thread {thread}"));
         let parts = error.diagnostics().iter();
         Self(Box::new(ErrorDetails {
             exit: error.exit_code(),
             code: Some(error.code()),
             message: error.message().to_owned(),
-            place: [node, step, thread].into_iter().flatten().collect(),
-            parts: parts.map(|found| part(&found.pointer, &found.message, found.help.as_deref())).collect(),
+            location: [node, step, thread].into_iter().flatten().collect(),
+            parts: parts
+                .map(|diagnostic| part(&diagnostic.pointer, &diagnostic.message, diagnostic.help.as_deref()))
+                .collect(),
             help: error.help().map(str::to_owned).into_iter().collect(),
             saved: None,
         }))
@@ -179,8 +181,8 @@ impl From<Problem> for CliError {
             exit: error.exit_code(),
             code: Some(code),
             message: problem.detail().to_owned(),
-            place: Vec::new(),
-            parts: parts.map(|found| part(&found.pointer, &found.message, found.hint.as_deref())).collect(),
+            location: Vec::new(),
+            parts: parts.map(|field| part(&field.pointer, &field.message, field.hint.as_deref())).collect(),
             help: problem.hint().map(str::to_owned).into_iter().collect(),
             saved: None,
         }))
@@ -192,7 +194,7 @@ impl From<RunError> for CliError {
         let code = find_code(&failure.code).unwrap_or(ErrorCode::Internal);
         // A run that has started fails in a node.
         let mut failed = Self::from(Error::new(code, failure.message).with_node(""));
-        failed.0.place.clear();
+        failed.0.location.clear();
         match failure.hint {
             Some(hint) => failed.help(hint),
             None => failed,

@@ -1,7 +1,7 @@
 //! `superstep eval`: scores an application on its labelled sample. The suggestions agent is evaluated here, the
 //! others in their own files.
 
-use superstep_suggestions::eval::{EvalRow, EvalScore, eval as score_of};
+use superstep_suggestions::eval::{SearchEvalRow, SearchEvalScore, eval as score_of};
 
 use crate::args::{EvalArgs, EvalTarget, GlobalArgs, SuggestionSourceArgs};
 use crate::error::CliError;
@@ -18,9 +18,9 @@ const BELOW: u8 = 1;
 const BAR: (usize, usize) = (20, 5);
 
 /// Evaluates an application on its sample; returns the exit code.
-pub(crate) async fn eval(asked: &EvalArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+pub(crate) async fn eval(args: &EvalArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, false);
-    match asked.what {
+    match args.target {
         EvalTarget::Suggestions => suggestions(global, out).await,
         EvalTarget::Assistant => assistant::assistant(out).await,
         EvalTarget::Scheduler => scheduler::scheduler(out),
@@ -33,14 +33,14 @@ async fn suggestions(global: &GlobalArgs, out: &Output) -> Result<u8, CliError> 
     let score = score_of(&settings.open().await?).await?;
     let is_enough = score.right >= BAR.0 && score.better_than_plain >= BAR.1;
     match out.is_text() {
-        true => show(&score, is_enough, out),
+        true => print_score(&score, is_enough, out),
         false => out.json(&score),
     }
     Ok(if is_enough { 0 } else { BELOW })
 }
 
-fn show(score: &EvalScore, is_enough: bool, out: &Output) {
-    let EvalScore { right, total: of, plain_right, better_than_plain, worse_than_plain, .. } = score;
+fn print_score(score: &SearchEvalScore, is_enough: bool, out: &Output) {
+    let SearchEvalScore { right, total: of, plain_right, better_than_plain, worse_than_plain, .. } = score;
     let widest = score.rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
     out.print_result(format!("{}  place  plain  question", padded("", widest)));
     score.rows.iter().for_each(|row| out.print_result(line(row, widest)));
@@ -51,8 +51,8 @@ fn show(score: &EvalScore, is_enough: bool, out: &Output) {
     out.print_note(format_args!("{}: the bar is {} right and {} better", styled(tone, word), BAR.0, BAR.1));
 }
 
-fn line(row: &EvalRow, widest: usize) -> String {
-    let place = |place: Option<usize>| place.map_or_else(|| "-".to_owned(), |place| place.to_string());
-    let (id, room) = (padded(&row.id, widest), width().saturating_sub(widest + 16));
-    format!("{id}  {:>5}  {:>5}  {}", place(row.rank), place(row.unexpanded_rank), truncate(&row.question, room))
+fn line(row: &SearchEvalRow, widest: usize) -> String {
+    let rank = |rank: Option<usize>| rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
+    let (id, text_width) = (padded(&row.id, widest), width().saturating_sub(widest + 16));
+    format!("{id}  {:>5}  {:>5}  {}", rank(row.rank), rank(row.unexpanded_rank), truncate(&row.question, text_width))
 }

@@ -24,14 +24,14 @@ pages! {
 }
 
 /// Prints the page of a code, or lists all codes.
-pub(crate) fn explain(asked: &ExplainArgs, out: &Output) -> Result<u8, CliError> {
-    let Some(text) = asked.code.as_deref().filter(|_| !asked.list) else {
+pub(crate) fn explain(args: &ExplainArgs, out: &Output) -> Result<u8, CliError> {
+    let Some(text) = args.code.as_deref().filter(|_| !args.list) else {
         list(out);
         return Ok(0);
     };
     let code = find(text)?;
     let name = code.to_string();
-    let page = PAGES.iter().find(|(known, _)| *known == name).map_or("", |(_, page)| page);
+    let page = PAGES.iter().find(|(key, _)| *key == name).map_or("", |(_, page)| page);
     match out.is_text() {
         true => page.lines().for_each(|line| out.print_result(render_line(line))),
         false => out.json(&json!({ "code": name, "name": code.name(), "page": page })),
@@ -53,12 +53,12 @@ fn list(out: &Output) {
 fn find(text: &str) -> Result<ErrorCode, CliError> {
     let upper = text.trim().to_uppercase();
     let number = upper.trim_start_matches("SS").trim_start_matches(['-', '_']).parse::<u16>().ok();
-    let is_meant = |code: &&ErrorCode| number == Some(code.number()) || code.name().to_uppercase() == upper;
-    ErrorCode::ALL.iter().find(is_meant).copied().ok_or_else(|| {
+    let is_match = |code: &&ErrorCode| number == Some(code.number()) || code.name().to_uppercase() == upper;
+    ErrorCode::ALL.iter().find(is_match).copied().ok_or_else(|| {
         let names: Vec<String> = ErrorCode::ALL.iter().map(ToString::to_string).collect();
-        let known = names.iter().map(String::as_str).chain(ErrorCode::ALL.iter().map(|code| code.name()));
+        let candidates = names.iter().map(String::as_str).chain(ErrorCode::ALL.iter().map(|code| code.name()));
         let failure = CliError::usage(format!("no error code `{text}`"));
-        failure.help(did_you_mean(text, known).unwrap_or_else(|| "superstep explain --list".to_owned()))
+        failure.help(did_you_mean(text, candidates).unwrap_or_else(|| "superstep explain --list".to_owned()))
     })
 }
 

@@ -51,15 +51,15 @@ impl Extensions {
     pub(crate) fn open_weights(&self, file: Option<&Path>) -> Option<Result<SharedModel>> {
         let weights = self.weights.as_ref()?;
         // A path that cannot be resolved fails in `open`.
-        let place = file.map(|file| file.canonicalize().unwrap_or_else(|_| file.to_owned()));
+        let path = file.map(|file| file.canonicalize().unwrap_or_else(|_| file.to_owned()));
         // A panic cannot leave the map half changed.
         let mut opened = weights.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(model) = opened.get(&place) {
+        if let Some(model) = opened.get(&path) {
             return Some(Ok(model.clone()));
         }
         let model = (weights.open)(file);
         if let Ok(model) = &model {
-            opened.insert(place, model.clone());
+            opened.insert(path, model.clone());
         }
         Some(model)
     }

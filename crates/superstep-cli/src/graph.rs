@@ -10,14 +10,14 @@ use crate::graphs::{self, file, parts};
 use crate::output::{Output, write_stdout};
 
 /// Prints a graph.
-pub(crate) fn print_graph(asked: &GraphArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+pub(crate) fn print_graph(args: &GraphArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     let setup = CliConfig::load(global)?;
-    let file = file(&setup, &asked.graph)?;
-    let text = match (asked.format, &file) {
+    let file = file(&setup, &args.graph)?;
+    let text = match (args.format, &file) {
         (GraphFormat::Rust, Some(file)) => file.to_rust(),
-        (GraphFormat::Rust, None) => return Err(no_file(&setup, &asked.graph)),
+        (GraphFormat::Rust, None) => return Err(no_file(&setup, &args.graph)),
         (format, file) => {
-            let drawing = drawing(&setup, &asked.graph, file.as_ref())?;
+            let drawing = drawing(&setup, &args.graph, file.as_ref())?;
             render(&drawing, if out.is_text() { format } else { GraphFormat::Json })
         }
     };

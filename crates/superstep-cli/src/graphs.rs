@@ -79,8 +79,8 @@ fn graph_from_settings(setup: &CliConfig, name: &str, source: &GraphSource) -> s
             Ok(renamed::named(name, serve_graph(graph, |_| Ok(()))))
         }
         GraphSource::Rust(inner) => {
-            let found = graph_from_apps(setup, inner)?;
-            let graph = found.ok_or_else(|| {
+            let registered = graph_from_apps(setup, inner)?;
+            let graph = registered.ok_or_else(|| {
                 let message = format!("`graphs.{name}.path` is `rust:{inner}`, and this program has no such graph");
                 Error::new(ErrorCode::ConfigInvalid, message)
                     .with_help("name a graph file, or build a program of your own")
@@ -97,11 +97,11 @@ fn graph_from_apps(setup: &CliConfig, name: &str) -> superstep::Result<Option<Ar
 }
 
 fn unknown(setup: &CliConfig, name: &str) -> CliError {
-    let known = names(setup).unwrap_or_default();
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let registered = names(setup).unwrap_or_default();
+    let registered: Vec<&str> = registered.iter().map(String::as_str).collect();
     let failure = CliError::new(ErrorCode::NotFound, format!("no graph `{name}`"));
-    match known.is_empty() {
+    match registered.is_empty() {
         true => failure.help(format!("name its file in superstep.toml: graphs.{name}.path = \"{name}.toml\"")),
-        false => failure.help(did_you_mean_or_list(name, &known)),
+        false => failure.help(did_you_mean_or_list(name, &registered)),
     }
 }

@@ -19,7 +19,7 @@ enum AnswerForm {
     YesNo,
     Choice(Vec<Value>),
     Text,
-    Whole,
+    Integer,
     Number,
     /// Fields in order: name, form, and whether the field is required.
     Fields(Vec<(String, AnswerForm, bool)>),
@@ -36,7 +36,7 @@ impl AnswerForm {
         match kinds.unwrap_or(&schema["type"]).as_str() {
             Some("boolean") => Self::YesNo,
             Some("string") => Self::Text,
-            Some("integer") => Self::Whole,
+            Some("integer") => Self::Integer,
             Some("number") => Self::Number,
             Some("object") => Self::fields(schema),
             _ => Self::Json,
@@ -60,7 +60,7 @@ impl AnswerForm {
             Self::YesNo => "yes or no [y/n]".to_owned(),
             Self::Choice(options) => format!("choose [1-{}]", options.len()),
             Self::Text => "text".to_owned(),
-            Self::Whole => "a whole number".to_owned(),
+            Self::Integer => "a whole number".to_owned(),
             Self::Number => "a number".to_owned(),
             Self::Fields(_) | Self::Json => "JSON".to_owned(),
         }
@@ -79,11 +79,11 @@ impl AnswerForm {
             Self::Choice(options) => {
                 let is_named = |option: &&Value| option.as_str() == Some(text) || json().is_ok_and(|it| it == **option);
                 let at = || options.get(text.parse::<usize>().ok()?.checked_sub(1)?);
-                let found = options.iter().find(is_named).or_else(at);
-                found.cloned().ok_or_else(|| format!("expected one of {}", listed(options)))
+                let choice = options.iter().find(is_named).or_else(at);
+                choice.cloned().ok_or_else(|| format!("expected one of {}", listed(options)))
             }
             Self::Text => Ok(json().ok().filter(Value::is_string).unwrap_or_else(|| text.into())),
-            Self::Whole => text.parse::<i64>().map(Value::from).map_err(|_| "expected a whole number".to_owned()),
+            Self::Integer => text.parse::<i64>().map(Value::from).map_err(|_| "expected a whole number".to_owned()),
             Self::Number => json().ok().filter(Value::is_number).ok_or_else(|| "expected a number".to_owned()),
             Self::Fields(_) | Self::Json => json().map_err(|error| format!("expected JSON: {error}")),
         }
@@ -91,31 +91,32 @@ impl AnswerForm {
 }
 
 fn listed(options: &[Value]) -> String {
-    options.iter().map(shown).collect::<Vec<_>>().join(", ")
+    options.iter().map(display_text).collect::<Vec<_>>().join(", ")
 }
 
-fn shown(value: &Value) -> String {
+fn display_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), one_line)
 }
 
 /// Parses the answers of a flag. If several interrupts are open, the text must be a JSON object with their names.
 pub(crate) fn parse_answers(questions: &[ThreadInterrupt], text: &str) -> Result<ResumeValues, CliError> {
-    let refuse = |message: String| CliError::new(ErrorCode::InvalidResume, message);
+    let invalid_answer = |message: String| CliError::new(ErrorCode::InvalidResume, message);
     if let [question] = questions {
-        let answer = AnswerForm::of(question.schema.as_ref()).read(text).map_err(refuse)?;
+        let answer = AnswerForm::of(question.schema.as_ref()).read(text).map_err(invalid_answer)?;
         return Ok(ResumeValues::from([(question.id, answer)]));
     }
     let named: Map<String, Value> = serde_json::from_str(text).map_err(|_| {
         let example = questions.iter().map(|question| format!("\"{}\": …", question.name)).collect::<Vec<_>>();
-        refuse(format!("{} questions are open, and one answer was given", questions.len()))
+        invalid_answer(format!("{} questions are open, and one answer was given", questions.len()))
             .help(format!("name them: --answer '{{{}}}'", example.join(", ")))
     })?;
     let mut answers = ResumeValues::new();
     for (name, answer) in named {
-        let is_meant = |question: &&ThreadInterrupt| question.name == name || question.id.to_string() == name;
-        let question = questions.iter().find(is_meant).ok_or_else(|| {
-            let known: Vec<&str> = questions.iter().map(|question| question.name.as_str()).collect();
-            refuse(format!("no question `{name}`")).help(superstep::core::suggest::did_you_mean_or_list(&name, &known))
+        let is_match = |question: &&ThreadInterrupt| question.name == name || question.id.to_string() == name;
+        let question = questions.iter().find(is_match).ok_or_else(|| {
+            let names: Vec<&str> = questions.iter().map(|question| question.name.as_str()).collect();
+            invalid_answer(format!("no question `{name}`"))
+                .help(superstep::core::suggest::did_you_mean_or_list(&name, &names))
         })?;
         answers.insert(question.id, answer);
     }
@@ -124,17 +125,17 @@ pub(crate) fn parse_answers(questions: &[ThreadInterrupt], text: &str) -> Result
 
 /// Prints the question of an interrupt.
 pub(crate) fn print_question(question: &ThreadInterrupt, out: &Output) {
-    out.print_note(format_args!(" {} {}", styled(TextStyle::Asks, "?"), one_line(text(question))));
+    out.print_note(format_args!(" {} {}", styled(TextStyle::Prompt, "?"), one_line(text(question))));
     let most = width().saturating_sub(5);
     match &question.value {
         Value::Null => {}
         Value::Object(fields) => {
             // The question itself is printed above.
             for (name, value) in fields.iter().filter(|(name, _)| *name != "question") {
-                out.print_note(format_args!("   {}", truncate(&format!("{name}: {}", shown(value)), most)));
+                out.print_note(format_args!("   {}", truncate(&format!("{name}: {}", display_text(value)), most)));
             }
         }
-        other => out.print_note(format_args!("   {}", truncate(&shown(other), most))),
+        other => out.print_note(format_args!("   {}", truncate(&display_text(other), most))),
     }
 }
 
@@ -185,7 +186,7 @@ async fn prompt_field(
 ) -> Option<Option<Value>> {
     if let AnswerForm::Choice(options) = form {
         for (number, option) in options.iter().enumerate() {
-            out.print_note(format_args!("   {}  {}", number + 1, shown(option)));
+            out.print_note(format_args!("   {}  {}", number + 1, display_text(option)));
         }
     }
     let name = if name.is_empty() { String::new() } else { format!("{name}, ") };
@@ -206,7 +207,7 @@ async fn prompt_field(
         }
         match form.read(&typed) {
             Ok(answer) => return Some(Some(answer)),
-            Err(wrong) => out.print_note(format_args!("   {wrong}")),
+            Err(message) => out.print_note(format_args!("   {message}")),
         }
     }
 }
@@ -225,7 +226,7 @@ async fn read_line() -> Option<String> {
 
 /// Prompts for confirmation.
 pub(crate) async fn confirm(question: &str, out: &Output) -> Result<bool, CliError> {
-    out.print_note(format_args!(" {} {question}", styled(TextStyle::Asks, "?")));
+    out.print_note(format_args!(" {} {question}", styled(TextStyle::Prompt, "?")));
     let answer = prompt_form(&AnswerForm::YesNo, "", out, &mut ShutdownSignals::new()?).await;
     Ok(answer == Some(Value::Bool(true)))
 }
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_asked_for_field_by_field_with_required_ones_first() {
+    fn an_object_is_prompted_field_by_field_with_required_ones_first() {
         let schema = json!({
             "type": "object", "required": ["ok"],
             "properties": { "note": { "type": "string" }, "ok": { "type": "boolean" } },

@@ -11,7 +11,7 @@ use crate::output::{Output, write_stderr};
 const PACE: Duration = Duration::from_millis(67);
 
 /// Delay before the first redraw: short runs need no progress display.
-const PATIENCE: Duration = Duration::from_millis(300);
+const FIRST_DRAW_DELAY: Duration = Duration::from_millis(300);
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -20,13 +20,13 @@ pub(crate) struct LiveRegion {
     out: Output,
     is_live: bool,
     drawn: usize,
-    begun: Instant,
+    started: Instant,
     last: Option<Instant>,
 }
 
 impl LiveRegion {
     pub(crate) fn new(out: Output) -> Self {
-        Self { out, is_live: out.supports_live_output(), drawn: 0, begun: Instant::now(), last: None }
+        Self { out, is_live: out.supports_live_output(), drawn: 0, started: Instant::now(), last: None }
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -35,7 +35,7 @@ impl LiveRegion {
 
     /// Returns true if it is time to redraw.
     pub(crate) fn is_due(&self) -> bool {
-        self.is_live && self.begun.elapsed() > PATIENCE && self.last.is_none_or(|last| last.elapsed() >= PACE)
+        self.is_live && self.started.elapsed() > FIRST_DRAW_DELAY && self.last.is_none_or(|last| last.elapsed() >= PACE)
     }
 
     /// Replaces the live lines; each must fit the width of the terminal.
@@ -65,7 +65,7 @@ impl LiveRegion {
 
     /// Returns the current frame of the spinner.
     pub(crate) fn spinner(&self) -> &'static str {
-        let turn = self.begun.elapsed().as_millis() / 80;
+        let turn = self.started.elapsed().as_millis() / 80;
         SPINNER[usize::try_from(turn).unwrap_or(0) % SPINNER.len()]
     }
 }

@@ -8,13 +8,13 @@ use crate::error::CliError;
 use crate::output::Output;
 
 /// Writes one page per command.
-pub(crate) fn write_man_pages(asked: &ManArgs, out: &Output) -> Result<u8, CliError> {
+pub(crate) fn write_man_pages(args: &ManArgs, out: &Output) -> Result<u8, CliError> {
     let written =
-        std::fs::create_dir_all(&asked.folder).and_then(|()| clap_mangen::generate_to(Cli::command(), &asked.folder));
+        std::fs::create_dir_all(&args.folder).and_then(|()| clap_mangen::generate_to(Cli::command(), &args.folder));
     written.map_err(|error| {
-        let message = format!("man pages cannot be written to `{}`: {}", asked.folder.display(), error.kind());
+        let message = format!("man pages cannot be written to `{}`: {}", args.folder.display(), error.kind());
         CliError::new(ErrorCode::StoreUnavailable, message)
     })?;
-    out.print_note(format_args!("man pages are in {}", asked.folder.display()));
+    out.print_note(format_args!("man pages are in {}", args.folder.display()));
     Ok(0)
 }

@@ -16,11 +16,11 @@ use crate::output::Output;
 use crate::signals::ShutdownSignals;
 
 /// Serves until stdin ends or a shutdown signal arrives.
-pub(crate) async fn mcp(asked: &McpArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+pub(crate) async fn mcp(args: &McpArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, true);
-    let McpCommand::Serve(asked) = &asked.what;
-    let server = tools(asked, global, out).await?;
-    match asked.http {
+    let McpCommand::Serve(serve_args) = &args.command;
+    let server = tools(serve_args, global, out).await?;
+    match serve_args.http {
         // From here on stdout belongs to the protocol.
         None => server.serve_stdio().await?,
         Some(address) => over_http(&server, address, out).await?,
@@ -28,9 +28,9 @@ pub(crate) async fn mcp(asked: &McpArgs, global: &GlobalArgs, out: &Output) -> R
     Ok(0)
 }
 
-async fn tools(asked: &McpServeArgs, global: &GlobalArgs, out: &Output) -> Result<McpServer, CliError> {
-    let McpTools::Suggestions = asked.tools;
-    let settings = asked.looking.settings(global.offline)?;
+async fn tools(args: &McpServeArgs, global: &GlobalArgs, out: &Output) -> Result<McpServer, CliError> {
+    let McpTools::Suggestions = args.tools;
+    let settings = args.looking.settings(global.offline)?;
     let sources = settings.open().await?;
     print_skipped_files(&sources, out);
     Ok(server_for(sources, None, Caller { token: settings.token, locale: None }))

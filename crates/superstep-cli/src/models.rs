@@ -95,8 +95,8 @@ fn echo() -> RuleBasedModel {
     RuleBasedModel::new("rules").rule_with(
         |_| true,
         |request, _| {
-            let asked = request.messages.last().map(|message| message.text().into_owned()).unwrap_or_default();
-            ScriptedReply::text(format!("(rules, no language model) {asked}"))
+            let question = request.messages.last().map(|message| message.text().into_owned()).unwrap_or_default();
+            ScriptedReply::text(format!("(rules, no language model) {question}"))
         },
     )
 }

@@ -109,7 +109,7 @@ pub(crate) fn write_stderr(line: &str) {
 pub(crate) enum TextStyle {
     Good,
     Bad,
-    Asks,
+    Prompt,
     Faint,
     Strong,
 }
@@ -119,7 +119,7 @@ pub(crate) fn styled(tone: TextStyle, text: &str) -> String {
     let style = match tone {
         TextStyle::Good => AnsiColor::Green.on_default(),
         TextStyle::Bad => AnsiColor::Red.on_default().bold(),
-        TextStyle::Asks => AnsiColor::Yellow.on_default(),
+        TextStyle::Prompt => AnsiColor::Yellow.on_default(),
         TextStyle::Faint => Style::new().dimmed(),
         TextStyle::Strong => Style::new().bold(),
     };

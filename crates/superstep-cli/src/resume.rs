@@ -14,31 +14,31 @@ use crate::run::{RunView, WAITING, print_output, run_interactive};
 use crate::runtime::{ThreadHandle, find_thread, open_thread};
 
 /// Resumes a thread.
-pub(crate) async fn resume(asked: &ResumeArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+pub(crate) async fn resume(args: &ResumeArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, false);
     let mut setup = CliConfig::load(global)?;
     let config = setup.open_stores_read_only().await?;
-    let record = find_thread(&RunService::open([], config.clone())?, &asked.thread).await?;
-    setup.configure_assistant(&asked.own, &record.graph).await?;
-    setup.configure_family(&asked.household, &record.graph);
-    let known = open_thread(&setup, config, &asked.thread).await?;
-    let Some(what) = resume_input(&known, asked.answer.as_deref(), out).await? else { return Ok(WAITING) };
-    let record = &known.record;
-    let order = RunRequest::new(&record.graph, &record.thread, what).context(record.context.clone());
-    let mut view = RunView::new(asked.stream, &known.graph.diagram(), *out);
-    let done = run_interactive(&known.runs, order, &mut view, out).await?;
-    print_output(done, asked.stream, out)
+    let record = find_thread(&RunService::open([], config.clone())?, &args.thread).await?;
+    setup.configure_assistant(&args.own, &record.graph).await?;
+    setup.configure_family(&args.family, &record.graph);
+    let handle = open_thread(&setup, config, &args.thread).await?;
+    let Some(input) = resume_input(&handle, args.answer.as_deref(), out).await? else { return Ok(WAITING) };
+    let record = &handle.record;
+    let order = RunRequest::new(&record.graph, &record.thread, input).context(record.context.clone());
+    let mut view = RunView::new(args.stream, &handle.graph.diagram(), *out);
+    let done = run_interactive(&handle.runs, order, &mut view, out).await?;
+    print_output(done, args.stream, out)
 }
 
 /// Determines the input of the run; `None` if an interrupt is open and no answer is available now.
-async fn resume_input(known: &ThreadHandle, answer: Option<&str>, out: &Output) -> Result<Option<RunInput>, CliError> {
-    let ThreadHandle { record, graph: served, runs: desk } = known;
+async fn resume_input(handle: &ThreadHandle, answer: Option<&str>, out: &Output) -> Result<Option<RunInput>, CliError> {
+    let ThreadHandle { record, graph: served, runs } = handle;
     if served.status(&record.thread).await?.is_none() {
         // The process died before anything was saved: the run starts again with its original input.
-        let run = desk.find_run(record.run).await?;
+        let run = runs.find_run(record.run).await?;
         return run
             .map(|run| Some(run.request.input))
-            .ok_or_else(|| nothing_to_resume(known, "nothing is saved of it"));
+            .ok_or_else(|| nothing_to_resume(handle, "nothing is saved of it"));
     }
     let state = served.state(&record.thread).await?;
     let questions: Vec<ThreadInterrupt> = state.interrupts().cloned().collect();
@@ -50,23 +50,23 @@ async fn resume_input(known: &ThreadHandle, answer: Option<&str>, out: &Output) 
         Some(answer) => {
             interrupt_prompt::parse_answers(&questions, answer).map(|answers| Some(RunInput::Resume(answers)))
         }
-        None if !questions.is_empty() => prompt_or_print_questions(known, &questions, out).await,
-        None if is_over(&state.next, record.status) => Err(nothing_to_resume(known, "it has ended")),
+        None if !questions.is_empty() => prompt_or_print_questions(handle, &questions, out).await,
+        None if is_over(&state.next, record.status) => Err(nothing_to_resume(handle, "it has ended")),
         None => Ok(Some(RunInput::Continue)),
     }
 }
 
 async fn prompt_or_print_questions(
-    known: &ThreadHandle,
+    handle: &ThreadHandle,
     questions: &[ThreadInterrupt],
     out: &Output,
 ) -> Result<Option<RunInput>, CliError> {
     let answers = if out.is_interactive() { interrupt_prompt::prompt_answers(questions, out).await? } else { None };
     if answers.is_none() {
-        let thread = &known.record.thread;
+        let thread = &handle.record.thread;
         match out.is_text() {
             true => questions.iter().for_each(|question| interrupt_prompt::print_question(question, out)),
-            false => out.json(&json!({ "thread": thread, "status": known.record.status, "questions": questions })),
+            false => out.json(&json!({ "thread": thread, "status": handle.record.status, "questions": questions })),
         }
         out.print_note(format_args!("go on: {} --answer JSON", resume_command(thread)));
     }
@@ -75,15 +75,15 @@ async fn prompt_or_print_questions(
 
 /// Returns true if nothing is left to do. An unfinished run may have died before its input was saved; then the
 /// thread is still at the end of the run before it.
-fn is_over(due: &[String], status: RunStatus) -> bool {
-    let can_go_on =
+fn is_over(next_nodes: &[String], status: RunStatus) -> bool {
+    let can_continue =
         matches!(status, RunStatus::Failed | RunStatus::Running | RunStatus::Suspended | RunStatus::Orphaned);
-    due.is_empty() && !can_go_on
+    next_nodes.is_empty() && !can_continue
 }
 
-fn nothing_to_resume(known: &ThreadHandle, why: &str) -> CliError {
-    let (thread, graph) = (&known.record.thread, &known.record.graph);
-    CliError::new(ErrorCode::InvalidResume, format!("thread `{thread}` has nothing to go on with: {why}"))
+fn nothing_to_resume(handle: &ThreadHandle, reason: &str) -> CliError {
+    let (thread, graph) = (&handle.record.thread, &handle.record.graph);
+    CliError::new(ErrorCode::InvalidResume, format!("thread `{thread}` has nothing to go on with: {reason}"))
         .help(format!("give it a new input: superstep run {graph} --thread {thread} --input JSON"))
 }
 

@@ -25,45 +25,45 @@ pub(crate) use view::RunView;
 pub(crate) const WAITING: u8 = 10;
 
 /// Runs a graph.
-pub(crate) async fn run(asked: &RunArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+pub(crate) async fn run(args: &RunArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, false);
     let mut setup = CliConfig::load(global)?;
-    setup.configure_assistant(&asked.assistant, &asked.graph).await?;
-    setup.configure_family(&asked.family, &asked.graph);
-    let graph = graphs::find(&setup, &asked.graph)?;
-    let input = input(asked.input.as_deref())?;
+    setup.configure_assistant(&args.assistant, &args.graph).await?;
+    setup.configure_family(&args.family, &args.graph);
+    let graph = graphs::find(&setup, &args.graph)?;
+    let input = input(args.input.as_deref())?;
     let (example, drawing) = (example(&*graph), graph.diagram());
-    let desk = RunService::open([graph.clone()], setup.open_stores(out).await?)?;
-    let thread = match asked.thread.as_deref() {
+    let runs = RunService::open([graph.clone()], setup.open_stores(out).await?)?;
+    let thread = match args.thread.as_deref() {
         Some(thread) => ThreadId::from(thread),
-        None => new_thread(&desk, &asked.graph).await?,
+        None => new_thread(&runs, &args.graph).await?,
     };
-    let mut order = RunRequest::new(&asked.graph, &thread, RunInput::Input(input));
+    let mut order = RunRequest::new(&args.graph, &thread, RunInput::Input(input));
     // A thread that already exists keeps its annotations.
-    if desk.find_thread(&thread).await?.is_none() {
+    if runs.find_thread(&thread).await?.is_none() {
         order = graph.annotate(order);
     }
-    let done = run_interactive(&desk, order, &mut RunView::new(asked.stream, &drawing, *out), out).await;
+    let done = run_interactive(&runs, order, &mut RunView::new(args.stream, &drawing, *out), out).await;
     // An invalid thread id does not become valid with another input.
     let is_about_input = |failure: &CliError| failure.is_input_error() && thread.is_valid();
     let done = done.map_err(|failure| if is_about_input(&failure) { failure.help(example) } else { failure })?;
-    print_output(done, asked.stream, out)
+    print_output(done, args.stream, out)
 }
 
 /// Runs a run to its end, and prompts for the answers to its interrupts if a user is present.
 pub(crate) async fn run_interactive(
-    desk: &RunService,
+    runs: &RunService,
     order: RunRequest,
     view: &mut dyn RunDisplay,
     out: &Output,
 ) -> Result<RunSummary, CliError> {
     let options = order.context.clone();
-    let mut done = run_to_end(desk, order, view).await?;
+    let mut done = run_to_end(runs, order, view).await?;
     while done.status == RunStatus::AwaitingInput && !done.questions.is_empty() && out.is_interactive() {
         let Some(answers) = interrupt_prompt::prompt_answers(&done.questions, out).await? else { break };
         let order = RunRequest::new(&done.graph, &done.thread, RunInput::Resume(answers)).context(options.clone());
         let (tokens, took) = (done.tokens, done.duration);
-        done = run_to_end(desk, order, view).await?;
+        done = run_to_end(runs, order, view).await?;
         (done.tokens, done.duration) = (done.tokens + tokens, done.duration + took);
     }
     Ok(done)
@@ -133,20 +133,20 @@ fn document(done: &RunSummary) -> Map<String, Value> {
 }
 
 /// Returns an unused thread id that is easy to type: the name of the graph, and a few random letters.
-pub(crate) async fn new_thread(desk: &RunService, graph: &str) -> Result<ThreadId, CliError> {
+pub(crate) async fn new_thread(runs: &RunService, graph: &str) -> Result<ThreadId, CliError> {
     let name: String = graph.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
-    unused(desk, |letters| {
-        let fresh = new_thread_id().to_string();
-        ThreadId::from(format!("{}-{}", &name[..name.len().min(40)], &fresh[fresh.len().saturating_sub(letters)..]))
+    unused(runs, |letters| {
+        let id = new_thread_id().to_string();
+        ThreadId::from(format!("{}-{}", &name[..name.len().min(40)], &id[id.len().saturating_sub(letters)..]))
     })
     .await
 }
 
 /// Returns the first id that no thread has; each attempt has one letter more.
-async fn unused(desk: &RunService, mut draw: impl FnMut(usize) -> ThreadId) -> Result<ThreadId, CliError> {
+async fn unused(runs: &RunService, mut draw: impl FnMut(usize) -> ThreadId) -> Result<ThreadId, CliError> {
     for letters in 6..=12 {
         let thread = draw(letters);
-        if desk.find_thread(&thread).await?.is_none() {
+        if runs.find_thread(&thread).await?.is_none() {
             return Ok(thread);
         }
     }
@@ -154,24 +154,24 @@ async fn unused(desk: &RunService, mut draw: impl FnMut(usize) -> ThreadId) -> R
 }
 
 /// Reads the input of a run: JSON, `@FILE`, `-` for stdin. Default: an empty object.
-fn input(given: Option<&str>) -> Result<Value, CliError> {
-    let (place, text) = match given {
+fn input(argument: Option<&str>) -> Result<Value, CliError> {
+    let (source, text) = match argument {
         None => return Ok(json!({})),
         Some("-") => {
             let mut text = String::new();
             std::io::stdin().read_to_string(&mut text).map_err(|error| input_read_error("stdin", &error))?;
             ("stdin".to_owned(), text)
         }
-        Some(given) => match given.strip_prefix('@') {
+        Some(value) => match value.strip_prefix('@') {
             Some(path) => {
                 (path.to_owned(), std::fs::read_to_string(path).map_err(|error| input_read_error(path, &error))?)
             }
-            None => ("--input".to_owned(), given.to_owned()),
+            None => ("--input".to_owned(), value.to_owned()),
         },
     };
     serde_json::from_str(&text).map_err(|error| {
-        let failure = CliError::new(ErrorCode::InputInvalid, format!("`{place}` is not JSON: {error}"));
-        match place == "--input" {
+        let failure = CliError::new(ErrorCode::InputInvalid, format!("`{source}` is not JSON: {error}"));
+        match source == "--input" {
             true => {
                 failure.help("write an object: --input '{\"field\": \"value\"}'; @FILE reads a file, - reads stdin")
             }
@@ -180,8 +180,8 @@ fn input(given: Option<&str>) -> Result<Value, CliError> {
     })
 }
 
-fn input_read_error(place: &str, error: &std::io::Error) -> CliError {
-    CliError::new(ErrorCode::InputInvalid, format!("`{place}` cannot be read: {}", error.kind()))
+fn input_read_error(source: &str, error: &std::io::Error) -> CliError {
+    CliError::new(ErrorCode::InputInvalid, format!("`{source}` cannot be read: {}", error.kind()))
 }
 
 /// Returns an example of a valid command; if no field is required, the names of all fields.
@@ -240,12 +240,12 @@ mod tests {
                 "status": "finished", "created_at": "", "updated_at": "",
             });
             config.storage.store.put(["server", "threads"], "t-6", taken).await?;
-            let desk = RunService::open([], config)?;
-            let found = unused(&desk, |letters| ThreadId::from(format!("t-{letters}"))).await?;
-            Ok((found, new_thread(&desk, "a b").await?))
+            let runs = RunService::open([], config)?;
+            let first = unused(&runs, |letters| ThreadId::from(format!("t-{letters}"))).await?;
+            Ok((first, new_thread(&runs, "a b").await?))
         });
-        let (found, fresh) = drawn.expect("names");
-        assert_eq!(found.as_str(), "t-7");
-        assert!(fresh.as_str().starts_with("a-b-") && fresh.as_str().len() == 10, "{fresh}");
+        let (first, second) = drawn.expect("names");
+        assert_eq!(first.as_str(), "t-7");
+        assert!(second.as_str().starts_with("a-b-") && second.as_str().len() == 10, "{second}");
     }
 }

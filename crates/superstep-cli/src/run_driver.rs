@@ -18,12 +18,12 @@ use crate::signals::ShutdownSignals;
 pub(crate) const STOPPED: u8 = 130;
 
 /// Delay before a run is subscribed to again after a transient error.
-const PAUSE: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// Display of a run.
 pub(crate) trait RunDisplay {
     /// Handles an event.
-    fn on_event(&mut self, told: &PublishedEvent);
+    fn on_event(&mut self, published: &PublishedEvent);
 
     /// Handles the state after a superstep; only called if [`RunDisplay::wants_values`] returns true.
     fn on_values(&mut self, _state: &ThreadState) {}
@@ -57,24 +57,24 @@ pub(crate) struct RunSummary {
 
 /// Runs a run to its end.
 pub(crate) async fn run_to_end(
-    desk: &RunService,
+    runs: &RunService,
     order: RunRequest,
     view: &mut dyn RunDisplay,
 ) -> Result<RunSummary, CliError> {
     let (thread, run, graph) = (order.thread.clone(), order.run, order.graph.clone());
-    let (mut interrupts, begun) = (ShutdownSignals::new()?, Instant::now());
-    let after = desk.last_event_number(&thread).await?;
-    desk.start(order).await?;
-    let mut heard = RunProgress { after, ..RunProgress::default() };
-    while heard.follow_events(desk, &thread, view, &mut interrupts).await? {}
+    let (mut interrupts, started) = (ShutdownSignals::new()?, Instant::now());
+    let after = runs.last_event_number(&thread).await?;
+    runs.start(order).await?;
+    let mut progress = RunProgress { after, ..RunProgress::default() };
+    while progress.follow_events(runs, &thread, view, &mut interrupts).await? {}
     view.clear();
-    let (record, served) = (desk.get_thread(&thread).await?, desk.graph(&graph)?);
+    let (record, served) = (runs.get_thread(&thread).await?, runs.graph(&graph)?);
     let questions = match record.status {
         RunStatus::AwaitingInput => served.state(&thread).await?.interrupts().cloned().collect(),
         _ => Vec::new(),
     };
-    let RunProgress { output, tokens, .. } = heard;
-    let (status, failure, took) = (record.status, record.error, begun.elapsed());
+    let RunProgress { output, tokens, .. } = progress;
+    let (status, failure, took) = (record.status, record.error, started.elapsed());
     Ok(RunSummary { thread, run, graph, status, output, questions, failure, tokens, duration: took })
 }
 
@@ -91,29 +91,29 @@ impl RunProgress {
     /// failed for a moment.
     async fn follow_events(
         &mut self,
-        desk: &RunService,
+        runs: &RunService,
         thread: &ThreadId,
         view: &mut dyn RunDisplay,
         interrupts: &mut ShutdownSignals,
     ) -> Result<bool, CliError> {
-        let mut feed = desk.subscribe(thread, Some(self.after)).await?;
+        let mut feed = runs.subscribe(thread, Some(self.after)).await?;
         let mut ticks = tokio::time::interval(Duration::from_millis(80));
         loop {
             tokio::select! {
                 told = feed.next() => match told {
-                    Some(told) => self.handle_event(desk, thread, &told, view).await?,
+                    Some(told) => self.handle_event(runs, thread, &told, view).await?,
                     None => break,
                 },
                 _ = ticks.tick() => view.tick(),
-                () = interrupts.next() => self.stop(desk, thread, view),
+                () = interrupts.next() => self.stop(runs, thread, view),
             }
         }
         match feed.end() {
             Some(SubscriptionEnd::Lagged) => Ok(true),
             Some(SubscriptionEnd::Failed(problem)) if problem.is_retryable() => {
                 tokio::select! {
-                    () = tokio::time::sleep(PAUSE) => {}
-                    () = interrupts.next() => self.stop(desk, thread, view),
+                    () = tokio::time::sleep(RETRY_DELAY) => {}
+                    () = interrupts.next() => self.stop(runs, thread, view),
                 }
                 Ok(true)
             }
@@ -126,14 +126,14 @@ impl RunProgress {
 
     async fn handle_event(
         &mut self,
-        desk: &RunService,
+        runs: &RunService,
         thread: &ThreadId,
-        told: &PublishedEvent,
+        published: &PublishedEvent,
         view: &mut dyn RunDisplay,
     ) -> Result<(), CliError> {
-        self.after = told.number();
-        let event = told.event();
-        match told.kind() {
+        self.after = published.number();
+        let event = published.event();
+        match published.kind() {
             "on_chain_end" if event["parent_ids"].as_array().is_some_and(Vec::is_empty) => {
                 self.output = event["data"]["output"].clone();
                 if let Value::Object(output) = &mut self.output {
@@ -142,32 +142,32 @@ impl RunProgress {
             }
             "on_chat_model_end" => self.tokens += event["data"]["usage"]["total_tokens"].as_u64().unwrap_or(0),
             "on_checkpoint" if view.wants_values() && event["metadata"]["path"] == "" => {
-                if let Some(state) = state_at(desk, thread, &event["data"]).await? {
+                if let Some(state) = state_at(runs, thread, &event["data"]).await? {
                     view.on_values(&state);
                 }
             }
             _ => {}
         }
-        view.on_event(told);
+        view.on_event(published);
         Ok(())
     }
 
     /// Handles Ctrl-C: the first stops the run at its last checkpoint, the second exits without waiting.
-    fn stop(&mut self, desk: &RunService, thread: &ThreadId, view: &mut dyn RunDisplay) {
+    fn stop(&mut self, runs: &RunService, thread: &ThreadId, view: &mut dyn RunDisplay) {
         if std::mem::replace(&mut self.is_stopping, true) {
             view.clear();
             std::process::exit(i32::from(STOPPED));
         }
         view.on_stop_requested();
         // The run may have ended at this moment; then there is nothing to stop.
-        let _ = desk.stop(thread, StopMode::Cancel);
+        let _ = runs.stop(thread, StopMode::Cancel);
     }
 }
 
-async fn state_at(desk: &RunService, thread: &ThreadId, checkpoint: &Value) -> Result<Option<ThreadState>, CliError> {
-    let record = desk.get_thread(thread).await?;
+async fn state_at(runs: &RunService, thread: &ThreadId, checkpoint: &Value) -> Result<Option<ThreadState>, CliError> {
+    let record = runs.get_thread(thread).await?;
     let query = HistoryQuery { step: checkpoint["step"].as_i64(), ..HistoryQuery::default() };
-    let states = desk.graph(&record.graph)?.history(thread, &query).await?;
+    let states = runs.graph(&record.graph)?.history(thread, &query).await?;
     let id = checkpoint["checkpoint_id"].as_str().unwrap_or_default();
     Ok(states.into_iter().find(|state| state.checkpoint_id.to_string() == id))
 }

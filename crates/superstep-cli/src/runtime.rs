@@ -45,18 +45,18 @@ pub(crate) async fn open_thread(
     let record = find_thread(&RunService::open([], config.clone())?, thread).await?;
     let graph = graphs::find(setup, &record.graph)
         .map_err(|failure| failure.help(format!("thread `{thread}` belongs to graph `{}`", record.graph)))?;
-    let desk = RunService::open([graph], config)?;
-    let served = desk.graph(&record.graph)?;
-    Ok(ThreadHandle { record, runs: desk, graph: served })
+    let runs = RunService::open([graph], config)?;
+    let served = runs.graph(&record.graph)?;
+    Ok(ThreadHandle { record, runs, graph: served })
 }
 
 /// Returns the record of a thread, or an error that suggests a similar id.
-pub(crate) async fn find_thread(desk: &RunService, thread: &str) -> Result<ThreadRecord, CliError> {
-    if let Some(record) = desk.find_thread(&ThreadId::from(thread)).await? {
+pub(crate) async fn find_thread(runs: &RunService, thread: &str) -> Result<ThreadRecord, CliError> {
+    if let Some(record) = runs.find_thread(&ThreadId::from(thread)).await? {
         return Ok(record);
     }
     let query = ThreadSearch { limit: Some(200), ..ThreadSearch::default() };
-    let records = desk.search_threads(&query).await?;
+    let records = runs.search_threads(&query).await?;
     let near = did_you_mean(thread, records.iter().map(|record| record.thread.as_str()));
     let help = near.unwrap_or_else(|| "superstep threads".to_owned());
     Err(CliError::new(ErrorCode::NotFound, format!("no thread `{thread}`")).help(help))

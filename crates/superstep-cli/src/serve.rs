@@ -19,22 +19,22 @@ use crate::signals::ShutdownSignals;
 use crate::text::pluralize;
 
 /// Serves until Ctrl-C.
-pub(crate) async fn serve(asked: &ServeArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+pub(crate) async fn serve(args: &ServeArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, true);
     let mut setup = CliConfig::load(global)?;
-    setup.debate = asked.debates.settings();
-    setup.suggestions = asked.suggestions.settings(setup.is_offline)?;
-    if let Some(assistant) = asked.own.load_settings(setup.is_offline).await? {
+    setup.debate = args.debates.settings();
+    setup.suggestions = args.suggestions.settings(setup.is_offline)?;
+    if let Some(assistant) = args.own.load_settings(setup.is_offline).await? {
         setup.assistant = assistant;
     }
-    setup.family = asked.household.clone();
+    setup.family = args.family.clone();
     let apps = graphs::all(&setup)?;
     let pages: Vec<String> = apps.iter().filter(|app| app.page.is_some()).map(|app| format!("/{}", app.name)).collect();
     let graphs: Vec<String> = apps.iter().flat_map(|app: &App| &app.graphs).map(|it| it.name().to_owned()).collect();
     let mut config = setup.open_stores(out).await?;
-    config.host = asked.host.clone().unwrap_or(config.host);
-    config.port = asked.port.unwrap_or(config.port);
-    config.allow_insecure |= asked.insecure;
+    config.host = args.host.clone().unwrap_or(config.host);
+    config.port = args.port.unwrap_or(config.port);
+    config.allow_insecure |= args.insecure;
     if config.allow_insecure && setup.suggestions.token.is_some() {
         let message =
             "with `SUPERSTEP_GRAPH_TOKEN`, whoever reaches this server would search Microsoft 365 in its name";
@@ -46,7 +46,7 @@ pub(crate) async fn serve(asked: &ServeArgs, global: &GlobalArgs, out: &Output) 
     let mut interrupts = ShutdownSignals::new()?;
     let server = superstep_server::serve(apps, config).await?;
     print_startup(&server, &pages, &graphs, (&setup, out));
-    if asked.open && !open(&server.url()) {
+    if args.open && !open(&server.url()) {
         out.print_note("no browser could be opened");
     }
     interrupts.next().await;

@@ -63,14 +63,14 @@ pub(crate) fn pretty(value: &Value) -> String {
 
 /// Escapes control characters in JSON text: the value stays the same, and the terminal is not affected.
 pub(crate) fn escaped(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
+    let mut output = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter.is_control() && letter != '\n' {
-            true => shown.push_str(&format!("\\u{:04x}", u32::from(letter))),
-            false => shown.push(letter),
+            true => output.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            false => output.push(letter),
         }
     }
-    shown
+    output
 }
 
 /// Wraps a text between words into lines of at most `most` columns.
@@ -173,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_node_wrote_is_told_by_field_and_messages_by_their_text() {
+    fn an_update_is_summarized_by_field_and_messages_by_their_text() {
         let update = serde_json::json!({ "n": 1, "messages": [{ "role": "user", "content": "a\nb" }], "__x": 1 });
         assert_eq!(summary(&update), "n: 1, messages: a b");
         assert_eq!(summary(&Value::Null), "");
     }
 
     #[test]
-    fn times_are_said_in_the_unit_that_fits() {
+    fn durations_are_formatted_in_a_fitting_unit() {
         let rows = [(0.34, "0.3 s"), (59.0, "59.0 s"), (125.0, "2 min 5 s"), (7300.0, "2 h 1 min")];
         for (seconds, expected) in rows {
             assert_eq!(format_duration(Duration::from_secs_f64(seconds)), expected);

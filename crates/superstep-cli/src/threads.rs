@@ -14,26 +14,26 @@ use crate::runtime::{ThreadHandle, find_thread, open_thread};
 use crate::text::{columns, format_timestamp, one_line, padded, pluralize, pretty, shell_quote, truncate, width};
 
 /// Lists threads, shows one, or deletes some.
-pub(crate) async fn threads(asked: &ThreadsArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+pub(crate) async fn threads(args: &ThreadsArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     let setup = CliConfig::load(global)?;
-    match &asked.what {
-        None => list(&RunService::open([], setup.open_stores_read_only().await?)?, &asked.list, out).await,
-        Some(ThreadsCommand::List(wanted)) => {
-            list(&RunService::open([], setup.open_stores_read_only().await?)?, wanted, out).await
+    match &args.command {
+        None => list(&RunService::open([], setup.open_stores_read_only().await?)?, &args.list, out).await,
+        Some(ThreadsCommand::List(filter)) => {
+            list(&RunService::open([], setup.open_stores_read_only().await?)?, filter, out).await
         }
-        Some(ThreadsCommand::Show { thread }) => show(&setup, thread, out).await,
+        Some(ThreadsCommand::Show { thread }) => print_thread(&setup, thread, out).await,
         Some(ThreadsCommand::Rm { threads, yes }) => {
-            let desk = RunService::open([], setup.open_stores_read_only().await?)?;
-            remove(&desk, threads, *yes, out).await
+            let runs = RunService::open([], setup.open_stores_read_only().await?)?;
+            remove(&runs, threads, *yes, out).await
         }
     }
 }
 
-async fn list(desk: &RunService, wanted: &ListThreadsArgs, out: &Output) -> Result<u8, CliError> {
-    let (graph, words) = (wanted.graph.clone(), wanted.words.clone());
+async fn list(runs: &RunService, filter: &ListThreadsArgs, out: &Output) -> Result<u8, CliError> {
+    let (graph, words) = (filter.graph.clone(), filter.words.clone());
     let query =
-        ThreadSearch { graph, query: words, limit: Some(wanted.limit.unwrap_or(20)), ..ThreadSearch::default() };
-    let records = desk.search_threads(&query).await?;
+        ThreadSearch { graph, query: words, limit: Some(filter.limit.unwrap_or(20)), ..ThreadSearch::default() };
+    let records = runs.search_threads(&query).await?;
     if !out.is_text() {
         out.json_list(&records);
         return Ok(0);
@@ -47,8 +47,9 @@ async fn list(desk: &RunService, wanted: &ListThreadsArgs, out: &Output) -> Resu
         let (thread, graph) = (padded(record.thread.as_str(), threads), padded(&one_line(&record.graph), graphs));
         let status = padded(&status(record), 11);
         let line = format!("{thread}  {graph}  {status}  {}", format_timestamp(&record.updated_at));
-        let room = width().saturating_sub(columns(&line) + 2).max(10);
-        let title = record.title.as_deref().map(|title| format!("  {}", truncate(title, room))).unwrap_or_default();
+        let title_width = width().saturating_sub(columns(&line) + 2).max(10);
+        let title =
+            record.title.as_deref().map(|title| format!("  {}", truncate(title, title_width))).unwrap_or_default();
         out.print_result(format!("{line}{title}").trim_end());
     }
     Ok(0)
@@ -60,7 +61,7 @@ fn status(record: &ThreadRecord) -> String {
     status.as_str().unwrap_or_default().to_owned()
 }
 
-async fn show(setup: &CliConfig, thread: &str, out: &Output) -> Result<u8, CliError> {
+async fn print_thread(setup: &CliConfig, thread: &str, out: &Output) -> Result<u8, CliError> {
     let ThreadHandle { record, graph: served, .. } =
         open_thread(setup, setup.open_stores_read_only().await?, thread).await?;
     let state = match served.status(&record.thread).await? {
@@ -95,9 +96,9 @@ fn next_nodes(state: &ThreadState) -> String {
     if state.next.is_empty() { "nothing".to_owned() } else { one_line(&state.next.join(", ")) }
 }
 
-async fn remove(desk: &RunService, threads: &[String], yes: bool, out: &Output) -> Result<u8, CliError> {
+async fn remove(runs: &RunService, threads: &[String], yes: bool, out: &Output) -> Result<u8, CliError> {
     for thread in threads {
-        find_thread(desk, thread).await?;
+        find_thread(runs, thread).await?;
     }
     if !yes {
         if !out.is_interactive() {
@@ -111,7 +112,7 @@ async fn remove(desk: &RunService, threads: &[String], yes: bool, out: &Output) 
         }
     }
     for thread in threads {
-        desk.delete_thread(&ThreadId::from(thread.as_str())).await?;
+        runs.delete_thread(&ThreadId::from(thread.as_str())).await?;
         out.print_note(format_args!("removed {thread}"));
     }
     if !out.is_text() {
@@ -121,12 +122,12 @@ async fn remove(desk: &RunService, threads: &[String], yes: bool, out: &Output) 
 }
 
 /// Prints the state of a thread.
-pub(crate) async fn state(asked: &StateArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+pub(crate) async fn state(args: &StateArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     let setup = CliConfig::load(global)?;
-    let known = open_thread(&setup, setup.open_stores_read_only().await?, &asked.thread).await?;
-    let state = match &asked.at {
-        None => known.graph.state(&known.record.thread).await?,
-        Some(at) => state_at(&known, at).await?,
+    let handle = open_thread(&setup, setup.open_stores_read_only().await?, &args.thread).await?;
+    let state = match &args.at {
+        None => handle.graph.state(&handle.record.thread).await?,
+        Some(at) => state_at(&handle, at).await?,
     };
     match out.is_text() {
         true => out.print_result(pretty(&state.values)),
@@ -142,23 +143,23 @@ pub(crate) async fn state(asked: &StateArgs, global: &GlobalArgs, out: &Output) 
 }
 
 /// Returns the state at a checkpoint or superstep number; the newest if there are several.
-async fn state_at(known: &ThreadHandle, at: &str) -> Result<ThreadState, CliError> {
+async fn state_at(handle: &ThreadHandle, at: &str) -> Result<ThreadState, CliError> {
     let query = HistoryQuery { step: at.parse().ok(), ..HistoryQuery::default() };
-    let states = known.graph.history(&known.record.thread, &query).await?;
-    let is_meant = |state: &ThreadState| query.step.is_some() || state.checkpoint_id.to_string() == at;
-    states.into_iter().find(is_meant).ok_or_else(|| {
-        let thread = &known.record.thread;
+    let states = handle.graph.history(&handle.record.thread, &query).await?;
+    let is_match = |state: &ThreadState| query.step.is_some() || state.checkpoint_id.to_string() == at;
+    states.into_iter().find(is_match).ok_or_else(|| {
+        let thread = &handle.record.thread;
         CliError::new(ErrorCode::NotFound, format!("thread `{thread}` has no checkpoint `{at}`"))
             .help(format!("superstep history {}", shell_quote(thread.as_str())))
     })
 }
 
 /// Prints the checkpoints of a thread.
-pub(crate) async fn history(asked: &HistoryArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+pub(crate) async fn history(args: &HistoryArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     let setup = CliConfig::load(global)?;
-    let known = open_thread(&setup, setup.open_stores_read_only().await?, &asked.thread).await?;
-    let query = HistoryQuery { limit: Some(asked.limit.unwrap_or(50)), ..HistoryQuery::default() };
-    let states = known.graph.history(&known.record.thread, &query).await?;
+    let handle = open_thread(&setup, setup.open_stores_read_only().await?, &args.thread).await?;
+    let query = HistoryQuery { limit: Some(args.limit.unwrap_or(50)), ..HistoryQuery::default() };
+    let states = handle.graph.history(&handle.record.thread, &query).await?;
     if !out.is_text() {
         out.json_list(&states);
         return Ok(0);

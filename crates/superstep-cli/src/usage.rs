@@ -58,9 +58,9 @@ fn print_usage_error(error: &clap::Error) -> ExitCode {
 
 /// Suggests a similar command; clap finds fewer.
 fn near_command(error: &clap::Error) -> Option<String> {
-    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let Some(ContextValue::String(input)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let command = Cli::command();
-    did_you_mean(given, command.get_subcommands().filter(|it| !it.is_hide_set()).map(clap::Command::get_name))
+    did_you_mean(input, command.get_subcommands().filter(|it| !it.is_hide_set()).map(clap::Command::get_name))
 }
 
 /// Reduces an error of clap to the message with its list, and the advice: a tip, or the usage line.

@@ -13,9 +13,9 @@ fn main() {
     let redaction = Redaction::default();
     for (name, text) in [("digits", digits), ("prose", prose), ("json", json)] {
         let round = || {
-            let began = Instant::now();
+            let started_at = Instant::now();
             (0..20).for_each(|_| drop(black_box(redaction.redact_text(black_box(&text)))));
-            began.elapsed().as_secs_f64() * 1e6 / 20.0
+            started_at.elapsed().as_secs_f64() * 1e6 / 20.0
         };
         // Takes the fastest of 200 rounds, because other programs on the machine slow the rest down.
         let micros = (0..200).map(|_| round()).fold(f64::INFINITY, f64::min);

@@ -120,10 +120,8 @@ fn fallible_fields(schema: &Schema, writes: &[TaskWrite], rules: ApplyOptions) -
 
 fn is_fallible(schema: &Schema, write: &Write, rules: ApplyOptions) -> bool {
     let field = schema.field(write.field);
-    let may_be_refused = field.is_fallible || field.has_checks() || field.is_type_checked;
-    may_be_refused
-        || (rules.strict_set_once && field.flags.set_once)
-        || !field.ops.is_native_type(write.mode, &write.value)
+    let can_fail = field.is_fallible || field.has_checks() || field.is_type_checked;
+    can_fail || (rules.strict_set_once && field.flags.set_once) || !field.ops.is_native_type(write.mode, &write.value)
 }
 
 /// Undo log of applied updates.
@@ -217,7 +215,7 @@ impl<'a> Applier<'a> {
             reducer => reducer == Some("add_messages"),
         };
         let is_shown = field.is_fallible && !is_named;
-        let shown = is_shown.then(|| write.value.clone());
+        let value_for_message = is_shown.then(|| write.value.clone());
         let back = &mut self.undo.undo;
         let folding = AssertUnwindSafe(|| match write.mode {
             WriteMode::Reduce if undoable => field.ops.reduce_with_undo(state, write.value, back),
@@ -236,7 +234,11 @@ impl<'a> Applier<'a> {
         let change = match folded {
             Ok(change) => change,
             Err(fault) => {
-                return Err(self.write_error(id, node, with_values_in_message(field, state, shown.as_ref(), fault)));
+                return Err(self.write_error(
+                    id,
+                    node,
+                    with_values_in_message(field, state, value_for_message.as_ref(), fault),
+                ));
             }
         };
         field.check(state).or_else(|fault| self.reject_value(id, node, fault))?;

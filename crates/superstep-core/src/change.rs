@@ -65,11 +65,11 @@ impl Change {
             (first, Self::Unchanged) => first,
             (Self::Unchanged, next) => next,
             (Self::Appended { from }, Self::Appended { .. }) => Self::Appended { from },
-            (Self::Merged { set, removed }, Self::Merged { set: later, removed: gone }) => {
-                let mut set: Vec<String> = set.into_iter().filter(|key| !gone.contains(key)).collect();
+            (Self::Merged { set, removed }, Self::Merged { set: later, removed: later_removed }) => {
+                let mut set: Vec<String> = set.into_iter().filter(|key| !later_removed.contains(key)).collect();
                 let mut removed: Vec<String> = removed.into_iter().filter(|key| !later.contains(key)).collect();
                 set.extend(later);
-                removed.extend(gone);
+                removed.extend(later_removed);
                 set.sort();
                 set.dedup();
                 removed.sort();

@@ -314,9 +314,9 @@ pub struct StoredParentCommand {
 }
 
 impl From<&ParentCommand> for StoredParentCommand {
-    fn from(outward: &ParentCommand) -> Self {
+    fn from(command: &ParentCommand) -> Self {
         let (mut goto, mut sends) = (Vec::new(), Vec::new());
-        for hop in outward.goto.targets() {
+        for hop in command.goto.targets() {
             match hop {
                 GotoTarget::To(endpoint) => goto.push(endpoint.to_string()),
                 GotoTarget::Send(send) => {
@@ -325,11 +325,11 @@ impl From<&ParentCommand> for StoredParentCommand {
                 }
             }
         }
-        let graph = match &outward.scope {
+        let graph = match &command.scope {
             CommandScope::Named(name) => Some(name.clone()),
             CommandScope::Here | CommandScope::Parent => None,
         };
-        Self { graph, updates: outward.updates.clone(), goto, sends }
+        Self { graph, updates: command.updates.clone(), goto, sends }
     }
 }
 

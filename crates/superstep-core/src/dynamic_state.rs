@@ -71,8 +71,8 @@ impl DynamicState {
         if let Some(FieldSlot::Hidden) = slot {
             panic_hidden_field(name);
         }
-        let known = slot.and_then(|slot| slot.to_json().ok());
-        known.or_else(|| self.undeclared_fields()?.get(name).map(Cow::Borrowed)).unwrap_or(Cow::Owned(Value::Null))
+        let value = slot.and_then(|slot| slot.to_json().ok());
+        value.or_else(|| self.undeclared_fields()?.get(name).map(Cow::Borrowed)).unwrap_or(Cow::Owned(Value::Null))
     }
 
     /// Returns the values of undeclared fields, if the schema allows them: one slot after the declared ones.
@@ -331,9 +331,9 @@ impl FieldOps for DynamicField {
         Ok(AnyValue::json(value))
     }
 
-    fn assign_ids(&self, input: &mut AnyValue, fresh: &mut dyn FnMut() -> String) {
+    fn assign_ids(&self, input: &mut AnyValue, new_id: &mut dyn FnMut() -> String) {
         if let DynamicReducer::Messages = self.rule {
-            stamp_with(input, |edits: &mut MessageUpdates| edits.stamp(&mut || MessageId::from(fresh())));
+            stamp_with(input, |edits: &mut MessageUpdates| edits.stamp(&mut || MessageId::from(new_id())));
         }
     }
 

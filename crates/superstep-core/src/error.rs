@@ -34,7 +34,7 @@ struct ErrorInner {
     code: ErrorCode,
     message: String,
     help: Option<String>,
-    place: ErrorLocation,
+    location: ErrorLocation,
     retryable: bool,
     retry_after: Option<Duration>,
     problems: Vec<Diagnostic>,
@@ -112,7 +112,7 @@ impl Error {
             code,
             message: message.into(),
             help: None,
-            place: ErrorLocation::default(),
+            location: ErrorLocation::default(),
             retryable: code.is_retryable(),
             retry_after: None,
             problems: Vec::new(),
@@ -143,22 +143,22 @@ impl Error {
     /// Sets the node, unless a node is already set.
     #[must_use]
     pub fn with_node(mut self, node: impl Into<String>) -> Self {
-        self.0.place.node.get_or_insert_with(|| node.into());
+        self.0.location.node.get_or_insert_with(|| node.into());
         self
     }
 
     /// Sets the superstep, unless a superstep is already set.
     #[must_use]
     pub fn with_step(mut self, step: i64) -> Self {
-        self.0.place.step.get_or_insert(step);
+        self.0.location.step.get_or_insert(step);
         self
     }
 
     /// Sets the thread, unless a thread is already set.
     #[must_use]
     pub fn with_thread(mut self, thread: Option<&ThreadId>) -> Self {
-        if self.0.place.thread.is_none() {
-            self.0.place.thread = thread.cloned();
+        if self.0.location.thread.is_none() {
+            self.0.location.thread = thread.cloned();
         }
         self
     }
@@ -228,7 +228,7 @@ impl Error {
     /// Returns the location.
     #[must_use]
     pub fn location(&self) -> &ErrorLocation {
-        &self.0.place
+        &self.0.location
     }
 
     /// Returns all diagnostics, for errors that list several.
@@ -264,26 +264,26 @@ impl Error {
     /// Returns the party that can correct the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
-        self.0.code.kind(self.0.place.node.is_some(), self.0.retryable)
+        self.0.code.kind(self.0.location.node.is_some(), self.0.retryable)
     }
 
     /// Returns the HTTP status for this error.
     #[must_use]
     pub fn http_status(&self) -> u16 {
-        self.0.code.http_status(self.0.place.node.is_some())
+        self.0.code.http_status(self.0.location.node.is_some())
     }
 
     /// Returns the exit code of a process for this error.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        self.0.code.exit_code(self.0.place.node.is_some())
+        self.0.code.exit_code(self.0.location.node.is_some())
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error[{}]: ", self.0.code)?;
-        if let Some(node) = &self.0.place.node {
+        if let Some(node) = &self.0.location.node {
             write!(f, "node `{node}`: ")?;
         }
         f.write_str(&self.0.message)?;
@@ -356,7 +356,7 @@ mod tests {
 
     /// R-FWK-93: a wrong type is the caller's error in the input and the graph's error in a node.
     #[test]
-    fn a_wrong_type_has_the_status_of_whoever_gave_it() {
+    fn a_wrong_type_has_the_status_of_its_source() {
         let input = Error::new(ErrorCode::TypeMismatch, "expected integer");
         assert_eq!((input.http_status(), input.exit_code(), input.kind()), (422, 65, ErrorKind::Input));
         let node = input.with_node("a");

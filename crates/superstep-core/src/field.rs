@@ -82,7 +82,7 @@ pub trait FieldOps: Send + Sync {
     fn parse_value(&self, value: Value) -> Result<AnyValue, Vec<ValidationError>>;
 
     /// Assigns ids where an update needs them, for example to messages; called once, before the update is stored.
-    fn assign_ids(&self, input: &mut AnyValue, fresh: &mut dyn FnMut() -> String);
+    fn assign_ids(&self, input: &mut AnyValue, new_id: &mut dyn FnMut() -> String);
 
     /// Returns all type errors of the current value. Rust types never have any.
     fn check_type(&self, _state: &AnyState) -> Vec<ValidationError> {

@@ -139,11 +139,11 @@ stable_id! {
 fn format_uuid(bits: u128) -> [u8; 36] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     /// Positions of the two digits of each byte.
-    const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+    const BYTE_OFFSETS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
     let mut text = [b'-'; 36];
-    for (place, byte) in PLACES.into_iter().zip(bits.to_be_bytes()) {
-        text[place] = DIGITS[usize::from(byte >> 4)];
-        text[place + 1] = DIGITS[usize::from(byte & 0xf)];
+    for (offset, byte) in BYTE_OFFSETS.into_iter().zip(bits.to_be_bytes()) {
+        text[offset] = DIGITS[usize::from(byte >> 4)];
+        text[offset + 1] = DIGITS[usize::from(byte & 0xf)];
     }
     text
 }
@@ -182,12 +182,12 @@ pub trait IdSource: Send + Sync {
 #[must_use]
 pub fn hash_id(parts: &[&[u8]]) -> u128 {
     // Hashed in one piece, which is nearly always short: a streaming hasher has to initialise a kilobyte of state.
-    let mut whole: SmallVec<[u8; 256]> = SmallVec::new();
+    let mut buffer: SmallVec<[u8; 256]> = SmallVec::new();
     for part in parts {
-        whole.extend_from_slice(&(part.len() as u64).to_le_bytes());
-        whole.extend_from_slice(part);
+        buffer.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        buffer.extend_from_slice(part);
     }
-    xxhash_rust::xxh3::xxh3_128(&whole)
+    xxhash_rust::xxh3::xxh3_128(&buffer)
 }
 
 #[cfg(test)]

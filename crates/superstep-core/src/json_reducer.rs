@@ -148,16 +148,16 @@ pub(crate) mod tests {
         let row = format!("{reducer}: {current} <- {input}");
         let reducer = JsonReducer::parse(reducer).expect(&row);
         let mut value = current.clone();
-        let found = reducer.reduce(&mut value, input);
+        let result = reducer.reduce(&mut value, input);
         match expected {
             Ok((after, change)) => {
-                assert_eq!((&found, &value), (&Ok(change.clone()), &after), "{row}");
+                assert_eq!((&result, &value), (&Ok(change.clone()), &after), "{row}");
                 let mut replayed = current;
                 apply_delta(&mut replayed, &change, &delta(&after, &change)).expect(&row);
                 assert_eq!(replayed, after, "{row}: replayed");
             }
             Err(message) => {
-                assert_eq!(found.map_err(|fault| fault.message), Err(message.to_string()), "{row}");
+                assert_eq!(result.map_err(|fault| fault.message), Err(message.to_string()), "{row}");
                 assert_eq!(value, current, "{row}: a failed fold changes nothing");
             }
         }
@@ -202,7 +202,7 @@ pub(crate) mod tests {
 
     /// R-GRA-23: the update must be one of the values.
     #[test]
-    fn one_of_refuses_other_values() {
+    fn one_of_rejects_other_values() {
         let reducer = r#"one_of:["low", "high", null, 3]"#;
         check(reducer, json!("low"), json!("high"), Ok((json!("high"), Change::Set)));
         check(reducer, json!("low"), json!("low"), Ok((json!("low"), Change::Unchanged)));
@@ -216,7 +216,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_reducers_that_cannot_fail_say_so() {
+    fn infallible_reducers_report_that_they_cannot_fail() {
         let never = ["append", "replace", "keep_last:3", "set_union", "set_once"];
         for reducer in all_reducers() {
             assert_eq!(reducer.is_fallible(), !never.contains(&&*reducer.name()), "{reducer:?}");

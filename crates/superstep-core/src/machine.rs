@@ -142,7 +142,7 @@ pub enum MachineEnd {
     /// The run reached its recursion limit and returns the state so far.
     Truncated,
     /// The run ends with a command for a parent graph.
-    Outward(Box<crate::command::ParentCommand>),
+    ParentCommand(Box<crate::command::ParentCommand>),
     /// The run failed.
     Failed(Error),
 }
@@ -157,8 +157,8 @@ enum Phase {
 enum TaskStatus {
     Ready,
     Running,
-    Done { resolved: ResolvedOutput, kept: bool },
-    Skipped { kept: bool },
+    Done { resolved: ResolvedOutput, persisted: bool },
+    Skipped { persisted: bool },
     Interrupted(Vec<Interrupt>),
     Paused(Vec<Arc<str>>),
     Failed(Error),
@@ -166,7 +166,7 @@ enum TaskStatus {
 }
 
 struct TaskSlot {
-    due: NextTask,
+    task: NextTask,
     status: TaskStatus,
     records: Option<Arc<BTreeMap<String, AnyValue>>>,
 }
@@ -176,7 +176,7 @@ struct TaskSlot {
 struct ResolvedOutput {
     update: Update,
     leads: Routing,
-    outward: Option<Box<crate::command::ParentCommand>>,
+    parent_command: Option<Box<crate::command::ParentCommand>>,
     cached: bool,
 }
 
@@ -364,8 +364,8 @@ impl Machine {
 
     fn next_names(&self) -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> = Vec::new();
-        for due in &self.position.next_tasks {
-            let name = &self.graph.node(due.node).name;
+        for task in &self.position.next_tasks {
+            let name = &self.graph.node(task.node).name;
             if !names.contains(name) {
                 names.push(name.clone());
             }
@@ -422,11 +422,11 @@ impl Machine {
     fn task(&mut self, index: usize) -> Task {
         let slot = &self.slots[index];
         if self.config.emits_events {
-            let id = self.task_id(&slot.due);
-            let node = self.graph.node(slot.due.node).name.clone();
-            let view = Some(StateRef { schema: self.graph.schema.clone(), state: self.node_view(slot.due.node) });
+            let id = self.task_id(&slot.task);
+            let node = self.graph.node(slot.task.node).name.clone();
+            let view = Some(StateRef { schema: self.graph.schema.clone(), state: self.node_view(slot.task.node) });
             let (sent, step, checkpoint) = (
-                slot.due.send.as_ref().map(|send| send.payload.clone()),
+                slot.task.send.as_ref().map(|send| send.payload.clone()),
                 self.position.step + 1,
                 self.latest_checkpoint,
             );
@@ -434,11 +434,11 @@ impl Machine {
         }
         Task {
             index,
-            node: slot.due.node,
-            view: self.node_view(slot.due.node),
-            send: slot.due.send.clone(),
-            key: self.key(&slot.due),
-            id_node_name: slot.due.id_node_name().cloned(),
+            node: slot.task.node,
+            view: self.node_view(slot.task.node),
+            send: slot.task.send.clone(),
+            key: self.key(&slot.task),
+            id_node_name: slot.task.id_node_name().cloned(),
             step: self.position.step + 1,
             remaining: self.remaining(),
             resume_values: self.answers.clone(),
@@ -448,20 +448,20 @@ impl Machine {
         }
     }
 
-    fn key(&self, due: &NextTask) -> TaskIdParts {
+    fn key(&self, task: &NextTask) -> TaskIdParts {
         // Without a checkpoint the id is derived from the parent task: an unsaved subgraph gets the same task ids
         // when it runs again.
         let unsaved = || self.config.parent_task.map_or(self.config.run.bits(), TaskId::bits);
-        let (origin, step) = match &due.scheduled_at {
+        let (origin, step) = match &task.scheduled_at {
             Some(since) => (since.checkpoint.bits(), since.step),
             None => (self.latest_checkpoint.map_or_else(unsaved, CheckpointId::bits), self.position.step),
         };
-        TaskIdParts { origin, step, send_index: due.send_index() }
+        TaskIdParts { origin, step, send_index: task.send_index() }
     }
 
-    fn task_id(&self, due: &NextTask) -> TaskId {
-        let name = due.id_node_name().unwrap_or_else(|| &self.graph.node(due.node).name);
-        self.key(due).id(&self.config.namespace, name)
+    fn task_id(&self, task: &NextTask) -> TaskId {
+        let name = task.id_node_name().unwrap_or_else(|| &self.graph.node(task.node).name);
+        self.key(task).id(&self.config.namespace, name)
     }
 
     fn stop(&mut self) -> Action {
@@ -485,6 +485,6 @@ impl Machine {
 }
 
 /// Returns the error for a violation of the protocol between engine and machine.
-fn protocol_error(what: &str) -> Error {
-    Error::new(ErrorCode::Internal, format!("the machine was told {what} out of turn"))
+fn protocol_error(input: &str) -> Error {
+    Error::new(ErrorCode::Internal, format!("the machine was told {input} out of turn"))
 }

@@ -145,13 +145,13 @@ impl MigrationStep {
     fn follow<'a>(&'a self, field: &'a str) -> Option<&'a str> {
         match self {
             Self::Rename { from, to } if **from == *field => Some(to),
-            Self::Remove { field: gone } if **gone == *field => None,
+            Self::Remove { field: removed } if **removed == *field => None,
             _ => Some(field),
         }
     }
 
     /// Returns the field that this step creates or changes.
-    fn made(&self) -> Option<&Arc<str>> {
+    fn created_field(&self) -> Option<&Arc<str>> {
         match self {
             Self::Add { field, .. } | Self::Convert { field, .. } | Self::ConvertWrites { field, .. } => Some(field),
             Self::Rename { to, .. } => Some(to),

@@ -129,7 +129,8 @@ pub enum StopReason {
     /// The model reached a stop sequence.
     Sequence,
     /// The response or the request is not allowed.
-    Refused,
+    #[serde(rename = "refused")]
+    ContentFilter,
     /// Any other reason, as named by the provider.
     Other(String),
 }
@@ -168,9 +169,9 @@ impl ChatResponse {
     pub fn json(&self) -> Result<Value> {
         let text = self.message.text();
         serde_json::from_str(strip_code_fence(&text)).map_err(|error| {
-            let said =
+            let problem =
                 if self.stop == StopReason::Length { "the answer was cut off" } else { "the answer is not JSON" };
-            ModelErrorKind::InvalidResponse.error(&self.model, format!("{said}: {error}"))
+            ModelErrorKind::InvalidResponse.error(&self.model, format!("{problem}: {error}"))
         })
     }
 
@@ -199,8 +200,8 @@ impl ChatResponse {
         match problems.is_empty() {
             true => Ok(value),
             false => {
-                let said = format!("the answer breaks the schema `{}`: {}", format.name, problems.join("; "));
-                Err(ModelErrorKind::InvalidResponse.error(&self.model, said))
+                let message = format!("the answer breaks the schema `{}`: {}", format.name, problems.join("; "));
+                Err(ModelErrorKind::InvalidResponse.error(&self.model, message))
             }
         }
     }
@@ -209,10 +210,10 @@ impl ChatResponse {
 /// Removes a fence of three backticks around the whole text, if there is one.
 fn strip_code_fence(text: &str) -> &str {
     let text = text.trim();
-    let Some(inside) = text.strip_prefix("```").and_then(|text| text.strip_suffix("```")) else { return text };
-    match inside.split_once('\n') {
-        Some((language, inside)) if !language.contains(['{', '[', '"']) => inside.trim(),
-        _ => inside.trim(),
+    let Some(content) = text.strip_prefix("```").and_then(|text| text.strip_suffix("```")) else { return text };
+    match content.split_once('\n') {
+        Some((language, content)) if !language.contains(['{', '[', '"']) => content.trim(),
+        _ => content.trim(),
     }
 }
 
@@ -229,16 +230,16 @@ mod tests {
     #[test]
     fn an_answer_is_read_as_json() {
         #[derive(Debug, PartialEq, Deserialize)]
-        struct Place {
+        struct CityResponse {
             city: String,
         }
-        let paris = Place { city: "Paris".to_owned() };
-        assert_eq!(answer(r#"{"city": "Paris"}"#).parse::<Place>().unwrap(), paris);
-        assert_eq!(answer("```json\n{\"city\": \"Paris\"}\n```").parse::<Place>().unwrap(), paris);
-        assert_eq!(answer("```{\"city\": \"Paris\"}```").parse::<Place>().unwrap(), paris);
-        let wrong = answer(r#"{"city": 7}"#).parse::<Place>().unwrap_err();
-        assert_eq!(wrong.code(), ErrorCode::ModelBadAnswer);
-        assert!(wrong.message().contains("`city`"), "{wrong}");
+        let paris = CityResponse { city: "Paris".to_owned() };
+        assert_eq!(answer(r#"{"city": "Paris"}"#).parse::<CityResponse>().unwrap(), paris);
+        assert_eq!(answer("```json\n{\"city\": \"Paris\"}\n```").parse::<CityResponse>().unwrap(), paris);
+        assert_eq!(answer("```{\"city\": \"Paris\"}```").parse::<CityResponse>().unwrap(), paris);
+        let parse_error = answer(r#"{"city": 7}"#).parse::<CityResponse>().unwrap_err();
+        assert_eq!(parse_error.code(), ErrorCode::ModelBadAnswer);
+        assert!(parse_error.message().contains("`city`"), "{parse_error}");
         assert_eq!(answer("Paris!").json().unwrap_err().code(), ErrorCode::ModelBadAnswer);
         let cut = answer(r#"{"city": "Par"#).with_stop(StopReason::Length);
         assert!(cut.json().unwrap_err().message().contains("cut off"));

@@ -173,7 +173,7 @@ impl Redaction {
             return Err(Error::new(ErrorCode::ConfigInvalid, format!("`{name}` is no name for a pattern"))
                 .with_help("use 1 to 32 lower-case letters, digits, `_` or `-`"));
         }
-        if self.names().any(|known| known == name) {
+        if self.names().any(|existing| existing == name) {
             return Err(Error::new(ErrorCode::ConfigInvalid, format!("the name `{name}` of a pattern is taken"))
                 .with_help("give each pattern a name of its own"));
         }
@@ -279,8 +279,8 @@ impl Redaction {
         let rules = &*self.0;
         let mut hits = scan::find(text, rules.kinds);
         for (index, own) in rules.custom_patterns.iter().enumerate() {
-            let found = own.pattern.find_iter(text).filter(|found| !found.is_empty());
-            hits.extend(found.map(|found| Match::own(found.range(), index)));
+            let regex_match = own.pattern.find_iter(text).filter(|regex_match| !regex_match.is_empty());
+            hits.extend(regex_match.map(|regex_match| Match::own(regex_match.range(), index)));
         }
         if hits.is_empty() {
             return hits;
@@ -295,18 +295,18 @@ impl Redaction {
         hits
     }
 
-    fn is_allowed(&self, found: &str) -> bool {
-        self.0.allowed_values.contains(found) || self.0.allowed_patterns.iter().any(|pattern| pattern.is_match(found))
+    fn is_allowed(&self, value: &str) -> bool {
+        self.0.allowed_values.contains(value) || self.0.allowed_patterns.iter().any(|pattern| pattern.is_match(value))
     }
 
     /// Returns the range of the first marker in a text. Only known names form a marker: a secret cannot pass as the
     /// name of a marker.
     fn marker(&self, text: &str) -> Option<(usize, usize)> {
         let mut from = 0;
-        while let Some(found) = text[from..].find(MARKER) {
-            let start = from + found;
-            let inside = &text[start + MARKER.len()..];
-            let ends = self.names().find(|name| inside.strip_prefix(name).is_some_and(|rest| rest.starts_with(']')));
+        while let Some(offset) = text[from..].find(MARKER) {
+            let start = from + offset;
+            let label = &text[start + MARKER.len()..];
+            let ends = self.names().find(|name| label.strip_prefix(name).is_some_and(|rest| rest.starts_with(']')));
             match ends {
                 Some(name) => return Some((start, start + MARKER.len() + name.len() + 1)),
                 None => from = start + MARKER.len(),
@@ -316,13 +316,13 @@ impl Redaction {
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
-        let known = SecretKind::ALL.into_iter().map(|kind| -> &str { kind.name() }).chain([FIELD]);
-        known.chain(self.0.custom_patterns.iter().map(|own| &*own.name))
+        let built_in = SecretKind::ALL.into_iter().map(|kind| -> &str { kind.name() }).chain([FIELD]);
+        built_in.chain(self.0.custom_patterns.iter().map(|own| &*own.name))
     }
 
     fn name_of(&self, hit: &Match) -> &str {
-        match hit.what {
-            scan::MatchKind::Known(kind) => kind.name(),
+        match hit.kind {
+            scan::MatchKind::BuiltIn(kind) => kind.name(),
             scan::MatchKind::Own(index) => &self.0.custom_patterns[index].name,
         }
     }

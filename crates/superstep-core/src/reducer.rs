@@ -120,7 +120,7 @@ pub trait Reducer<T: FieldValue>: Send + Sync + 'static {
     }
 
     /// Assigns ids where an update needs them.
-    fn assign_ids(_input: &mut Self::Input, _fresh: &mut dyn FnMut() -> String) {}
+    fn assign_ids(_input: &mut Self::Input, _new_id: &mut dyn FnMut() -> String) {}
 }
 
 /// Replays a change of a value that is always stored in full. A change with a delta, from another program or from a

@@ -89,30 +89,30 @@ pub(crate) fn schedule_next(
     finished: impl Iterator<Item = (Option<NodeId>, Routing)>,
 ) {
     position.next_tasks.clear();
-    let mut due: SmallVec<[NextTask; 1]> = SmallVec::new();
+    let mut next_tasks: SmallVec<[NextTask; 1]> = SmallVec::new();
     let mut sends = 0;
     for (node, leads) in finished {
         if leads.follow_edges {
             let exits = node.map_or(&topology.start, |node| &topology.exits[node.index()]);
-            follow_edges(topology, position, node, exits, &mut due);
+            follow_edges(topology, position, node, exits, &mut next_tasks);
         }
-        for mut way in leads.targets {
-            if let Some(send) = &mut way.send {
+        for mut target in leads.targets {
+            if let Some(send) = &mut target.send {
                 Arc::make_mut(send).index = sends;
                 sends += 1;
             }
-            due.push(way);
+            next_tasks.push(target);
         }
     }
-    sort_and_deduplicate(topology, &mut due);
-    if !due.is_empty() {
-        move_deferred_aside(topology, position, &mut due);
+    sort_and_deduplicate(topology, &mut next_tasks);
+    if !next_tasks.is_empty() {
+        move_deferred_aside(topology, position, &mut next_tasks);
     }
-    if due.is_empty() && !position.deferred.is_empty() {
-        due = position.deferred.drain(..).map(|node| NextTask::new(node, TriggerKind::Deferred, None)).collect();
-        sort_and_deduplicate(topology, &mut due);
+    if next_tasks.is_empty() && !position.deferred.is_empty() {
+        next_tasks = position.deferred.drain(..).map(|node| NextTask::new(node, TriggerKind::Deferred, None)).collect();
+        sort_and_deduplicate(topology, &mut next_tasks);
     }
-    position.next_tasks = due;
+    position.next_tasks = next_tasks;
 }
 
 fn follow_edges(
@@ -120,35 +120,35 @@ fn follow_edges(
     position: &mut Position,
     node: Option<NodeId>,
     exits: &OutgoingEdges,
-    due: &mut SmallVec<[NextTask; 1]>,
+    next_tasks: &mut SmallVec<[NextTask; 1]>,
 ) {
-    due.extend(exits.edges.iter().map(|target| NextTask::new(*target, TriggerKind::Edge, node)));
-    for (join, place) in &exits.joins {
-        if position.mark_source_finished(topology, *join, *place) {
-            due.push(NextTask::new(topology.joins[*join as usize].target, TriggerKind::Join, node));
+    next_tasks.extend(exits.edges.iter().map(|target| NextTask::new(*target, TriggerKind::Edge, node)));
+    for (join, source_index) in &exits.joins {
+        if position.mark_source_finished(topology, *join, *source_index) {
+            next_tasks.push(NextTask::new(topology.joins[*join as usize].target, TriggerKind::Join, node));
         }
     }
 }
 
 /// Sorts the tasks into the fixed order and leaves one task for each node that is scheduled by edges.
-pub(crate) fn sort_and_deduplicate(topology: &Topology, due: &mut SmallVec<[NextTask; 1]>) {
-    if due.len() < 2 {
+pub(crate) fn sort_and_deduplicate(topology: &Topology, next_tasks: &mut SmallVec<[NextTask; 1]>) {
+    if next_tasks.len() < 2 {
         return;
     }
     match topology.compat {
-        Compat::Strict => due.sort_by_key(|task| (topology.node_order(task.node), task.send_index())),
+        Compat::Strict => next_tasks.sort_by_key(|task| (topology.node_order(task.node), task.send_index())),
         // LangGraph runs nodes scheduled by edges first, sorted by name, then sends by index.
-        Compat::LangGraph => due.sort_by_key(|task| match &task.send {
+        Compat::LangGraph => next_tasks.sort_by_key(|task| match &task.send {
             None => (0, topology.node_order(task.node)),
             Some(send) => (1, send.index),
         }),
     }
-    due.dedup_by(|later, earlier| later.node == earlier.node && later.send.is_none() && earlier.send.is_none());
+    next_tasks.dedup_by(|later, earlier| later.node == earlier.node && later.send.is_none() && earlier.send.is_none());
 }
 
 /// Moves deferred nodes aside until no other task is scheduled.
-fn move_deferred_aside(topology: &Topology, position: &mut Position, due: &mut SmallVec<[NextTask; 1]>) {
-    due.retain(|task| {
+fn move_deferred_aside(topology: &Topology, position: &mut Position, next_tasks: &mut SmallVec<[NextTask; 1]>) {
+    next_tasks.retain(|task| {
         let waits = task.send.is_none() && topology.node(task.node).defer;
         if waits && !position.deferred.contains(&task.node) {
             position.deferred.push(task.node);
@@ -159,15 +159,15 @@ fn move_deferred_aside(topology: &Topology, position: &mut Position, due: &mut S
 
 impl Position {
     /// Marks a source of a join as finished; returns true if no other source of the join is missing.
-    fn mark_source_finished(&mut self, topology: &Topology, join: u32, place: u32) -> bool {
+    fn mark_source_finished(&mut self, topology: &Topology, join: u32, source_index: u32) -> bool {
         let needed = topology.joins[join as usize].sources.len();
         let index = self.joins.iter().position(|progress| progress.join == join).unwrap_or_else(|| {
             self.joins.push(JoinProgress { join, arrived: SmallVec::new() });
             self.joins.len() - 1
         });
         let progress = &mut self.joins[index];
-        if !progress.arrived.contains(&place) {
-            progress.arrived.push(place);
+        if !progress.arrived.contains(&source_index) {
+            progress.arrived.push(source_index);
             progress.arrived.sort_unstable();
         }
         let is_full = progress.arrived.len() == needed;

@@ -78,12 +78,12 @@ impl Schema {
         }
         let by_name = fields.iter().enumerate().map(|(index, field)| (field.name.clone(), FieldId(index as u32)));
         let by_name = by_name.collect();
-        let with = |wanted: fn(&Field) -> bool| {
-            let all = fields.iter().enumerate().filter(|(_, field)| wanted(field));
+        let with = |predicate: fn(&Field) -> bool| {
+            let all = fields.iter().enumerate().filter(|(_, field)| predicate(field));
             all.map(|(index, _)| FieldId(index as u32)).collect()
         };
         let (ephemeral, private) = (with(|field| field.flags.ephemeral), with(|field| field.flags.private));
-        let remembered = with(|field| field.flags.set_once || field.flags.ephemeral || field.flags.required);
+        let tracked = with(|field| field.flags.set_once || field.flags.ephemeral || field.flags.required);
         let (unknown, types) = (UnknownFields::Reject, TypeChecks::Enforce);
         Ok(Self {
             name,
@@ -94,7 +94,7 @@ impl Schema {
             types,
             ephemeral,
             private,
-            tracked_writes: remembered,
+            tracked_writes: tracked,
             undeclared_field: None,
             ops,
         })
@@ -176,9 +176,9 @@ impl Schema {
     ///
     /// # Errors
     /// Returns an error that names the field if a value cannot be written as JSON.
-    pub fn to_json_of(&self, state: &AnyState, wanted: impl Fn(&Field) -> bool) -> Result<Value> {
+    pub fn to_json_of(&self, state: &AnyState, select: impl Fn(&Field) -> bool) -> Result<Value> {
         let mut object = Map::new();
-        for (id, field) in self.iter().filter(|(_, field)| wanted(field)) {
+        for (id, field) in self.iter().filter(|(_, field)| select(field)) {
             let value = field.ops.to_json(state).map_err(|fault| {
                 Error::new(
                     ErrorCode::TypeMismatch,
@@ -218,8 +218,8 @@ impl Schema {
             }
         }
         if let Some(extras) = self.undeclared_field.filter(|_| !more.is_empty()) {
-            let kept = self.field(extras).ops.overwrite(target, Value::Object(more).into());
-            problems.extend(kept.err().map(Diagnostic::from));
+            let result = self.field(extras).ops.overwrite(target, Value::Object(more).into());
+            problems.extend(result.err().map(Diagnostic::from));
         }
         if problems.is_empty() {
             Ok(state)
@@ -282,18 +282,18 @@ impl Schema {
     /// Returns the diagnostic for a name that is not in the schema, with the nearest name that is.
     #[must_use]
     pub fn unknown_field(&self, name: &str) -> Diagnostic {
-        let known = self.declared().map(|field| &*field.name);
-        let help = did_you_mean(name, known.clone()).unwrap_or_else(|| {
-            format!("the fields are {}", known.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
+        let names = self.declared().map(|field| &*field.name);
+        let help = did_you_mean(name, names.clone()).unwrap_or_else(|| {
+            format!("the fields are {}", names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
         });
         Diagnostic { pointer: pointer(name), message: format!("no field `{name}`"), help: Some(help) }
     }
 
     /// Returns the JSON Schema of the fields that `wanted` selects.
-    pub fn json_schema(&self, wanted: impl Fn(&Field) -> bool) -> Value {
+    pub fn json_schema(&self, select: impl Fn(&Field) -> bool) -> Value {
         let mut properties = Map::new();
         let mut required = Vec::new();
-        for field in self.declared().filter(|field| wanted(field) && !field.flags.untracked) {
+        for field in self.declared().filter(|field| select(field) && !field.flags.untracked) {
             let mut schema = field.json_schema();
             if let (Some(object), Some(default)) = (schema.as_object_mut(), &field.default) {
                 object.insert("default".to_owned(), default.clone());

@@ -121,8 +121,8 @@ impl IntoUpdate for Message {
 /// Messages, as the input of a graph with its conversation in `messages`.
 impl IntoUpdate for Vec<Message> {
     fn into_update(self) -> UncheckedUpdate {
-        let said = serde_json::to_value(self).unwrap_or_default();
-        UncheckedUpdate::Json(Map::from_iter([("messages".to_owned(), said)]))
+        let messages = serde_json::to_value(self).unwrap_or_default();
+        UncheckedUpdate::Json(Map::from_iter([("messages".to_owned(), messages)]))
     }
 }
 

@@ -20,7 +20,7 @@ pub use filter::{Filter, ValuePath};
 pub use index::IndexFields;
 pub use item::{Item, MatchSource, SearchItem, is_expired};
 pub use lexical_embedder::LexicalEmbedder;
-pub use namespace::{LONGEST_NAMESPACE, StoreNamespace};
+pub use namespace::{MAX_NAMESPACE_LENGTH, StoreNamespace};
 pub use operation::{
     DeleteOp, GetOp, ListNamespacesOp, MAX_KEY_BYTES, OpResult, PutOp, SearchMode, SearchOp, StoreOp, Ttl, select,
 };

@@ -32,9 +32,9 @@ pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str
 
 /// Returns a help text that lists all known names, the nearest first and as a question: "did you mean `x`? known:
 /// `x`, `y`".
-pub fn did_you_mean_or_list(name: &str, known: &[&str]) -> String {
-    let first = nearest(name, known.iter().copied());
-    let rest = known.iter().copied().filter(|candidate| Some(*candidate) != first);
+pub fn did_you_mean_or_list(name: &str, names: &[&str]) -> String {
+    let first = nearest(name, names.iter().copied());
+    let rest = names.iter().copied().filter(|candidate| Some(*candidate) != first);
     let list: Vec<String> = first.into_iter().chain(rest).map(|candidate| format!("`{candidate}`")).collect();
     match first {
         Some(first) => format!("did you mean `{first}`? known: {}", list.join(", ")),
@@ -58,8 +58,8 @@ fn closeness(name: &[char], candidate: &[char]) -> Option<usize> {
             return Some(edits);
         }
     }
-    let begins = shorter.len() >= 3 && longer.starts_with(shorter);
-    begins.then(|| SHARED_BEGINNING + longer.len() - shorter.len())
+    let is_prefix = shorter.len() >= 3 && longer.starts_with(shorter);
+    is_prefix.then(|| SHARED_BEGINNING + longer.len() - shorter.len())
 }
 
 /// Computes the Damerau-Levenshtein distance in its optimal string alignment form, which needs only three rows.

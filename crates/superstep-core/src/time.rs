@@ -115,15 +115,15 @@ const EXAMPLE: &str = "write it like `2026-03-01T09:30:00Z` or `2026-03-01T10:30
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 fn read(text: &str, zone: &TimeZone) -> Result<Time, ValidationError> {
-    let refuse = |why: &str| ValidationError::new(format!("`{}` {why}", excerpt(text))).with_help(EXAMPLE);
-    let pieces = Pieces::parse(text).map_err(|_| refuse("is not a time"))?;
+    let invalid = |reason: &str| ValidationError::new(format!("`{}` {reason}", excerpt(text))).with_help(EXAMPLE);
+    let pieces = Pieces::parse(text).map_err(|_| invalid("is not a time"))?;
     if pieces.time_zone_annotation().is_some() {
-        return Err(refuse("carries a zone name in brackets, which a stored time cannot keep"));
+        return Err(invalid("carries a zone name in brackets, which a stored time cannot keep"));
     }
-    let time_of_day = pieces.time().ok_or_else(|| refuse("is a date without a time of day"))?;
+    let time_of_day = pieces.time().ok_or_else(|| invalid("is a date without a time of day"))?;
     let civil = pieces.date().to_datetime(time_of_day);
     let (instant, offset) = match pieces.to_numeric_offset() {
-        Some(offset) if offset.seconds().abs() >= 24 * 3_600 => return Err(refuse("has an offset of a day or more")),
+        Some(offset) if offset.seconds().abs() >= 24 * 3_600 => return Err(invalid("has an offset of a day or more")),
         Some(offset) => (offset.to_timestamp(civil), offset),
         None => {
             let instant = zone.to_ambiguous_timestamp(civil).compatible();
@@ -140,8 +140,8 @@ fn find_zone(name: &str) -> Result<TimeZone, ValidationError> {
         let names: Vec<String> = ZONES.available().map(|zone| zone.to_string()).collect();
         // Users often write the city alone, so the cities are searched too.
         let city = |zone: &String| zone.rsplit('/').next().is_some_and(|city| city.eq_ignore_ascii_case(name));
-        let meant = names.iter().find(|zone| city(zone)).map(String::as_str);
-        match meant.or_else(|| nearest(name, names.iter().map(String::as_str))) {
+        let city_match = names.iter().find(|zone| city(zone)).map(String::as_str);
+        match city_match.or_else(|| nearest(name, names.iter().map(String::as_str))) {
             Some(zone) => fault.with_help(format!("did you mean `{zone}`?")),
             None => fault.with_help("use an IANA name such as `Europe/Berlin` or `UTC`"),
         }
@@ -277,14 +277,14 @@ mod tests {
         ];
         for (text, expected) in rows {
             assert_eq!(written(Time::parse_system(text)), Ok(expected.into()), "{text}");
-            let again = written(Time::parse(expected));
-            assert_eq!(again, Ok(expected.into()), "the written form is the strict form");
+            let reparsed = written(Time::parse(expected));
+            assert_eq!(reparsed, Ok(expected.into()), "the written form is the strict form");
         }
     }
 
     /// R-FWK-95: text that is not a time is rejected, and the error names the text.
     #[test]
-    fn text_that_is_no_time_is_refused() {
+    fn text_that_is_not_a_time_is_rejected() {
         let rows = [
             ("", "`` is not a time"),
             ("tomorrow", "`tomorrow` is not a time"),
@@ -307,7 +307,7 @@ mod tests {
     /// R-FWK-95: stored times always have an offset, so the strict form rejects text without one.
     #[test]
     fn the_strict_form_is_rfc_3339_and_nothing_else() {
-        let refused = [
+        let rejected = [
             "2026-03-01T09:30:00",
             "2026-03-01T09:30Z",
             "2026-03-01T09:30:00+0100",
@@ -318,7 +318,7 @@ mod tests {
             "2026-03-01T09:30:00Zürich",
             "ü",
         ];
-        for text in refused {
+        for text in rejected {
             let fault = Time::parse(text).expect_err(text);
             assert_eq!(fault.message, format!("`{text}` is not a time with offset in RFC 3339"));
             assert!(fault.with_help.is_some());
@@ -353,7 +353,7 @@ mod tests {
 
     /// R-FWK-95: time zone names are IANA; another name is rejected with the nearest one.
     #[test]
-    fn an_unknown_zone_is_refused_with_the_nearest_name() {
+    fn an_unknown_zone_is_rejected_with_the_nearest_name() {
         let rows = [
             ("Europe/Berln", Some("did you mean `Europe/Berlin`?")),
             ("Berlin", Some("did you mean `Europe/Berlin`?")),

@@ -210,8 +210,8 @@ impl ToolError {
     }
 
     /// Wraps a value that the engine passes on and the model never sees.
-    pub fn passthrough(what: Passthrough) -> Self {
-        Self { passthrough: Some(what), ..Self::new("passed on") }
+    pub fn passthrough(value: Passthrough) -> Self {
+        Self { passthrough: Some(value), ..Self::new("passed on") }
     }
 }
 

@@ -140,7 +140,7 @@ impl FieldType {
     /// Same as [`FieldType::check`], except that a time may lack its offset.
     pub fn normalize(&self, value: Value) -> Result<Value, Vec<ValidationError>> {
         match (self, &value) {
-            (FieldType::Nullable(inner), found) if !found.is_null() => inner.normalize(value),
+            (FieldType::Nullable(inner), input) if !input.is_null() => inner.normalize(value),
             (FieldType::DateTime, Value::String(text)) => match Time::parse_system(text) {
                 Ok(time) => Ok(Value::String(time.to_string())),
                 Err(fault) => Err(vec![fault]),
@@ -228,14 +228,14 @@ const FORMS: &str = "a type is a name such as `\"integer\"` or `\"string?\"`, `{
 
 fn parse_name(name: &str) -> Result<FieldType, ValidationError> {
     let (base, is_nullable) = name.strip_suffix('?').map_or((name, false), |base| (base, true));
-    let Some((_, found)) = NAMED_TYPES.into_iter().find(|(known, _)| *known == base) else {
-        let meant =
+    let Some((_, field_type)) = NAMED_TYPES.into_iter().find(|(candidate, _)| *candidate == base) else {
+        let suggested =
             TYPE_ALIASES.iter().find(|(foreign, _)| foreign.eq_ignore_ascii_case(base)).map_or(base, |(_, own)| own);
-        let known: Vec<&str> = NAMED_TYPES.iter().map(|(known, _)| *known).collect();
+        let valid: Vec<&str> = NAMED_TYPES.iter().map(|(valid, _)| *valid).collect();
         return Err(ValidationError::new(format!("unknown type `{}`", excerpt(name)))
-            .with_help(did_you_mean_or_list(meant, &known)));
+            .with_help(did_you_mean_or_list(suggested, &valid)));
     };
-    Ok(if is_nullable { FieldType::Nullable(Box::new(found)) } else { found })
+    Ok(if is_nullable { FieldType::Nullable(Box::new(field_type)) } else { field_type })
 }
 
 fn parse_map(map: &Map<String, Value>) -> Result<FieldType, ValidationError> {
@@ -245,17 +245,19 @@ fn parse_map(map: &Map<String, Value>) -> Result<FieldType, ValidationError> {
             ValidationError::new(format!("expected a type, found object with {} keys", map.len())).with_help(FORMS)
         );
     };
-    let inside = |fault: ValidationError| {
+    let with_form_pointer = |fault: ValidationError| {
         let pointer = format!("/{form}{}", fault.pointer);
         fault.with_pointer(pointer)
     };
     match (form.as_str(), argument) {
         ("nullable", inner) => {
-            FieldType::parse(inner).map(|inner| FieldType::Nullable(Box::new(inner))).map_err(inside)
+            FieldType::parse(inner).map(|inner| FieldType::Nullable(Box::new(inner))).map_err(with_form_pointer)
         }
-        ("schema", source) => FieldType::schema(source.clone()).map_err(inside),
-        ("enum", Value::Array(values)) => FieldType::enumeration(values.clone()).map_err(inside),
-        ("enum", other) => Err(inside(ValidationError::new(format!("expected array, found {}", kind(other))))),
+        ("schema", source) => FieldType::schema(source.clone()).map_err(with_form_pointer),
+        ("enum", Value::Array(values)) => FieldType::enumeration(values.clone()).map_err(with_form_pointer),
+        ("enum", other) => {
+            Err(with_form_pointer(ValidationError::new(format!("expected array, found {}", kind(other)))))
+        }
         _ => {
             let fault = ValidationError::new(format!("unknown form of a type `{}`", excerpt(form)));
             Err(fault.with_help(did_you_mean_or_list(form, &["nullable", "enum", "schema"])))
@@ -264,8 +266,8 @@ fn parse_map(map: &Map<String, Value>) -> Result<FieldType, ValidationError> {
 }
 
 fn message_faults(items: &[Value]) -> Vec<ValidationError> {
-    let wrong = items.iter().enumerate().filter(|(_, item)| !item.is_object());
-    wrong
+    let invalid = items.iter().enumerate().filter(|(_, item)| !item.is_object());
+    invalid
         .map(|(at, item)| {
             ValidationError::new(format!("expected object, found {}", kind(item))).with_pointer(format!("/{at}"))
         })
@@ -278,10 +280,10 @@ fn enum_fault(values: &[Value], value: &Value) -> Option<ValidationError> {
 
 /// Returns the error for a value that is not in a list, with a suggestion if both are strings.
 pub(crate) fn not_one_of(values: &[Value], value: &Value) -> ValidationError {
-    const SHOWN: usize = 12;
-    let mut list: Vec<String> = values.iter().take(SHOWN).map(value_summary).collect();
-    if values.len() > SHOWN {
-        list.push(format!("{} more", values.len() - SHOWN));
+    const MAX_LISTED: usize = 12;
+    let mut list: Vec<String> = values.iter().take(MAX_LISTED).map(value_summary).collect();
+    if values.len() > MAX_LISTED {
+        list.push(format!("{} more", values.len() - MAX_LISTED));
     }
     let fault = ValidationError::new(format!("expected one of {}, found {}", list.join(", "), value_summary(value)));
     let near =
@@ -379,9 +381,9 @@ mod tests {
     }
 
     fn check(form: Value, value: Value, expected: &[(&str, &str)]) {
-        let found = parse(form.clone()).check(&value).err().unwrap_or_default();
-        let found: Vec<(&str, &str)> = found.iter().map(|fault| (&*fault.pointer, &*fault.message)).collect();
-        assert_eq!(found, expected, "{form} {value}");
+        let errors = parse(form.clone()).check(&value).err().unwrap_or_default();
+        let errors: Vec<(&str, &str)> = errors.iter().map(|fault| (&*fault.pointer, &*fault.message)).collect();
+        assert_eq!(errors, expected, "{form} {value}");
     }
 
     /// R-GRA-5, R-GRA-6, R-GRA-7: each type accepts its own values, and otherwise names the expected and the found
@@ -407,7 +409,7 @@ mod tests {
             check(json!(format!("{name}?")), json!(null), &[]);
             check(json!({ "nullable": name }), json!(null), &[]);
         }
-        let refused = [
+        let rejected = [
             ("integer", json!("str"), "expected integer, found string"),
             ("integer", json!(1.0), "expected integer, found number"),
             ("integer", json!(null), "expected integer, found null"),
@@ -424,7 +426,7 @@ mod tests {
             ("messages", json!("hi"), "expected messages, found string"),
             ("messages", json!(null), "expected messages, found null"),
         ];
-        for (name, value, message) in refused {
+        for (name, value, message) in rejected {
             check(json!(name), value, &[("", message)]);
         }
     }
@@ -454,7 +456,7 @@ mod tests {
 
     /// R-GRA-12 for types: an unknown name is an error that lists the valid ones, the nearest first.
     #[test]
-    fn an_unknown_type_is_refused_with_the_nearest_name() {
+    fn an_unknown_type_is_rejected_with_the_nearest_name() {
         let rest = "known: `integer`, `any`, `boolean`, `number`, `string`, `array`, `object`, `datetime`, `messages`";
         let rows = [
             (json!("intger"), "unknown type `intger`", Some(format!("did you mean `integer`? {rest}"))),
@@ -517,7 +519,7 @@ mod tests {
 
     /// R-FWK-95: text without offset is accepted on input only, and stored with one.
     #[test]
-    fn naive_times_are_admitted_as_utc_and_refused_later() {
+    fn naive_times_are_accepted_as_utc_and_rejected_later() {
         let naive = json!("2026-03-01T09:30:00.500000");
         for form in [json!("datetime"), json!("datetime?")] {
             let admitted = parse(form).normalize(naive.clone());

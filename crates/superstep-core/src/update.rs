@@ -105,7 +105,7 @@ mod tests {
         Write { field: FieldId(field), mode: WriteMode::Reduce, value: json!(value).into() }
     }
 
-    fn shown(update: &Update) -> Vec<(u32, String)> {
+    fn writes_of(update: &Update) -> Vec<(u32, String)> {
         update.writes().iter().map(|write| (write.field.0, format!("{:?}", write.value))).collect()
     }
 
@@ -120,8 +120,8 @@ mod tests {
         let mut other = Update::new();
         other.push(write(2, 4));
         update.extend(other);
-        assert_eq!(shown(&update), [(0, "1".into()), (1, "2".into()), (0, "3".into()), (2, "4".into())]);
+        assert_eq!(writes_of(&update), [(0, "1".into()), (1, "2".into()), (0, "3".into()), (2, "4".into())]);
         update.replace(write(0, 5));
-        assert_eq!(shown(&update), [(1, "2".into()), (2, "4".into()), (0, "5".into())]);
+        assert_eq!(writes_of(&update), [(1, "2".into()), (2, "4".into()), (0, "5".into())]);
     }
 }

@@ -167,16 +167,16 @@ mod tests {
     #[test]
     fn a_value_is_moved_out_by_its_last_holder_and_copied_by_others() {
         let text = "a text that is long enough to have a place of its own".to_owned();
-        let place = text.as_ptr();
+        let address = text.as_ptr();
         let datum = AnyValue::native(text);
         let copy = datum.clone().into_value::<String>().unwrap();
-        assert_ne!(copy.as_ptr(), place);
+        assert_ne!(copy.as_ptr(), address);
         let moved = datum.into_value::<String>().unwrap();
-        assert_eq!((moved.as_ptr(), &moved), (place, &copy));
+        assert_eq!((moved.as_ptr(), &moved), (address, &copy));
         let plain = AnyValue::json(json!(copy));
-        let place = plain.get::<Value>().and_then(Value::as_str).map(str::as_ptr);
+        let address = plain.get::<Value>().and_then(Value::as_str).map(str::as_ptr);
         let moved = plain.into_value::<Value>().unwrap();
-        assert_eq!(moved.as_str().map(str::as_ptr), place);
+        assert_eq!(moved.as_str().map(str::as_ptr), address);
     }
 
     #[test]

@@ -111,8 +111,8 @@ fn with_anchors(mut lines: Vec<DocumentLine>) -> Vec<DocumentLine> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for line in &mut lines {
         if let DocumentLine::Heading { words, anchor, .. } = line {
-            let wanted = if anchor.is_empty() { slug(words) } else { std::mem::take(anchor) };
-            *anchor = numbered(wanted, &mut seen);
+            let base = if anchor.is_empty() { slug(words) } else { std::mem::take(anchor) };
+            *anchor = numbered(base, &mut seen);
         }
     }
     lines

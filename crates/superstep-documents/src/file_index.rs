@@ -14,7 +14,7 @@ use crate::folder::{self, FileFilter, FileStamp, ReadLimits, SkippedFiles};
 use crate::index::{FullTextIndex, SearchFields};
 
 /// Time for which a listing of the folder is used.
-const FRESH: Duration = Duration::from_secs(1);
+const LISTING_TTL: Duration = Duration::from_secs(1);
 
 /// An item that is parsed from files and indexed for search.
 pub trait IndexedItem: Send + Sized + 'static {
@@ -38,7 +38,7 @@ pub trait IndexedItem: Send + Sized + 'static {
 #[derive(Debug)]
 pub struct SearchHit<'a, T> {
     /// Item that matches.
-    pub thing: &'a T,
+    pub item: &'a T,
     /// Path of the file, with `/` as separator.
     pub file: &'a str,
     /// Index of the item in its file, from 0.
@@ -76,23 +76,22 @@ impl<T: IndexedItem> FileIndex<T> {
     /// [`skipped`](Self::skipped).
     pub fn open(folder: &Path, bounds: ReadLimits) -> Result<Self> {
         let folder = folder::root(folder)?;
-        let (index, looked) = (FullTextIndex::new()?, Instant::now());
-        let mut books =
-            IndexState { index, read: BTreeMap::new(), notes: SkippedFiles::default(), refreshed_at: looked };
+        let (index, now) = (FullTextIndex::new()?, Instant::now());
+        let mut books = IndexState { index, read: BTreeMap::new(), notes: SkippedFiles::default(), refreshed_at: now };
         books.refresh_changed_files(&folder, bounds)?;
         Ok(Self { folder, bounds, state: Mutex::new(books) })
     }
 
     /// Searches items, and passes the best results to a function that converts them while the index is locked.
-    pub fn search<R>(&self, query: &str, limit: usize, show: impl FnOnce(Vec<SearchHit<'_, T>>) -> R) -> R {
+    pub fn search<R>(&self, query: &str, limit: usize, convert: impl FnOnce(Vec<SearchHit<'_, T>>) -> R) -> R {
         let books = self.lock_refreshed();
         let hits = books.index.search(query, limit);
-        let found = hits.iter().filter_map(|hit| {
+        let matches = hits.iter().filter_map(|hit| {
             let (file, book) = books.read.get_key_value(&hit.file)?;
-            let thing = book.things().get(hit.number)?;
-            Some(SearchHit { thing, file, number: hit.number, score: hit.score })
+            let item = book.items().get(hit.number)?;
+            Some(SearchHit { item, file, number: hit.number, score: hit.score })
         });
-        show(found.collect())
+        convert(matches.collect())
     }
 
     /// Counts the items with any word of the query.
@@ -107,7 +106,7 @@ impl<T: IndexedItem> FileIndex<T> {
     where
         T: Clone,
     {
-        self.lock_refreshed().read.get(file)?.things().get(number).cloned()
+        self.lock_refreshed().read.get(file)?.items().get(number).cloned()
     }
 
     /// Reads the content of a file again; `None` if the file is not searched, even if the folder contains it.
@@ -126,15 +125,15 @@ impl<T: IndexedItem> FileIndex<T> {
     /// Returns the number of items.
     #[must_use]
     pub fn item_count(&self) -> usize {
-        self.lock().things()
+        self.lock().item_count()
     }
 
     /// Returns the skipped files, with reasons.
     #[must_use]
     pub fn skipped(&self) -> Vec<String> {
         let books = self.lock();
-        let wrong = books.read.iter().filter_map(|(name, book)| Some((name, book.items.as_ref().err()?)));
-        wrong.map(|(name, reason)| format!("{name}: {reason}")).chain(books.notes.list()).collect()
+        let failed = books.read.iter().filter_map(|(name, book)| Some((name, book.items.as_ref().err()?)));
+        failed.map(|(name, reason)| format!("{name}: {reason}")).chain(books.notes.list()).collect()
     }
 
     /// Checks for new, changed and removed files now; searches do so themselves, at most once per second.
@@ -147,7 +146,7 @@ impl<T: IndexedItem> FileIndex<T> {
 
     fn lock_refreshed(&self) -> MutexGuard<'_, IndexState<T>> {
         let mut books = self.lock();
-        if books.refreshed_at.elapsed() >= FRESH {
+        if books.refreshed_at.elapsed() >= LISTING_TTL {
             // If the folder is temporarily unreadable, the earlier content stays.
             books.refresh_changed_files(&self.folder, self.bounds).ok();
         }
@@ -162,7 +161,7 @@ impl<T: IndexedItem> FileIndex<T> {
 }
 
 impl<T> IndexedFile<T> {
-    fn things(&self) -> &[T] {
+    fn items(&self) -> &[T] {
         self.items.as_deref().unwrap_or_default()
     }
 }
@@ -170,20 +169,21 @@ impl<T> IndexedFile<T> {
 impl<T: IndexedItem> IndexState<T> {
     /// Reads new and changed files.
     fn refresh_changed_files(&mut self, folder: &Path, bounds: ReadLimits) -> Result<()> {
-        let found = folder::list(folder, FileFilter { is_wanted: T::accepts_file, skip_reason: T::STRANGER, bounds })?;
+        let listing =
+            folder::list(folder, FileFilter { is_wanted: T::accepts_file, skip_reason: T::STRANGER, bounds })?;
         self.refreshed_at = Instant::now();
-        let is_other = |(name, book): &(&String, &IndexedFile<T>)| found.files.get(*name) != Some(&book.seen);
-        let mut gone: Vec<String> = self.read.iter().filter(is_other).map(|(name, _)| name.clone()).collect();
-        if !gone.is_empty() {
+        let is_other = |(name, book): &(&String, &IndexedFile<T>)| listing.files.get(*name) != Some(&book.seen);
+        let mut removed: Vec<String> = self.read.iter().filter(is_other).map(|(name, _)| name.clone()).collect();
+        if !removed.is_empty() {
             // Removed files may free capacity for files that exceeded the limits.
-            gone.extend(self.read.iter().filter(|(_, book)| book.items.is_err()).map(|(name, _)| name.clone()));
+            removed.extend(self.read.iter().filter(|(_, book)| book.items.is_err()).map(|(name, _)| name.clone()));
         }
-        for name in gone {
+        for name in removed {
             self.index.remove(&name)?;
             self.read.remove(&name);
         }
-        let mut notes = found.notes;
-        for (name, seen) in found.files {
+        let mut notes = listing.notes;
+        for (name, seen) in listing.files {
             if self.read.contains_key(&name) {
                 continue;
             }
@@ -200,22 +200,22 @@ impl<T: IndexedItem> IndexState<T> {
     }
 
     fn index_file(&mut self, name: &str, bytes: &[u8], bounds: ReadLimits) -> Result<Result<Vec<T>, String>> {
-        let things = match T::read(name, bytes) {
-            Ok(things) => things,
+        let items = match T::read(name, bytes) {
+            Ok(items) => items,
             Err(reason) => return Ok(Err(reason)),
         };
-        if self.things() + things.len() > bounds.max_items {
-            let (here, most) = (things.len(), bounds.max_items);
+        if self.item_count() + items.len() > bounds.max_items {
+            let (here, most) = (items.len(), bounds.max_items);
             return Ok(Err(format!("with its {here} entries there would be more than {most}, and that is the limit")));
         }
-        self.index.add(name, things.iter().map(IndexedItem::search_fields))?;
-        Ok(Ok(things))
+        self.index.add(name, items.iter().map(IndexedItem::search_fields))?;
+        Ok(Ok(items))
     }
 }
 
 impl<T> IndexState<T> {
-    fn things(&self) -> usize {
-        self.read.values().map(|book| book.things().len()).sum()
+    fn item_count(&self) -> usize {
+        self.read.values().map(|book| book.items().len()).sum()
     }
 }
 

@@ -31,11 +31,11 @@ impl Default for ReadLimits {
 }
 
 /// Maximum depth of nested folders.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 /// Maximum number of directory entries visited, of whatever kind.
-const MOST_ENTRIES: usize = 100_000;
+const MAX_ENTRIES: usize = 100_000;
 /// Maximum number of skipped files that are reported by name.
-const MOST_NOTES: usize = 200;
+const MAX_NOTES: usize = 200;
 
 /// Path, size and modification time of a file; changes when the file changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub(crate) struct SkippedFiles {
 
 impl SkippedFiles {
     pub(crate) fn add(&mut self, name: &str, reason: &str) {
-        match self.named.len() < MOST_NOTES {
+        match self.named.len() < MAX_NOTES {
             true => self.named.push(format!("{name}: {reason}")),
             false => self.others += 1,
         }
@@ -97,24 +97,24 @@ pub(crate) fn root(folder: &Path) -> Result<PathBuf> {
 }
 
 /// Lists the files that exist now.
-pub(crate) fn list(root: &Path, wanted: FileFilter) -> Result<FolderListing> {
-    let mut walk = FolderWalker { root, wanted, found: FolderListing::default() };
+pub(crate) fn list(root: &Path, filter: FileFilter) -> Result<FolderListing> {
+    let mut walk = FolderWalker { root, filter, listing: FolderListing::default() };
     walk.walk_folder(root, 0).map_err(|cause| unreadable(root, cause))?;
-    if walk.found.entries > MOST_ENTRIES {
-        walk.found.notes.add(".", &format!("there is more in it than {MOST_ENTRIES} files and folders"));
+    if walk.listing.entries > MAX_ENTRIES {
+        walk.listing.notes.add(".", &format!("there is more in it than {MAX_ENTRIES} files and folders"));
     }
-    Ok(walk.found)
+    Ok(walk.listing)
 }
 
 struct FolderWalker<'a> {
     root: &'a Path,
-    wanted: FileFilter,
-    found: FolderListing,
+    filter: FileFilter,
+    listing: FolderListing,
 }
 
 impl FolderWalker<'_> {
     fn walk_folder(&mut self, folder: &Path, depth: usize) -> io::Result<()> {
-        let entries = fs::read_dir(folder)?.take(MOST_ENTRIES);
+        let entries = fs::read_dir(folder)?.take(MAX_ENTRIES);
         let mut paths: Vec<PathBuf> =
             entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?;
         // The order of results must not depend on the file system.
@@ -124,15 +124,15 @@ impl FolderWalker<'_> {
             if is_hidden {
                 continue;
             }
-            self.found.entries += 1;
-            if self.found.entries > MOST_ENTRIES {
+            self.listing.entries += 1;
+            if self.listing.entries > MAX_ENTRIES {
                 break;
             }
             let name = name_in(self.root, &path);
             match self.visit(path, &name, depth) {
                 Ok(None) => {}
-                Ok(Some(reason)) => self.found.notes.add(&name, &reason),
-                Err(cause) => self.found.notes.add(&name, &read_error(cause)),
+                Ok(Some(reason)) => self.listing.notes.add(&name, &reason),
+                Err(cause) => self.listing.notes.add(&name, &read_error(cause)),
             }
         }
         Ok(())
@@ -147,33 +147,33 @@ impl FolderWalker<'_> {
         let metadata = fs::metadata(&path)?;
         if metadata.is_dir() {
             // A linked folder inside the root is visited at its own path, and a link could form a cycle.
-            return match (is_link, depth >= DEEPEST) {
+            return match (is_link, depth >= MAX_DEPTH) {
                 (true, _) => Ok(Some("it is a link to a folder".to_owned())),
-                (_, true) => Ok(Some(format!("folders are read {DEEPEST} deep"))),
+                (_, true) => Ok(Some(format!("folders are read {MAX_DEPTH} deep"))),
                 _ => self.walk_folder(&path, depth + 1).map(|()| None),
             };
         }
-        if !metadata.is_file() || !(self.wanted.is_wanted)(name) {
-            return Ok(self.wanted.skip_reason.map(str::to_owned));
+        if !metadata.is_file() || !(self.filter.is_wanted)(name) {
+            return Ok(self.filter.skip_reason.map(str::to_owned));
         }
         let (length, modified) = (metadata.len(), metadata.modified().ok());
         let too_much = self.exceeds_limits(length);
         if too_much.is_none() {
-            self.found.bytes += length;
-            self.found.files.insert(name.to_owned(), FileStamp { path, length, modified });
+            self.listing.bytes += length;
+            self.listing.files.insert(name.to_owned(), FileStamp { path, length, modified });
         }
         Ok(too_much)
     }
 
     fn exceeds_limits(&self, length: u64) -> Option<String> {
-        let ReadLimits { files, max_file_bytes: largest, total, .. } = self.wanted.bounds;
+        let ReadLimits { files, max_file_bytes: largest, total, .. } = self.filter.bounds;
         if length > largest {
             return Some(format!("it has {length} bytes, more than {largest}"));
         }
-        if self.found.files.len() >= files {
+        if self.listing.files.len() >= files {
             return Some(format!("{files} files are read already, and that is the limit"));
         }
-        let is_over = self.found.bytes + length > total;
+        let is_over = self.listing.bytes + length > total;
         is_over.then(|| format!("with it more than {total} bytes would be read in all, and that is the limit"))
     }
 }
@@ -206,6 +206,6 @@ fn unreadable(folder: &Path, cause: io::Error) -> Error {
 }
 
 fn name_in(root: &Path, path: &Path) -> String {
-    let inside = path.strip_prefix(root).unwrap_or(path);
-    inside.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+    let relative = path.strip_prefix(root).unwrap_or(path);
+    relative.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }

@@ -189,14 +189,14 @@ fn depth_of(name: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn shown(html: &str) -> Vec<String> {
-        let show = |line: DocumentLine| match line {
+    fn rendered(html: &str) -> Vec<String> {
+        let render = |line: DocumentLine| match line {
             DocumentLine::Heading { depth, words, anchor } => format!("{} {words} [{anchor}]", "#".repeat(depth)),
             DocumentLine::Item(text) => format!("- {text}"),
             DocumentLine::Text(text) | DocumentLine::Code(text) => text,
             DocumentLine::Blank => String::new(),
         };
-        lines(html).into_iter().map(show).filter(|line| !line.is_empty()).collect()
+        lines(html).into_iter().map(render).filter(|line| !line.is_empty()).collect()
     }
 
     /// R-PLN-54: headings, list items and paragraphs are extracted; scripts, styles and menus are not.
@@ -206,18 +206,18 @@ mod tests {
             <h1>One &amp; only</h1><script>if (a<b) '<h2>no</h2>'</script><p>First<br>line of <em>it</em>.</p>
             <h2 id=more>More</h2><ul><li>a<li>b</ul><table><tr><td>1</td><td>2</td></tr></table># no heading";
         let expected = ["# One & only []", "First line of it.", "## More [more]", "- a", "- b", "1 2"];
-        let found = shown(html);
-        assert_eq!(found[..6], expected);
-        assert_eq!(found[6..], ["# no heading"]);
+        let output = rendered(html);
+        assert_eq!(output[..6], expected);
+        assert_eq!(output[6..], ["# no heading"]);
     }
 
     /// R-PLN-54: a page without a heading has its title, and a malformed page yields the text that can be
     /// extracted.
     #[test]
     fn a_broken_page_gives_what_can_be_read() {
-        assert_eq!(shown("<title>T</title>text"), ["# T []", "text"]);
-        assert_eq!(shown("</script></p><p>a<b>c</p <p>d &nope; &#0;"), ["ac", "d &nope; \u{fffd}"]);
-        assert_eq!(shown(""), Vec::<String>::new());
-        assert_eq!(shown("<script>never ends <p>a"), Vec::<String>::new());
+        assert_eq!(rendered("<title>T</title>text"), ["# T []", "text"]);
+        assert_eq!(rendered("</script></p><p>a<b>c</p <p>d &nope; &#0;"), ["ac", "d &nope; \u{fffd}"]);
+        assert_eq!(rendered(""), Vec::<String>::new());
+        assert_eq!(rendered("<script>never ends <p>a"), Vec::<String>::new());
     }
 }

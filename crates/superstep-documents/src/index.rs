@@ -38,16 +38,16 @@ impl FullTextIndex {
     }
 
     /// Adds the items of a file in one transaction.
-    pub(crate) fn add<'a>(&mut self, file: &str, things: impl Iterator<Item = SearchFields<'a>>) -> Result<()> {
-        self.insert(file, things).map_err(broken)
+    pub(crate) fn add<'a>(&mut self, file: &str, items: impl Iterator<Item = SearchFields<'a>>) -> Result<()> {
+        self.insert(file, items).map_err(broken)
     }
 
-    fn insert<'a>(&mut self, file: &str, things: impl Iterator<Item = SearchFields<'a>>) -> rusqlite::Result<()> {
+    fn insert<'a>(&mut self, file: &str, items: impl Iterator<Item = SearchFields<'a>>) -> rusqlite::Result<()> {
         let transaction = self.0.transaction()?;
         {
             let mut insert = transaction
                 .prepare_cached("INSERT INTO thing (title, keys, text, file, number) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-            for (number, words) in things.enumerate() {
+            for (number, words) in items.enumerate() {
                 let number = i64::try_from(number).unwrap_or(i64::MAX);
                 insert.execute(params![words.title, words.keys, words.text, file, number])?;
             }
@@ -95,9 +95,9 @@ impl FullTextIndex {
 /// Builds a query for items with any of the words. Each word is a quoted string, so that no character acts as an
 /// operator.
 fn any_word(query: &str) -> Option<String> {
-    const MOST: usize = 40;
+    const MAX_WORDS: usize = 40;
     let words = query.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
-    let quoted: Vec<String> = words.take(MOST).map(|word| format!("\"{word}\"")).collect();
+    let quoted: Vec<String> = words.take(MAX_WORDS).map(|word| format!("\"{word}\"")).collect();
     (!quoted.is_empty()).then(|| quoted.join(" OR "))
 }
 

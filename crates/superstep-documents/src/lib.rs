@@ -63,7 +63,7 @@ impl Documents {
     /// Searches passages with words of the query, the best first; empty for a query without words.
     #[must_use]
     pub fn passages(&self, query: &str, limit: usize) -> Vec<Passage> {
-        self.0.search(query, limit, |found| found.into_iter().map(|found| found.thing.clone()).collect())
+        self.0.search(query, limit, |matched| matched.into_iter().map(|matched| matched.item.clone()).collect())
     }
 
     /// Counts the passages with any word of the query.

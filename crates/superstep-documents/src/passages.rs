@@ -145,20 +145,20 @@ mod tests {
     #[test]
     fn documents_are_cut_at_headings() {
         let text = "intro\n# Big & Small?\nOne\ntwo.\n\n```\n# no heading\n```\n## Empty\n## Größe\n- **a** is.\n- b is.\n## Größe\nlast";
-        let found = of(text, DocumentFormat::Markdown);
-        let sources: Vec<&str> = found.iter().map(|(source, _)| source.as_str()).collect();
+        let passages = of(text, DocumentFormat::Markdown);
+        let sources: Vec<&str> = passages.iter().map(|(source, _)| source.as_str()).collect();
         assert_eq!(sources, ["a/b.md#top", "a/b.md#big--small", "a/b.md#größe", "a/b.md#größe-1"]);
-        assert!(found[1].1.starts_with("One two.") && found[1].1.contains("# no heading"));
-        assert_eq!(found[2].1, "a is.\n\nb is.");
+        assert!(passages[1].1.starts_with("One two.") && passages[1].1.contains("# no heading"));
+        assert_eq!(passages[2].1, "a is.\n\nb is.");
     }
 
     /// R-DEB-41: a text without headings has one location, and a long one is split at paragraphs.
     #[test]
     fn long_texts_are_cut_at_paragraphs() {
         let paragraph = "Words and words. ".repeat(40);
-        let found = of(&format!("# not a heading\n\n{paragraph}\n\n{paragraph}"), DocumentFormat::Text);
-        assert_eq!(found.len(), 2);
-        assert!(found.iter().all(|(source, text)| source == "a/b.md#top" && text.len() <= LONG));
+        let passages = of(&format!("# not a heading\n\n{paragraph}\n\n{paragraph}"), DocumentFormat::Text);
+        assert_eq!(passages.len(), 2);
+        assert!(passages.iter().all(|(source, text)| source == "a/b.md#top" && text.len() <= LONG));
     }
 
     /// R-SUG-19: file and anchor are distinguished, whatever characters they contain.

@@ -31,7 +31,7 @@ pub(crate) enum EntryValue {
 impl Parse for AttributeEntry {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let name = input.call(<Ident as syn::ext::IdentExt>::parse_any)?;
-        let given = if input.peek(syn::token::Paren) {
+        let entry_value = if input.peek(syn::token::Paren) {
             let list;
             syn::parenthesized!(list in input);
             EntryValue::List(Punctuated::<Expr, Token![,]>::parse_terminated(&list)?.into_iter().collect())
@@ -42,7 +42,7 @@ impl Parse for AttributeEntry {
         } else {
             EntryValue::Nothing
         };
-        Ok(Self { name, value: given })
+        Ok(Self { name, value: entry_value })
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) enum RenameRule {
     ScreamingKebab,
 }
 
-const KNOWN: [(&str, RenameRule); 8] = [
+const RENAME_RULES: [(&str, RenameRule); 8] = [
     ("lowercase", RenameRule::Lower),
     ("UPPERCASE", RenameRule::Upper),
     ("PascalCase", RenameRule::Pascal),
@@ -27,10 +27,10 @@ const KNOWN: [(&str, RenameRule); 8] = [
 impl RenameRule {
     /// Returns the convention of this name, or an error that lists the valid names.
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
-        let found = KNOWN.iter().find(|(known, _)| *known == name);
-        found.map(|(_, case)| *case).ok_or_else(|| {
-            let known = KNOWN.map(|(known, _)| known);
-            format!("unknown case `{name}`; {}", crate::suggest::known_names(name, &known))
+        let rule = RENAME_RULES.iter().find(|(candidate, _)| *candidate == name);
+        rule.map(|(_, case)| *case).ok_or_else(|| {
+            let valid = RENAME_RULES.map(|(valid, _)| valid);
+            format!("unknown case `{name}`; {}", crate::suggest::known_names(name, &valid))
         })
     }
 

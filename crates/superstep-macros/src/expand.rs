@@ -79,6 +79,6 @@ fn update_ident(spec: &StateSpec) -> Ident {
 }
 
 /// Returns a span in user code that still counts as generated: errors point there, lints stay silent.
-fn generated_span(place: Span) -> Span {
-    Span::call_site().located_at(place)
+fn generated_span(span: Span) -> Span {
+    Span::call_site().located_at(span)
 }

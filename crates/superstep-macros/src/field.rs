@@ -122,7 +122,7 @@ impl FieldOptions {
 
     /// Returns true if the option is set.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.names.iter().any(|given| given == name)
+        self.names.iter().any(|option| option == name)
     }
 
     fn parse_entry(&mut self, entry: &AttributeEntry, problems: &mut Diagnostics) {
@@ -156,13 +156,15 @@ impl FieldOptions {
 
     fn check(&self, field: &Field, reduce: Option<&ReducerSpec>, problems: &mut Diagnostics) {
         let reduce_attribute = field.attrs.iter().find(|attribute| attribute.path().is_ident("reduce"));
-        for (one, other, why) in CONFLICTING_OPTIONS {
+        for (one, other, reason) in CONFLICTING_OPTIONS {
             let is_harmless = one == "last_wins" && reduce.is_some_and(ReducerSpec::is_replace);
             let is_there = if other == "reduce" { reduce_attribute.is_some() } else { self.has(other) };
-            let Some(place) = self.names.iter().find(|given| *given == one).filter(|_| is_there && !is_harmless) else {
+            let Some(ident) =
+                self.names.iter().find(|candidate| *candidate == one).filter(|_| is_there && !is_harmless)
+            else {
                 continue;
             };
-            problems.add(place, format!("`{one}` and `{other}` do not go together: {why}"));
+            problems.add(ident, format!("`{one}` and `{other}` do not go together: {reason}"));
         }
         if let (Some(min), Some(max)) = (self.min, self.max)
             && min > max

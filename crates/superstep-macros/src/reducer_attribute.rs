@@ -31,7 +31,7 @@ const UNIT_REDUCERS: [(&str, &str); 9] = [
     ("replace", "Replace"),
 ];
 const COUNT_REDUCERS: [(&str, &str); 2] = [("keep_last", "KeepLast"), ("capped", "Capped")];
-const KNOWN: [&str; 13] = [
+const REDUCER_NAMES: [&str; 13] = [
     "append",
     "add",
     "merge",
@@ -63,40 +63,40 @@ impl ReducerSpec {
     /// Parses the reducer of a field, if it has one.
     pub(crate) fn parse(field: &Field, problems: &mut Diagnostics) -> Option<Self> {
         let mut input = None;
-        let mut found: Option<(Ident, Option<Self>)> = None;
+        let mut parsed: Option<(Ident, Option<Self>)> = None;
         for entry in entries(&field.attrs, "reduce", problems) {
-            if let EntryValue::Type(given) = entry.value {
-                if input.replace(given).is_some() {
+            if let EntryValue::Type(input_type) = entry.value {
+                if input.replace(input_type).is_some() {
                     problems.add(&entry.name, "`input` is given twice");
                 }
                 continue;
             }
-            if let Some((first, _)) = &found {
+            if let Some((first, _)) = &parsed {
                 problems.add(&entry.name, format!("a field has one reducer, and this one has `{first}` already"));
                 continue;
             }
             let reduce = Self::from_entry(&entry, problems);
-            found = Some((entry.name, reduce));
+            parsed = Some((entry.name, reduce));
         }
-        match (found, input) {
+        match (parsed, input) {
             (Some((_, Some(Self::With(path, None)))), input) => Some(Self::With(path, input)),
-            (found, Some(input)) => {
-                if !matches!(found, Some((_, None))) {
+            (parsed, Some(input)) => {
+                if !matches!(parsed, Some((_, None))) {
                     problems.add(input, "`input` belongs to `with`: `#[reduce(with = my_fold, input = Type)]`");
                 }
                 None
             }
-            (found, None) => found.and_then(|(_, reduce)| reduce),
+            (parsed, None) => parsed.and_then(|(_, reduce)| reduce),
         }
     }
 
     fn from_entry(entry: &AttributeEntry, problems: &mut Diagnostics) -> Option<Self> {
         let word = entry.name.to_string();
-        if let Some((_, reducer)) = UNIT_REDUCERS.iter().find(|(known, _)| *known == word) {
+        if let Some((_, reducer)) = UNIT_REDUCERS.iter().find(|(candidate, _)| *candidate == word) {
             entry.expect_no_value(problems);
             return Some(Self::Plain(entry.name.clone(), reducer));
         }
-        if let Some((_, reducer)) = COUNT_REDUCERS.iter().find(|(known, _)| *known == word) {
+        if let Some((_, reducer)) = COUNT_REDUCERS.iter().find(|(candidate, _)| *candidate == word) {
             let count = entry.value(literals::count, &format!("{word} = 10"), problems)?;
             return Some(Self::Count(entry.name.clone(), reducer, count));
         }
@@ -120,7 +120,7 @@ impl ReducerSpec {
 
     /// Returns true if the word names a reducer.
     pub(crate) fn is_known(word: &str) -> bool {
-        KNOWN.contains(&word)
+        REDUCER_NAMES.contains(&word)
     }
 }
 
@@ -135,6 +135,6 @@ fn unknown(word: &str) -> String {
     if crate::field::is_option(word) {
         return format!("`{word}` is not a reducer: write `#[state({word})]`");
     }
-    let meant = REDUCER_ALIASES.iter().find(|(foreign, _)| *foreign == word).map_or(word, |(_, own)| own);
-    format!("unknown reducer `{word}`; {}", suggest::known_names(meant, &KNOWN))
+    let suggested = REDUCER_ALIASES.iter().find(|(foreign, _)| *foreign == word).map_or(word, |(_, own)| own);
+    format!("unknown reducer `{word}`; {}", suggest::known_names(suggested, &REDUCER_NAMES))
 }

@@ -24,7 +24,7 @@ pub(crate) struct StateSpec {
     pub(crate) fields: Vec<FieldSpec>,
 }
 
-const KNOWN: [&str; 3] = ["version", "name", "rename_all"];
+const STATE_OPTIONS: [&str; 3] = ["version", "name", "rename_all"];
 
 impl StateSpec {
     /// Parses a struct with named fields.
@@ -62,10 +62,10 @@ impl StateOptions {
         if let Some(attribute) = input.attrs.iter().find(|attribute| attribute.path().is_ident("reduce")) {
             problems.add(attribute, "`#[reduce(..)]` belongs on a field");
         }
-        let mut given: Vec<Ident> = Vec::new();
+        let mut seen: Vec<Ident> = Vec::new();
         for entry in entries(&input.attrs, "state", problems) {
             match entry.name.to_string().as_str() {
-                word if given.contains(&entry.name) => {
+                word if seen.contains(&entry.name) => {
                     problems.add(&entry.name, format!("`{word}` is given twice"));
                 }
                 "version" => self.version = entry.value(literals::version, "version = 2", problems),
@@ -84,43 +84,43 @@ impl StateOptions {
                     problems.add(&entry.name, format!("`{word}` belongs on a field"));
                 }
                 word => {
-                    let advice = suggest::known_names(word, &KNOWN);
+                    let advice = suggest::known_names(word, &STATE_OPTIONS);
                     problems.add(&entry.name, format!("unknown option `{word}`; {advice}"));
                 }
             }
-            given.push(entry.name);
+            seen.push(entry.name);
         }
     }
 }
 
 fn named_fields(input: &DeriveInput) -> syn::Result<Vec<&Field>> {
-    let refuse = |what: &str| {
-        let message = format!("a state is a struct with named fields, and `{}` is {what}", input.ident);
+    let reject = |actual: &str| {
+        let message = format!("a state is a struct with named fields, and `{}` is {actual}", input.ident);
         Err(syn::Error::new_spanned(&input.ident, message))
     };
     match &input.data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => Ok(fields.named.iter().collect()),
-            Fields::Unnamed(_) => refuse("a tuple struct"),
-            Fields::Unit => refuse("a unit struct"),
+            Fields::Unnamed(_) => reject("a tuple struct"),
+            Fields::Unit => reject("a unit struct"),
         },
-        Data::Enum(_) => refuse("an enum"),
-        Data::Union(_) => refuse("a union"),
+        Data::Enum(_) => reject("an enum"),
+        Data::Union(_) => reject("a union"),
     }
 }
 
 fn check_names(fields: &[FieldSpec], problems: &mut Diagnostics) {
     let mut seen: BTreeMap<&str, &Ident> = BTreeMap::new();
     for field in fields {
-        let (name, place) = (field.name.as_str(), field.name_tokens());
+        let (name, tokens) = (field.name.as_str(), field.name_tokens());
         if name.is_empty() {
-            problems.add(&place, "a field needs a name");
+            problems.add(&tokens, "a field needs a name");
         }
         if name.starts_with("__") {
-            problems.add(&place, format!("field name `{name}` is reserved: names do not start with `__`"));
+            problems.add(&tokens, format!("field name `{name}` is reserved: names do not start with `__`"));
         }
         if let Some(first) = seen.insert(name, &field.ident) {
-            problems.add(&place, format!("field name `{name}` is taken by `{first}`"));
+            problems.add(&tokens, format!("field name `{name}` is taken by `{first}`"));
         }
     }
 }

@@ -4,22 +4,22 @@
 //! twice.
 
 /// Returns "did you mean `x`? known: `x`, `y`", or only the list if no name is similar.
-pub(crate) fn known_names(name: &str, known: &[&str]) -> String {
-    let list: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+pub(crate) fn known_names(name: &str, names: &[&str]) -> String {
+    let list: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let list = list.join(", ");
-    match nearest(name, known) {
+    match nearest(name, names) {
         Some(near) => format!("did you mean `{near}`? known: {list}"),
         None => format!("known: {list}"),
     }
 }
 
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let near = known.iter().filter_map(|candidate| {
+fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    let near = names.iter().filter_map(|candidate| {
         let allowed = (candidate.len().max(name.len()) / 3).max(1);
         let edits = distance(&name.to_lowercase(), candidate);
         let is_near = edits <= allowed && edits < candidate.len().min(name.len());
-        let begins = name.len() >= 3 && (candidate.starts_with(name) || name.starts_with(candidate));
-        (is_near || begins).then_some((edits, *candidate))
+        let is_prefix = name.len() >= 3 && (candidate.starts_with(name) || name.starts_with(candidate));
+        (is_near || is_prefix).then_some((edits, *candidate))
     });
     near.min_by_key(|(edits, _)| *edits).map(|(_, candidate)| candidate)
 }
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_suggested_and_a_far_one_is_not() {
-        let known = ["append", "add", "keep_last", "set_union"];
+        let names = ["append", "add", "keep_last", "set_union"];
         let rows = [
             ("apend", Some("append")),
             ("Append", Some("append")),
@@ -57,7 +57,7 @@ mod tests {
             ("", None),
         ];
         for (name, expected) in rows {
-            assert_eq!(nearest(name, &known), expected, "{name}");
+            assert_eq!(nearest(name, &names), expected, "{name}");
         }
         assert_eq!(known_names("ad", &["max", "add"]), "did you mean `add`? known: `max`, `add`");
         assert_eq!(known_names("zzz", &["max", "add"]), "known: `max`, `add`");

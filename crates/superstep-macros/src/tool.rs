@@ -143,7 +143,7 @@ fn milliseconds(expr: &Expr) -> Option<u64> {
             let text = text.value();
             let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit())?);
             let factor = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
-            let (_, factor) = factor.into_iter().find(|(known, _)| *known == unit)?;
+            let (_, factor) = factor.into_iter().find(|(candidate, _)| *candidate == unit)?;
             number.parse::<u64>().ok()?.checked_mul(factor)?
         }
         _ => return None,

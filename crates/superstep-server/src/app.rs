@@ -63,7 +63,7 @@ impl App {
     where
         F: Future<Output = Option<String>> + Send + 'static,
     {
-        self.html_fallback = Some(Arc::new(move |desk, place| Box::pin(plain(desk, place))));
+        self.html_fallback = Some(Arc::new(move |runs, path| Box::pin(plain(runs, path))));
         self
     }
 }

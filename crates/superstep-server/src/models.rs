@@ -43,8 +43,8 @@ impl ModelRegistry {
 
     /// Adds a model that the program cannot provide, with the reason.
     #[must_use]
-    pub fn with_unavailable(mut self, name: impl Into<String>, why: Error) -> Self {
-        Arc::make_mut(&mut self.0).unavailable.insert(name.into(), why);
+    pub fn with_unavailable(mut self, name: impl Into<String>, reason: Error) -> Self {
+        Arc::make_mut(&mut self.0).unavailable.insert(name.into(), reason);
         self
     }
 
@@ -64,10 +64,10 @@ impl ModelRegistry {
         if let Some(model) = self.0.provided.get(name) {
             return Ok(model.clone());
         }
-        if let Some(why) = self.0.unavailable.get(name) {
+        if let Some(reason) = self.0.unavailable.get(name) {
             // The reason may name a file of this machine, so it goes only to the log.
             let fact = format!("model `{name}` cannot be asked on this server");
-            return Err(refusal(why, &fact).with_internal(format!("{why:?}")));
+            return Err(permanent_problem(reason, &fact).with_internal(format!("{reason:?}")));
         }
         let provider = match self.0.configured.get(name) {
             Some(model) => provider_from_settings(name, model).map_err(|error| unavailable_problem(&error))?,
@@ -100,8 +100,8 @@ impl ModelRegistry {
             model: None,
             is_configured: false,
         });
-        let is_told = |name: &String| self.0.provided.contains_key(name) || self.0.unavailable.contains_key(name);
-        let set = self.0.configured.iter().filter(|(name, _)| !is_told(name));
+        let is_listed = |name: &String| self.0.provided.contains_key(name) || self.0.unavailable.contains_key(name);
+        let set = self.0.configured.iter().filter(|(name, _)| !is_listed(name));
         let set = set.map(|(name, model)| ModelSummary {
             name: name.clone(),
             provider: model.provider.clone(),
@@ -115,11 +115,11 @@ impl ModelRegistry {
     fn unknown(&self, name: &str, own: &[&str]) -> Problem {
         let (brought, set) = (self.0.provided.keys(), self.0.configured.keys());
         let set = set.filter(|name| !self.0.provided.contains_key(*name));
-        let known: Vec<&str> = own.iter().copied().chain(brought.chain(set).map(String::as_str)).collect();
+        let names: Vec<&str> = own.iter().copied().chain(brought.chain(set).map(String::as_str)).collect();
         let problem = Problem::invalid(format!("no model `{name}`"), []);
         problem.with_hint(format!(
             "{}, or name a service as in `groq/llama-3.1-8b-instant`",
-            did_you_mean_or_list(name, &known)
+            did_you_mean_or_list(name, &names)
         ))
     }
 }
@@ -131,11 +131,11 @@ fn offline_error(name: &str) -> Error {
 }
 
 fn unavailable_problem(error: &Error) -> Problem {
-    refusal(error, error.message())
+    permanent_problem(error, error.message())
 }
 
 /// Problem that no other request can change.
-fn refusal(error: &Error, fact: &str) -> Problem {
+fn permanent_problem(error: &Error, fact: &str) -> Problem {
     Problem::new(503, error.code(), fact).not_retryable().with_hint(error.help().unwrap_or("choose another model"))
 }
 
@@ -202,7 +202,7 @@ mod tests {
 
     /// R-DEB-54: the program provides local weights; the error says so if it has none, or if the file is missing.
     #[test]
-    fn weights_that_are_not_there_are_said_to_be_missing() {
+    fn missing_weights_are_reported() {
         let settings = SettingsSources::new().toml("superstep.toml", "[models.own]\nprovider = 'local/weights'");
         let models = ModelRegistry::from_settings(&Settings::parse(&settings).expect("settings"));
         for name in [LOCAL_WEIGHTS_PROVIDER, "own"] {
@@ -223,7 +223,7 @@ mod tests {
     /// R-CLI-17: in offline mode every network service is rejected, under any name and with or without a key;
     /// models provided by the program work.
     #[test]
-    fn offline_every_service_is_refused_however_it_is_named() {
+    fn offline_every_service_is_rejected_under_any_name() {
         let file = "[models.own]\nprovider = 'openai'\nmodel = 'x'\nbase_url = 'http://127.0.0.1:1/v1/'";
         let settings = Settings::parse(&SettingsSources::new().toml("superstep.toml", file)).expect("settings");
         let rules = superstep::models::RuleBasedModel::new("rules");

@@ -47,9 +47,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(9_500);
 pub async fn serve(apps: Vec<App>, config: ServerConfig) -> Result<Server> {
     let (listener, address) = listen(&config).await?;
     let guard = SecurityPolicy::new(&config, address.ip().is_loopback());
-    let desk = RunService::open(apps.iter().flat_map(|app| app.graphs.clone()), config)?;
-    let service = router(apps, desk.clone(), guard)?.into_make_service_with_connect_info::<SocketAddr>();
-    let found = desk.recover_all().await.map_err(startup_error)?;
+    let runs = RunService::open(apps.iter().flat_map(|app| app.graphs.clone()), config)?;
+    let service = router(apps, runs.clone(), guard)?.into_make_service_with_connect_info::<SocketAddr>();
+    let report = runs.recover_all().await.map_err(startup_error)?;
     // Without `TCP_NODELAY` the system would delay small events.
     let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
     let (close, mut closed) = watch::channel(false);
@@ -60,10 +60,10 @@ pub async fn serve(apps: Vec<App>, config: ServerConfig) -> Result<Server> {
             tracing::error!("the server stopped: {error}");
         }
     });
-    others.spawn(sweep_loop(desk.clone()));
-    let (later, taken_up) = (desk.clone(), found.count);
-    others.spawn(async move { later.recovery_loop(found).await });
-    Ok(Server { address, run_service: desk, shutdown_tx: close, listening, others, recovered_runs: taken_up })
+    others.spawn(sweep_loop(runs.clone()));
+    let (later, recovered_runs) = (runs.clone(), report.count);
+    others.spawn(async move { later.recovery_loop(report).await });
+    Ok(Server { address, run_service: runs, shutdown_tx: close, listening, others, recovered_runs })
 }
 
 impl Server {
@@ -94,14 +94,14 @@ impl Server {
     /// Shuts down in order, within ten seconds: rejects new runs, lets running ones finish and save their
     /// superstep, notifies subscribers, closes connections. The storage is closed when its last handle is dropped.
     pub async fn shutdown(mut self) {
-        let begun = Instant::now();
+        let started = Instant::now();
         let drain = self.run_service.config().drain_timeout.min(SHUTDOWN_TIMEOUT - Duration::from_millis(1_500));
-        let drained = begun + drain;
+        let drained = started + drain;
         self.run_service.worker().shut_down(drained, drained + Duration::from_millis(500)).await;
         self.run_service.hub().shut_down();
         self.shutdown_tx.send_replace(true);
         // Subscribers that do not read must not delay the shutdown.
-        let over = (Instant::now() + Duration::from_secs(1)).min(begun + SHUTDOWN_TIMEOUT);
+        let over = (Instant::now() + Duration::from_secs(1)).min(started + SHUTDOWN_TIMEOUT);
         let _ = timeout_at(over, self.listening.join_next()).await;
         self.listening.shutdown().await;
         self.others.shutdown().await;
@@ -134,11 +134,11 @@ pub async fn shutdown_signal() {
 }
 
 /// Removes expired broadcasts every minute.
-async fn sweep_loop(desk: RunService) {
+async fn sweep_loop(runs: RunService) {
     let mut minutes = tokio::time::interval(Duration::from_secs(60));
     loop {
         minutes.tick().await;
-        desk.hub().remove_expired();
+        runs.hub().remove_expired();
     }
 }
 
@@ -154,7 +154,7 @@ async fn listen(config: &ServerConfig) -> Result<(TcpListener, SocketAddr)> {
         PortInUse::NextFree if config.port != 0 => config.port.saturating_add(MAX_PORT_ATTEMPTS),
         _ => config.port,
     };
-    let mut refusal = None;
+    let mut bind_failure = None;
     for port in config.port..=last {
         for address in &addresses {
             match TcpListener::bind(SocketAddr::new(*address, port)).await {
@@ -162,26 +162,26 @@ async fn listen(config: &ServerConfig) -> Result<(TcpListener, SocketAddr)> {
                     let address = listener.local_addr().map_err(|error| bind_error(config, &error))?;
                     return Ok((listener, address));
                 }
-                Err(error) => refusal = Some(error),
+                Err(error) => bind_failure = Some(error),
             }
         }
-        if refusal.as_ref().is_some_and(|error| error.kind() != std::io::ErrorKind::AddrInUse) {
+        if bind_failure.as_ref().is_some_and(|error| error.kind() != std::io::ErrorKind::AddrInUse) {
             break;
         }
     }
-    Err(bind_error(config, &refusal.unwrap_or_else(|| std::io::ErrorKind::AddrNotAvailable.into())))
+    Err(bind_error(config, &bind_failure.unwrap_or_else(|| std::io::ErrorKind::AddrNotAvailable.into())))
 }
 
 async fn resolve(host: &str) -> Result<Vec<std::net::IpAddr>> {
     let name = host.trim_matches(['[', ']']);
-    let found = tokio::net::lookup_host((name, 0)).await;
-    let found: Vec<_> = found.map(|found| found.map(|address| address.ip()).collect()).unwrap_or_default();
-    if found.is_empty() {
+    let lookup = tokio::net::lookup_host((name, 0)).await;
+    let addresses: Vec<_> = lookup.map(|addresses| addresses.map(|address| address.ip()).collect()).unwrap_or_default();
+    if addresses.is_empty() {
         let message = format!("`{host}` is not an address to listen on");
         return Err(Error::new(ErrorCode::ConfigInvalid, message)
             .with_help("set `server.host` to an address such as 127.0.0.1"));
     }
-    Ok(found)
+    Ok(addresses)
 }
 
 fn bind_error(config: &ServerConfig, error: &std::io::Error) -> Error {

@@ -16,7 +16,7 @@ use crate::matrix::Source;
 use crate::outgoing::Outgoing;
 use crate::sampler::Sampler;
 use crate::shape::{self, Shape};
-use crate::tokens::{Tokens, Turn};
+use crate::tokens::{Tokens, ChatMlMessage};
 
 /// Number of prompt tokens per batch: each row of weights is then used for all of them while it is in the CPU
 /// cache.
@@ -31,7 +31,7 @@ pub(crate) struct Engine {
 /// Input of one response.
 #[derive(Debug)]
 pub(crate) struct Question {
-    pub(crate) turns: Vec<Turn>,
+    pub(crate) turns: Vec<ChatMlMessage>,
     pub(crate) sampler: Sampler,
     pub(crate) most_tokens: usize,
     pub(crate) stops: Vec<String>,
@@ -63,7 +63,7 @@ pub(crate) enum Failure {
 /// Receiver of generated text.
 pub(crate) trait Hearer {
     /// Receives text; returns false if no more text is wanted.
-    fn hear(&self, text: String) -> bool;
+    fn receive(&self, text: String) -> bool;
     /// Returns true if the response is still wanted.
     fn listens(&self) -> bool;
 }
@@ -111,7 +111,7 @@ impl Engine {
             let token = chosen.ok_or_else(|| Failure::Broken("its numbers are no numbers".to_owned()))?;
             let Some(bytes) = self.tokens.bytes(token) else { break StopReason::End };
             written += 1;
-            if !hearer.hear(outgoing.take(bytes)) {
+            if !hearer.receive(outgoing.take(bytes)) {
                 return Err(Failure::Unwanted);
             }
             if outgoing.has_stopped() {
@@ -122,7 +122,7 @@ impl Engine {
             }
             weights = self.llama.read(&mut past, &[token]);
         };
-        hearer.hear(outgoing.finish());
+        hearer.receive(outgoing.finish());
         let stop = if outgoing.has_stopped() { StopReason::Sequence } else { stop };
         Ok(End { stop, input_tokens: prompt.len(), output_tokens: written })
     }

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
 /// Maximum number of metadata keys, and of tensors.
-const MOST_ENTRIES: u64 = 100_000;
+const MAX_ENTRIES: u64 = 100_000;
 /// Maximum length of a string in bytes.
-const LONGEST_TEXT: u64 = 64 * 1024;
+const MAX_TEXT_BYTES: u64 = 64 * 1024;
 /// Maximum number of elements of all arrays together: a vocabulary has some hundred thousand.
-const MOST_ELEMENTS: u64 = 1 << 23;
+const MAX_ARRAY_ELEMENTS: u64 = 1 << 23;
 /// Maximum number of dimensions of a tensor.
-const MOST_DIMENSIONS: u32 = 4;
+const MAX_DIMENSIONS: u32 = 4;
 /// Default alignment of tensors in bytes.
 const ALIGNMENT: u64 = 32;
 
@@ -67,7 +67,7 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
 
     fn alignment(&mut self, kind: u32) -> Result<u64, String> {
         let value = if kind == 4 { u64::from(self.number()?) } else { 0 };
-        let fits = value.is_power_of_two() && (8..=LONGEST_TEXT).contains(&value);
+        let fits = value.is_power_of_two() && (8..=MAX_TEXT_BYTES).contains(&value);
         if fits { Ok(value) } else { Err("`general.alignment` is not a usable number".to_owned()) }
     }
 
@@ -88,18 +88,18 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
             }
         }
         let begin = self.at.checked_next_multiple_of(alignment).ok_or("the head is larger than any file")?;
-        let room = self.size.saturating_sub(begin);
-        if let Some((name, _)) = ends.iter().find(|(_, end)| end.is_none_or(|end| end > room)) {
+        let available = self.size.saturating_sub(begin);
+        if let Some((name, _)) = ends.iter().find(|(_, end)| end.is_none_or(|end| end > available)) {
             return Err(format!("the tensor `{name}` ends outside of the file: is the file whole?"));
         }
-        if total > room { Err("its tensors share bytes".to_owned()) } else { Ok(()) }
+        if total > available { Err("its tensors share bytes".to_owned()) } else { Ok(()) }
     }
 
     /// Returns the offset and size in bytes of a tensor.
     fn tensor(&mut self) -> Result<(u64, u64), String> {
         let dimensions = self.number()?;
-        if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
-            return Err(format!("it has {dimensions} dimensions; 1 to {MOST_DIMENSIONS} are known"));
+        if !(1..=MAX_DIMENSIONS).contains(&dimensions) {
+            return Err(format!("it has {dimensions} dimensions; 1 to {MAX_DIMENSIONS} are known"));
         }
         let (mut elements, mut row) = (1_u64, None);
         for _ in 0..dimensions {
@@ -122,8 +122,8 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
             ARRAY => {
                 let (kind, count) = (self.number()?, self.long()?);
                 self.elements = self.elements.saturating_add(count);
-                if self.elements > MOST_ELEMENTS {
-                    return Err(format!("its arrays have more than {MOST_ELEMENTS} elements"));
+                if self.elements > MAX_ARRAY_ELEMENTS {
+                    return Err(format!("its arrays have more than {MAX_ARRAY_ELEMENTS} elements"));
                 }
                 match kind {
                     TEXT => (0..count).try_for_each(|_| self.text().map(drop)),
@@ -136,8 +136,8 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
 
     fn text(&mut self) -> Result<String, String> {
         let length = self.long()?;
-        if length > LONGEST_TEXT {
-            return Err(format!("a text of {length} bytes; {LONGEST_TEXT} is the limit"));
+        if length > MAX_TEXT_BYTES {
+            return Err(format!("a text of {length} bytes; {MAX_TEXT_BYTES} is the limit"));
         }
         self.step(length)?;
         let mut bytes = vec![0; usize::try_from(length).map_err(|error| error.to_string())?];
@@ -145,9 +145,9 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    fn count(&mut self, what: &str) -> Result<u64, String> {
+    fn count(&mut self, label: &str) -> Result<u64, String> {
         let count = self.long()?;
-        if count > MOST_ENTRIES { Err(format!("{count} {what}; {MOST_ENTRIES} is the limit")) } else { Ok(count) }
+        if count > MAX_ENTRIES { Err(format!("{count} {label}; {MAX_ENTRIES} is the limit")) } else { Ok(count) }
     }
 
     fn number(&mut self) -> Result<u32, String> {

@@ -47,7 +47,7 @@ impl Past {
 impl Llama {
     /// Loads a model with a vocabulary of this size.
     pub(crate) fn load(source: &mut Source, shape: Shape, vocabulary: usize) -> Result<Self, String> {
-        refuse_unknown(source, &shape)?;
+        reject_unknown(source, &shape)?;
         let embedding = source.matrix("token_embd.weight", vocabulary, shape.width)?;
         let layers = (0..shape.layers).map(|number| Layer::load(source, &shape, number)).collect::<Result<_, _>>()?;
         let norm = source.numbers("output_norm.weight", &[shape.width])?;
@@ -80,8 +80,8 @@ impl Llama {
             let row = (*token as usize).min(self.embedding.rows() - 1);
             self.embedding.write_row(row, state);
         }
-        for (layer, kept) in self.layers.iter().zip(&mut past.layers) {
-            self.attend(layer, kept, past.length, &mut state);
+        for (layer, cache) in self.layers.iter().zip(&mut past.layers) {
+            self.attend(layer, cache, past.length, &mut state);
             self.think(layer, &mut state);
         }
         past.length += tokens.len();
@@ -96,15 +96,15 @@ impl Llama {
         let mut queries = layer.query.multiply(&input);
         let mut new_keys = layer.key.multiply(&input);
         self.turn(&mut queries, self.shape.width, before);
-        self.turn(&mut new_keys, self.shape.kept(), before);
+        self.turn(&mut new_keys, self.shape.kv_width(), before);
         keys.extend(new_keys);
         values.extend(layer.value.multiply(&input));
         let mut seen = vec![0.0; queries.len()];
         let (width, head, share) = (self.shape.width, self.shape.head(), self.shape.heads / self.shape.key_heads);
         for (number, (query, seen)) in queries.chunks_exact(head).zip(seen.chunks_exact_mut(head)).enumerate() {
-            let (position, place) = (before + number * head / width, number % self.shape.heads / share * head);
-            let view = View { keys, values, stride: self.shape.kept(), place, length: position + 1 };
-            view.look(query, seen);
+            let (position, offset) = (before + number * head / width, number % self.shape.heads / share * head);
+            let view = View { keys, values, stride: self.shape.kv_width(), offset, length: position + 1 };
+            view.add_attention(query, seen);
         }
         add(state, &layer.attention_output.multiply(&Vectors::new(&seen)));
     }
@@ -143,13 +143,13 @@ impl Llama {
 
 impl Layer {
     fn load(source: &mut Source, shape: &Shape, number: usize) -> Result<Self, String> {
-        let (width, kept, inner) = (shape.width, shape.kept(), shape.inner);
+        let (width, kv_width, inner) = (shape.width, shape.kv_width(), shape.inner);
         let name = |part: &str| format!("blk.{number}.{part}.weight");
         Ok(Self {
             attention_norm: source.numbers(&name("attn_norm"), &[width])?,
             query: source.matrix(&name("attn_q"), width, width)?,
-            key: source.matrix(&name("attn_k"), kept, width)?,
-            value: source.matrix(&name("attn_v"), kept, width)?,
+            key: source.matrix(&name("attn_k"), kv_width, width)?,
+            value: source.matrix(&name("attn_v"), kv_width, width)?,
             attention_output: source.matrix(&name("attn_output"), width, width)?,
             inner_norm: source.numbers(&name("ffn_norm"), &[width])?,
             gate: source.matrix(&name("ffn_gate"), inner, width)?,
@@ -160,7 +160,7 @@ impl Layer {
 }
 
 /// Rejects a file with unknown tensors: ignoring one would change every response.
-fn refuse_unknown(source: &Source, shape: &Shape) -> Result<(), String> {
+fn reject_unknown(source: &Source, shape: &Shape) -> Result<(), String> {
     const PARTS: [&str; 9] =
         ["attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "ffn_norm", "ffn_gate", "ffn_up", "ffn_down"];
     let is_known = |name: &str| {
@@ -184,16 +184,16 @@ struct View<'a> {
     keys: &'a [f32],
     values: &'a [f32],
     stride: usize,
-    place: usize,
+    offset: usize,
     length: usize,
 }
 
 impl View<'_> {
     /// Adds the values of the tokens, weighted by the attention of the query to their keys.
-    fn look(&self, query: &[f32], seen: &mut [f32]) {
+    fn add_attention(&self, query: &[f32], seen: &mut [f32]) {
         let scale = 1.0 / (query.len() as f32).sqrt();
         let of = |numbers: &'_ [f32], token: usize| {
-            let from = token * self.stride + self.place;
+            let from = token * self.stride + self.offset;
             from..(from + query.len()).min(numbers.len())
         };
         let mut weights: Vec<f32> =

@@ -25,8 +25,8 @@ pub(crate) struct Source {
 impl Source {
     /// Reads the numbers of a tensor, which must have these dimensions.
     pub(crate) fn numbers(&mut self, name: &str, dimensions: &[usize]) -> Result<Vec<f32>, String> {
-        let known = self.content.tensor_infos.get(name).ok_or_else(|| format!("the tensor `{name}` is missing"))?;
-        if known.shape.dims() != dimensions {
+        let info = self.content.tensor_infos.get(name).ok_or_else(|| format!("the tensor `{name}` is missing"))?;
+        if info.shape.dims() != dimensions {
             return Err(format!("the tensor `{name}` is {:?} and should be {dimensions:?}", known.shape.dims()));
         }
         let tensor = self.content.tensor(&mut self.file, name, &Device::Cpu);

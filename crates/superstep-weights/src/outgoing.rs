@@ -24,8 +24,8 @@ impl Outgoing {
     /// Adds the bytes of a token; returns the text that can be delivered.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> String {
         self.bytes.extend_from_slice(bytes);
-        let whole = whole_letters(&self.bytes);
-        let letters: Vec<u8> = self.bytes.drain(..whole).collect();
+        let complete = whole_letters(&self.bytes);
+        let letters: Vec<u8> = self.bytes.drain(..complete).collect();
         self.held.push_str(&String::from_utf8_lossy(&letters));
         self.release(false)
     }
@@ -53,11 +53,11 @@ impl Outgoing {
 
     /// Returns the number of bytes at the end that may start a stop sequence.
     fn held_back(&self) -> usize {
-        let begins = |stop: &String| {
+        let overlap = |stop: &String| {
             let lengths = stop.char_indices().map(|(at, _)| at).skip(1);
             lengths.filter(|length| self.held.ends_with(&stop[..*length])).last().unwrap_or(0)
         };
-        self.stops.iter().map(begins).max().unwrap_or(0)
+        self.stops.iter().map(overlap).max().unwrap_or(0)
     }
 }
 
@@ -68,7 +68,7 @@ fn whole_letters(bytes: &[u8]) -> usize {
         match std::str::from_utf8(&bytes[at..]) {
             Ok(_) => return bytes.len(),
             Err(error) => match error.error_len() {
-                Some(wrong) => at += error.valid_up_to() + wrong,
+                Some(invalid) => at += error.valid_up_to() + invalid,
                 None => return at + error.valid_up_to(),
             },
         }

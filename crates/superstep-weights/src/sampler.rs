@@ -45,15 +45,15 @@ impl Sampler {
         let mut sum: f64 = chances.iter().map(|(_, chance)| chance).sum();
         if self.share < 1.0 {
             chances.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
-            let (mut kept, enough) = (0.0, sum * self.share);
+            let (mut total, enough) = (0.0, sum * self.share);
             let count = chances.iter().take_while(|(_, chance)| {
-                let wanted = kept < enough;
-                kept += if wanted { *chance } else { 0.0 };
-                wanted
+                let is_selected = total < enough;
+                total += if is_selected { *chance } else { 0.0 };
+                is_selected
             });
             let count = count.count();
             chances.truncate(count);
-            sum = kept;
+            sum = total;
         }
         let mut at = self.random() * sum;
         let chosen = chances.iter().find(|(_, chance)| {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_chance_is_refused() {
+    fn invalid_sampling_settings_are_rejected() {
         for (temperature, share) in [(-1.0, None), (f64::NAN, None), (1.0, Some(0.0)), (1.0, Some(1.5))] {
             let error = Sampler::new(&request(temperature, share, 1), 0).unwrap_err();
             assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{temperature} {share:?}");

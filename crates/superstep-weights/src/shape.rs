@@ -49,20 +49,20 @@ impl Shape {
     }
 
     /// Number of elements cached per token: its keys, or its values.
-    pub(crate) fn kept(&self) -> usize {
+    pub(crate) fn kv_width(&self) -> usize {
         self.key_heads * self.head()
     }
 
     fn fits(&self, content: &Content) -> Result<(), String> {
-        let whole = |what: &str, number: usize, part: usize| {
-            if number.is_multiple_of(part) { Ok(()) } else { Err(format!("{what} {number} is no multiple of {part}")) }
+        let check_multiple = |label: &str, number: usize, part: usize| {
+            if number.is_multiple_of(part) { Ok(()) } else { Err(format!("{label} {number} is no multiple of {part}")) }
         };
-        whole("the width", self.width, self.heads)?;
-        whole("the width of a head", self.head(), 2)?;
-        whole("the number of heads", self.heads, self.key_heads)?;
+        check_multiple("the width", self.width, self.heads)?;
+        check_multiple("the width of a head", self.head(), 2)?;
+        check_multiple("the number of heads", self.heads, self.key_heads)?;
         // The kernels multiply blocks of 32.
-        for (what, number) in [("the width", self.width), ("the inner width", self.inner)] {
-            whole(what, number, 32)?;
+        for (label, number) in [("the width", self.width), ("the inner width", self.inner)] {
+            check_multiple(label, number, 32)?;
         }
         if content.metadata.contains_key("llama.rope.dimension_count") {
             let turned = number(content, "llama.rope.dimension_count", 1..=65_536)?;

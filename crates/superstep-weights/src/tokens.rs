@@ -28,7 +28,7 @@ pub(crate) struct Tokens {
 
 /// One message of a conversation: its ChatML role and its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Turn {
+pub(crate) struct ChatMlMessage {
     pub(crate) role: &'static str,
     pub(crate) text: String,
 }
@@ -51,7 +51,7 @@ impl Tokens {
         let kinds = shape::array(content, "tokenizer.ggml.token_type").unwrap_or_default();
         let mut bytes: Vec<Option<Box<[u8]>>> = texts.iter().map(|text| Some(spelled(text))).collect();
         for (token, bytes) in bytes.iter_mut().enumerate() {
-            let is_mark = kinds.get(token).is_some_and(|kind| whole(kind) == Some(MARK));
+            let is_mark = kinds.get(token).is_some_and(|kind| integer(kind) == Some(MARK));
             if is_mark || [begin, end].iter().any(|mark| *mark as usize == token) {
                 *bytes = None;
             }
@@ -71,11 +71,11 @@ impl Tokens {
     }
 
     /// Encodes the conversation, up to the start of the model's response.
-    pub(crate) fn conversation(&self, turns: &[Turn]) -> Result<Vec<u32>, String> {
+    pub(crate) fn conversation(&self, turns: &[ChatMlMessage]) -> Result<Vec<u32>, String> {
         let mut tokens = Vec::new();
-        let is_told = turns.first().is_some_and(|turn| turn.role == "system");
-        let told = self.system.iter().filter(|_| !is_told).map(|system| ("system", system.as_str()));
-        for (role, text) in told.chain(turns.iter().map(|turn| (turn.role, turn.text.as_str()))) {
+        let has_system = turns.first().is_some_and(|turn| turn.role == "system");
+        let implicit_system = self.system.iter().filter(|_| !has_system).map(|system| ("system", system.as_str()));
+        for (role, text) in implicit_system.chain(turns.iter().map(|turn| (turn.role, turn.text.as_str()))) {
             tokens.push(self.begin);
             tokens.extend(self.encode(&format!("{role}\n{text}"))?);
             tokens.push(self.end);
@@ -114,7 +114,7 @@ fn tokenizer(content: &Content) -> Result<Tokenizer, String> {
     Ok(tokenizer)
 }
 
-fn whole(value: &Value) -> Option<i64> {
+fn integer(value: &Value) -> Option<i64> {
     match value {
         Value::I32(number) => Some(i64::from(*number)),
         other => other.to_u64().ok().and_then(|number| i64::try_from(number).ok()),
@@ -140,8 +140,8 @@ fn byte(letter: char) -> Option<u8> {
     if is_plain(code) {
         return u8::try_from(code).ok();
     }
-    let place = usize::try_from(code.checked_sub(256)?).ok()?;
-    (0..=u8::MAX).filter(|byte| !is_plain(u32::from(*byte))).nth(place)
+    let index = usize::try_from(code.checked_sub(256)?).ok()?;
+    (0..=u8::MAX).filter(|byte| !is_plain(u32::from(*byte))).nth(index)
 }
 
 /// Returns the default system message of the chat template, if it is plain text.

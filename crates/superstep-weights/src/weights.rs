@@ -13,14 +13,14 @@ use superstep_core::port::{ChunkSender, Model};
 
 use crate::engine::{Engine, Failure, Question};
 use crate::sampler::Sampler;
-use crate::tokens::Turn;
-use crate::worker::{Said, Worker, gone};
+use crate::tokens::ChatMlMessage;
+use crate::worker::{ResponseEvent, Worker, thread_ended_error};
 
 /// Environment variable with the path of a weights file.
 pub const VARIABLE: &str = "SUPERSTEP_WEIGHTS";
 
 /// Default maximum length of a response in tokens.
-const MOST_TOKENS: u32 = 256;
+const DEFAULT_MAX_TOKENS: u32 = 256;
 
 const HOW_TO_GET: &str = "set `SUPERSTEP_WEIGHTS` to a GGUF file that you have; in the repository of superstep \
                           `cargo xtask model` gets a small one and prints its path";
@@ -36,7 +36,7 @@ const HOW_TO_GET: &str = "set `SUPERSTEP_WEIGHTS` to a GGUF file that you have; 
 pub struct Weights {
     info: ModelInfo,
     worker: Worker,
-    asked: AtomicU64,
+    request_count: AtomicU64,
 }
 
 impl fmt::Debug for Weights {
@@ -95,30 +95,30 @@ impl Weights {
     ) -> Result<Self> {
         let stem = || path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let info = ModelInfo::new("local", name.unwrap_or_else(stem), ModelKind::Weights);
-        Ok(Self { info, worker: Worker::start(load)?, asked: AtomicU64::new(0) })
+        Ok(Self { info, worker: Worker::start(load)?, request_count: AtomicU64::new(0) })
     }
 
     fn question(&self, request: &ChatRequest) -> Result<Question> {
-        let refused = |what: &str, help: &str| {
-            let fact = format!("model `{}/{}` {what}", self.info.provider, self.info.name);
+        let reject = |problem: &str, help: &str| {
+            let fact = format!("model `{}/{}` {problem}", self.info.provider, self.info.name);
             Err(Error::new(ErrorCode::ConfigInvalid, fact).with_help(help))
         };
         if !request.tools.is_empty() || matches!(request.tool_choice, ToolChoice::Required | ToolChoice::Named(_)) {
-            return refused("knows no tools", "ask without tools, or use a model that knows them");
+            return reject("knows no tools", "ask without tools, or use a model that knows them");
         }
         if request.format.is_some() {
-            return refused("cannot be held to a format", "ask without one, or use a model that knows schemas");
+            return reject("cannot be held to a format", "ask without one, or use a model that knows schemas");
         }
         if request.max_tokens == Some(0) {
-            return refused("is asked for no tokens at all", "let the answer have one token or more");
+            return reject("is asked for no tokens at all", "let the answer have one token or more");
         }
         let Some(turns) = request.messages.iter().map(|message| turn(message)).collect() else {
-            return refused("reads only text", "leave out pictures, sounds and files, or use a model that reads them");
+            return reject("reads only text", "leave out pictures, sounds and files, or use a model that reads them");
         };
         Ok(Question {
             turns,
-            sampler: Sampler::new(request, self.asked.fetch_add(1, Ordering::Relaxed))?,
-            most_tokens: request.max_tokens.unwrap_or(MOST_TOKENS) as usize,
+            sampler: Sampler::new(request, self.request_count.fetch_add(1, Ordering::Relaxed))?,
+            most_tokens: request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS) as usize,
             stops: request.stop.clone(),
         })
     }
@@ -135,7 +135,7 @@ impl Weights {
             Failure::Unusable(fact) => unusable(fact),
             Failure::Panicked => Error::internal("running the weights panicked"),
             // The caller has gone, so it never sees this error.
-            Failure::Unwanted => gone(),
+            Failure::Unwanted => thread_ended_error(),
         }
     }
 }
@@ -146,15 +146,15 @@ impl Model for Weights {
     }
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-        let mut said = self.worker.ask(self.question(request)?)?;
+        let mut events = self.worker.submit(self.question(request)?)?;
         let mut text = String::new();
         loop {
-            match said.recv().await.ok_or_else(gone)? {
-                Said::Text(more) => {
+            match events.recv().await.ok_or_else(thread_ended_error)? {
+                ResponseEvent::Text(more) => {
                     out.text(&more).await;
                     text.push_str(&more);
                 }
-                Said::End(end) => {
+                ResponseEvent::End(end) => {
                     let end = end.map_err(|failure| self.failed(failure))?;
                     let usage = TokenUsage::new(end.input_tokens as u64, end.output_tokens as u64);
                     let answer = ChatResponse::new(Message::assistant(text), self.info());
@@ -193,7 +193,7 @@ fn unusable(fact: String) -> Error {
 
 /// Converts a message to ChatML; `None` if it contains more than text. Tool calls and results, which ChatML cannot
 /// represent, become text.
-fn turn(message: &Message) -> Option<Turn> {
+fn turn(message: &Message) -> Option<ChatMlMessage> {
     if let Content::Parts(parts) = &message.content
         && !parts.iter().all(|part| matches!(part, ContentPart::Text { .. }))
     {
@@ -205,8 +205,8 @@ fn turn(message: &Message) -> Option<Turn> {
         Role::Assistant => {
             let calls =
                 message.tool_calls.iter().map(|call| format!("I call the tool `{}` with {}.", call.name, call.args));
-            let said = (!text.is_empty()).then(|| text.into_owned());
-            ("assistant", said.into_iter().chain(calls).collect::<Vec<_>>().join("\n"))
+            let content = (!text.is_empty()).then(|| text.into_owned());
+            ("assistant", content.into_iter().chain(calls).collect::<Vec<_>>().join("\n"))
         }
         Role::Tool => {
             let name = message.name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
@@ -214,7 +214,7 @@ fn turn(message: &Message) -> Option<Turn> {
         }
         _ => ("user", text.into_owned()),
     };
-    Some(Turn { role, text })
+    Some(ChatMlMessage { role, text })
 }
 
 #[cfg(test)]
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_tools_did_is_told_as_text() {
+    fn tool_calls_and_results_become_text() {
         let call = ToolCall::new("1", "weather", serde_json::json!({"city": "Paris"}));
         let check = |message: Message, role: &'static str, text: &str| {
             assert_eq!(turn(&message), Some(Turn { role, text: text.to_owned() }));

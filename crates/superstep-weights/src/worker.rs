@@ -15,7 +15,7 @@ use crate::engine::{End, Engine, Failure, Hearer, Question};
 
 /// Messages of a response, in order.
 #[derive(Debug)]
-pub(crate) enum Said {
+pub(crate) enum ResponseEvent {
     /// Generated text.
     Text(String),
     /// End of the response.
@@ -28,7 +28,7 @@ pub(crate) struct Worker(mpsc::Sender<Job>);
 struct Job {
     question: Question,
     // Unbounded, because a response has a maximum length, and a slow receiver must not block the thread.
-    back: UnboundedSender<Said>,
+    back: UnboundedSender<ResponseEvent>,
 }
 
 impl Worker {
@@ -47,7 +47,7 @@ impl Worker {
                         Err(fact) => Err(Failure::Unusable(fact.clone())),
                     };
                     // The caller may have gone.
-                    drop(back.send(Said::End(end)));
+                    drop(back.send(ResponseEvent::End(end)));
                 }
             }
         });
@@ -56,21 +56,21 @@ impl Worker {
     }
 
     /// Queues a request, and returns the receiver of its response. Dropping the receiver cancels the request.
-    pub(crate) fn ask(&self, question: Question) -> Result<UnboundedReceiver<Said>> {
-        let (back, said) = unbounded_channel();
-        self.0.send(Job { question, back }).map_err(|_| gone())?;
-        Ok(said)
+    pub(crate) fn submit(&self, question: Question) -> Result<UnboundedReceiver<ResponseEvent>> {
+        let (back, events) = unbounded_channel();
+        self.0.send(Job { question, back }).map_err(|_| thread_ended_error())?;
+        Ok(events)
     }
 }
 
 /// Error for a thread that ended during a response, which only a bug can cause.
-pub(crate) fn gone() -> Error {
+pub(crate) fn thread_ended_error() -> Error {
     Error::internal("the thread that runs the weights has ended")
 }
 
-impl Hearer for UnboundedSender<Said> {
-    fn hear(&self, text: String) -> bool {
-        if text.is_empty() { self.listens() } else { self.send(Said::Text(text)).is_ok() }
+impl Hearer for UnboundedSender<ResponseEvent> {
+    fn receive(&self, text: String) -> bool {
+        if text.is_empty() { self.listens() } else { self.send(ResponseEvent::Text(text)).is_ok() }
     }
 
     fn listens(&self) -> bool {

@@ -149,8 +149,12 @@ impl GraphFile {
     /// Returns the reference of all keys of a graph file, as Markdown tables for the book.
     #[must_use]
     pub fn reference() -> String {
-        let table = |(name, says, keys): (&str, &str, &[value_type::FileKey])| {
-            let title = if says.is_empty() { format!("### {name}\n\n") } else { format!("### {name}\n\n{says}\n\n") };
+        let table = |(name, description, keys): (&str, &str, &[value_type::FileKey])| {
+            let title = if description.is_empty() {
+                format!("### {name}\n\n")
+            } else {
+                format!("### {name}\n\n{description}\n\n")
+            };
             let row = |key: &value_type::FileKey| {
                 let needed = if key.required { "required" } else { "" };
                 format!("| `{}` | {needed} | {} |\n", key.name, key.description.replace('|', "\\|"))

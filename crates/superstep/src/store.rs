@@ -39,7 +39,7 @@ pub struct MemoryStore(Arc<StoreInner>);
 struct StoreInner {
     options: StoreOptions,
     clock: Arc<dyn Clock>,
-    kept: Mutex<StoreState>,
+    state: Mutex<StoreState>,
 }
 
 struct StoreState {
@@ -79,7 +79,7 @@ impl MemoryStore {
         Self(Arc::new(StoreInner {
             options,
             clock,
-            kept: Mutex::new(StoreState { items: ItemMap::new(), next_expiry: i64::MAX }),
+            state: Mutex::new(StoreState { items: ItemMap::new(), next_expiry: i64::MAX }),
         }))
     }
 }
@@ -87,21 +87,21 @@ impl MemoryStore {
 impl Store for MemoryStore {
     async fn batch(&self, operations: Vec<StoreOp>) -> Result<Vec<OpResult>> {
         let prepared = prepare(&self.0.options, operations).await?;
-        let mut kept = lock(&self.0.kept);
-        let mut desk = BatchExecutor { kept: &mut kept, options: &self.0.options, now: self.0.clock.now() };
-        desk.sweep_expired();
-        Ok(prepared.into_iter().map(|prepared| desk.execute(prepared)).collect())
+        let mut state = lock(&self.0.state);
+        let mut executor = BatchExecutor { state: &mut state, options: &self.0.options, now: self.0.clock.now() };
+        executor.sweep_expired();
+        Ok(prepared.into_iter().map(|prepared| executor.execute(prepared)).collect())
     }
 
     async fn sweep_ttl(&self) -> Result<u64> {
-        let mut kept = lock(&self.0.kept);
-        Ok(BatchExecutor { kept: &mut kept, options: &self.0.options, now: self.0.clock.now() }.sweep_expired())
+        let mut state = lock(&self.0.state);
+        Ok(BatchExecutor { state: &mut state, options: &self.0.options, now: self.0.clock.now() }.sweep_expired())
     }
 }
 
 /// Execution of one batch.
 struct BatchExecutor<'a> {
-    kept: &'a mut StoreState,
+    state: &'a mut StoreState,
     options: &'a StoreOptions,
     now: i64,
 }
@@ -121,7 +121,7 @@ impl BatchExecutor<'_> {
             StoreOp::Search(search) => OpResult::Hits(self.search(&search, &query)),
             StoreOp::Namespaces(list) => {
                 let namespaces =
-                    self.kept.items.iter().filter(|(_, items)| items.values().any(|entry| self.is_live(entry)));
+                    self.state.items.iter().filter(|(_, items)| items.values().any(|entry| self.is_live(entry)));
                 OpResult::Namespaces(select(namespaces.map(|(namespace, _)| namespace.clone()), &list))
             }
         }
@@ -133,19 +133,19 @@ impl BatchExecutor<'_> {
 
     fn put(&mut self, put: PutOp, vectors: Vec<Vec<f32>>) {
         let (now, life) = (self.now, self.options.ttl_micros(&put));
-        let before = self.kept.items.get(&put.namespace).and_then(|items| items.get(&put.key));
+        let before = self.state.items.get(&put.namespace).and_then(|items| items.get(&put.key));
         let created_at = before.filter(|entry| self.is_live(entry)).map_or(now, |entry| entry.item.created_at);
         let PutOp { namespace, key, value, index, .. } = put;
         let expires_at = life.map(|life| now.saturating_add(life));
         let item =
             Item { namespace: namespace.clone(), key: key.clone(), value, created_at, updated_at: now, expires_at };
         let entry = StoredItem { item: Arc::new(item), ttl: life, index, vectors };
-        self.kept.next_expiry = self.kept.next_expiry.min(expires_at.unwrap_or(i64::MAX));
-        self.kept.items.entry(namespace).or_default().insert(key, entry);
+        self.state.next_expiry = self.state.next_expiry.min(expires_at.unwrap_or(i64::MAX));
+        self.state.items.entry(namespace).or_default().insert(key, entry);
     }
 
     fn get(&mut self, namespace: &StoreNamespace, key: &str, refreshes: bool) -> Option<Item> {
-        let entry = self.kept.items.get_mut(namespace)?.get_mut(key)?;
+        let entry = self.state.items.get_mut(namespace)?.get_mut(key)?;
         if is_expired(entry.item.expires_at, self.now) {
             return None;
         }
@@ -156,24 +156,24 @@ impl BatchExecutor<'_> {
     }
 
     fn delete(&mut self, delete: &DeleteOp) -> bool {
-        let Some(items) = self.kept.items.get_mut(&delete.namespace) else { return false };
+        let Some(items) = self.state.items.get_mut(&delete.namespace) else { return false };
         let removed = items.remove(&delete.key);
         if items.is_empty() {
-            self.kept.items.remove(&delete.namespace);
+            self.state.items.remove(&delete.namespace);
         }
         removed.is_some_and(|entry| self.is_live(&entry))
     }
 
     fn search(&mut self, search: &SearchOp, query: &SearchQuery) -> Vec<SearchItem> {
         let mut finder = SearchCollector::new(search, query);
-        let spaces = self.kept.items.range(search.prefix.clone()..);
+        let spaces = self.state.items.range(search.prefix.clone()..);
         let spaces = spaces.take_while(|(namespace, _)| namespace.starts_with(&search.prefix));
         for entry in spaces.flat_map(|(_, items)| items.values()).filter(|entry| self.is_live(entry)) {
             match query {
                 SearchQuery::Nothing => finder.add_item(entry.item.clone()),
                 SearchQuery::Words(_) => finder.add_text_match(entry.item.clone(), &entry.index),
-                SearchQuery::Vector(wanted) => {
-                    let cosines = entry.vectors.iter().map(|vector| similarity(wanted, vector));
+                SearchQuery::Vector(query_vector) => {
+                    let cosines = entry.vectors.iter().map(|vector| similarity(query_vector, vector));
                     if let Some(best) = cosines.reduce(f64::max) {
                         finder.add_vector_match(entry.item.clone(), best);
                     }
@@ -193,18 +193,18 @@ impl BatchExecutor<'_> {
 
     /// Removes expired items. Scans the items only if one of them may have expired.
     fn sweep_expired(&mut self) -> u64 {
-        if self.now < self.kept.next_expiry {
+        if self.now < self.state.next_expiry {
             return 0;
         }
-        let (now, mut swept, mut due) = (self.now, 0, i64::MAX);
-        self.kept.items.retain(|_, items| {
+        let (now, mut swept, mut next_expiry) = (self.now, 0, i64::MAX);
+        self.state.items.retain(|_, items| {
             let before = items.len();
             items.retain(|_, entry| !is_expired(entry.item.expires_at, now));
             swept += before - items.len();
-            due = items.values().filter_map(|entry| entry.item.expires_at).fold(due, i64::min);
+            next_expiry = items.values().filter_map(|entry| entry.item.expires_at).fold(next_expiry, i64::min);
             !items.is_empty()
         });
-        self.kept.next_expiry = due;
+        self.state.next_expiry = next_expiry;
         swept as u64
     }
 }

@@ -24,7 +24,7 @@ pub enum CrashedWrite {
     /// The commit was not persisted.
     Lost,
     /// The commit was persisted, but the caller received no response.
-    Kept,
+    Persisted,
 }
 
 /// A checkpointer that works until its `n`-th commit and fails from then on, as if the process had been killed there.
@@ -81,7 +81,7 @@ impl Checkpointer for CrashingCheckpointer {
             return disk.commit(commit).await;
         }
         self.0.dead.store(true, Ordering::SeqCst);
-        if self.0.last == CrashedWrite::Kept {
+        if self.0.last == CrashedWrite::Persisted {
             disk.commit(commit).await?;
         }
         Err(crashed_error())
@@ -117,10 +117,10 @@ impl ManualClock {
 
     /// Advances the clock and wakes the sleepers whose time has come.
     pub fn advance(&self, time: Duration) {
-        let mut hands = lock(&self.0);
-        hands.now += i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
-        let now = hands.now;
-        for (_, waker) in hands.sleepers.iter_mut().take_while(|((due, _), _)| *due <= now) {
+        let mut state = lock(&self.0);
+        state.now += i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+        let now = state.now;
+        for (_, waker) in state.sleepers.iter_mut().take_while(|((wake_at, _), _)| *wake_at <= now) {
             if let Some(waker) = waker.take() {
                 waker.wake();
             }
@@ -142,17 +142,17 @@ impl Clock for ManualClock {
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
         let (clock, micros) = (self.clone(), i64::try_from(time.as_micros()).unwrap_or(i64::MAX));
         let key = {
-            let mut hands = lock(&clock.0);
-            hands.count += 1;
-            (hands.now.saturating_add(micros), hands.count)
+            let mut state = lock(&clock.0);
+            state.count += 1;
+            (state.now.saturating_add(micros), state.count)
         };
         let sleeper = Sleeper { clock, key };
         Box::pin(std::future::poll_fn(move |context| {
-            let mut hands = lock(&sleeper.clock.0);
-            if hands.now >= sleeper.key.0 {
+            let mut state = lock(&sleeper.clock.0);
+            if state.now >= sleeper.key.0 {
                 return Poll::Ready(());
             }
-            hands.sleepers.insert(sleeper.key, Some(context.waker().clone()));
+            state.sleepers.insert(sleeper.key, Some(context.waker().clone()));
             Poll::Pending
         }))
     }

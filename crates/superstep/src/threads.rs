@@ -91,7 +91,7 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
         self
     }
 
-    fn saver(&self) -> Result<&SharedCheckpointer> {
+    fn require_checkpointer(&self) -> Result<&SharedCheckpointer> {
         self.checkpointer.as_ref().ok_or_else(|| {
             Error::new(ErrorCode::NoCheckpointer, "looking at threads needs a store, and there is none")
                 .with_help("give one: `graph.checkpointer(..)` or `threads().checkpointer(..)`")
@@ -103,7 +103,7 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
     /// # Errors
     /// Returns an error if the checkpointer fails.
     pub async fn list(&self, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
-        self.saver()?.threads(query).await
+        self.require_checkpointer()?.threads(query).await
     }
 
     /// Returns the latest state of a thread, with its open interrupts.
@@ -125,7 +125,7 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
         namespace: &CheckpointNamespace,
     ) -> Result<StateSnapshot<S>> {
         let thread = thread.into();
-        let loaded = self.saver()?.load(&thread, namespace, CheckpointSelector::Latest).await?;
+        let loaded = self.require_checkpointer()?.load(&thread, namespace, CheckpointSelector::Latest).await?;
         self.snapshot(loaded.ok_or_else(|| no_thread(&thread, namespace))?, true)
     }
 
@@ -139,8 +139,10 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
         checkpoint: CheckpointId,
     ) -> Result<StateSnapshot<S>> {
         let thread = thread.into();
-        let loaded =
-            self.saver()?.load(&thread, &CheckpointNamespace::root(), CheckpointSelector::Id(checkpoint)).await?;
+        let loaded = self
+            .require_checkpointer()?
+            .load(&thread, &CheckpointNamespace::root(), CheckpointSelector::Id(checkpoint))
+            .await?;
         let loaded = loaded.ok_or_else(|| checkpoint_not_found(&thread, checkpoint))?;
         self.snapshot(loaded, false)
     }
@@ -167,7 +169,7 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
         namespace: &CheckpointNamespace,
         query: &HistoryQuery,
     ) -> Result<Vec<StateSnapshot<S>>> {
-        let loaded = self.saver()?.history(&thread.into(), namespace, query).await?;
+        let loaded = self.require_checkpointer()?.history(&thread.into(), namespace, query).await?;
         loaded.into_iter().map(|loaded| self.snapshot(loaded, false)).collect()
     }
 
@@ -176,7 +178,7 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
     /// # Errors
     /// Returns an error if the checkpointer fails.
     pub async fn namespaces(&self, thread: impl Into<ThreadId>) -> Result<Vec<CheckpointNamespace>> {
-        self.saver()?.namespaces(&thread.into()).await
+        self.require_checkpointer()?.namespaces(&thread.into()).await
     }
 
     /// Returns the status of a thread, or `None` if there is no such thread.
@@ -184,7 +186,7 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
     /// # Errors
     /// Returns an error if the checkpointer fails.
     pub async fn status(&self, thread: impl Into<ThreadId>) -> Result<Option<ThreadStatus>> {
-        self.saver()?.status(&thread.into()).await
+        self.require_checkpointer()?.status(&thread.into()).await
     }
 
     fn snapshot(&self, loaded: CheckpointTuple, is_live: bool) -> Result<StateSnapshot<S>> {
@@ -194,9 +196,9 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
         let name = |name: &Arc<str>| {
             topology.find_node(name).map_or_else(|| name.clone(), |id| topology.node(id).name.clone())
         };
-        loaded.pending.iter_mut().for_each(|known| known.node = name(&known.node));
+        loaded.pending.iter_mut().for_each(|pending| pending.node = name(&pending.node));
         let state = state.downcast::<S>().map_err(|_| Error::internal("a thread holds a state of another type"))?;
-        let mut next: Vec<String> = checkpoint.next_tasks.iter().map(|due| name(&due.node).to_string()).collect();
+        let mut next: Vec<String> = checkpoint.next_tasks.iter().map(|task| name(&task.node).to_string()).collect();
         next.dedup();
         Ok(StateSnapshot { state: View::new(state), checkpoint, next, tasks: tasks(&loaded, is_live) })
     }
@@ -218,7 +220,7 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
     ) -> UpdateStateBuilder<S, C> {
         UpdateStateBuilder {
             graph: self.graph.clone(),
-            saver: self.checkpointer.clone(),
+            checkpointer: self.checkpointer.clone(),
             thread: thread.into(),
             namespace: CheckpointNamespace::root(),
             from_checkpoint: None,
@@ -233,7 +235,7 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
     /// # Errors
     /// Returns an error if there is no such thread, or if the other one exists.
     pub async fn copy(&self, from: impl Into<ThreadId>, to: impl Into<ThreadId>) -> Result<()> {
-        self.saver()?.copy_thread(&from.into(), &to.into()).await
+        self.require_checkpointer()?.copy_thread(&from.into(), &to.into()).await
     }
 
     /// Deletes all data of a thread.
@@ -241,7 +243,7 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
     /// # Errors
     /// Returns an error if a run holds the lease of the thread, or if the checkpointer fails.
     pub async fn delete(&self, thread: impl Into<ThreadId>) -> Result<()> {
-        self.saver()?.delete_thread(&thread.into()).await
+        self.require_checkpointer()?.delete_thread(&thread.into()).await
     }
 }
 
@@ -258,12 +260,12 @@ fn no_thread(thread: &ThreadId, namespace: &CheckpointNamespace) -> Error {
 fn tasks(loaded: &CheckpointTuple, is_live: bool) -> Vec<TaskSnapshot> {
     let mut tasks: Vec<TaskSnapshot> = Vec::new();
     for pending in &loaded.pending {
-        let place = tasks.iter().position(|task| task.id == pending.task).unwrap_or_else(|| {
+        let index = tasks.iter().position(|task| task.id == pending.task).unwrap_or_else(|| {
             let (id, node) = (pending.task, pending.node.to_string());
             tasks.push(TaskSnapshot { id, node, is_finished: false, error: None, interrupts: Vec::new() });
             tasks.len() - 1
         });
-        let task = &mut tasks[place];
+        let task = &mut tasks[index];
         match &pending.entry {
             TaskEntry::Done(_) => (task.is_finished, task.error) = (true, None),
             TaskEntry::Failed(error) | TaskEntry::Rejected(error) => task.error = Some(error.clone()),
@@ -278,7 +280,7 @@ fn tasks(loaded: &CheckpointTuple, is_live: bool) -> Vec<TaskSnapshot> {
 /// Builder of an external update.
 pub struct UpdateStateBuilder<S, C = ()> {
     graph: CompiledGraph<S, C>,
-    saver: Option<SharedCheckpointer>,
+    checkpointer: Option<SharedCheckpointer>,
     thread: ThreadId,
     namespace: CheckpointNamespace,
     from_checkpoint: Option<CheckpointId>,
@@ -318,7 +320,7 @@ impl<S: GraphState, C: Send + Sync + 'static> UpdateStateBuilder<S, C> {
     }
 
     async fn apply(self) -> Result<CheckpointId> {
-        let saver = self.saver.as_ref().ok_or_else(|| {
+        let checkpointer = self.checkpointer.as_ref().ok_or_else(|| {
             Error::new(ErrorCode::NoCheckpointer, "an update needs a store, and there is none")
                 .with_help("give one: `graph.checkpointer(..)`")
         })?;
@@ -332,11 +334,11 @@ impl<S: GraphState, C: Send + Sync + 'static> UpdateStateBuilder<S, C> {
         let run = RunId::from_bits(world.new_id());
         let control = crate::run::control::RunControl::new();
         let turn = self.graph.lanes.acquire(&self.thread, &control, MultitaskStrategy::Reject).await?;
-        let held = LeaseGuard::acquire(saver, &self.thread, run, false, &**clock).await?;
+        let held = LeaseGuard::acquire(checkpointer, &self.thread, run, false, &**clock).await?;
         let at = self.from_checkpoint.map_or(CheckpointSelector::Latest, CheckpointSelector::Id);
-        let loaded = saver.load(&self.thread, &self.namespace, at).await?;
+        let loaded = checkpointer.load(&self.thread, &self.namespace, at).await?;
         let newest = match self.from_checkpoint {
-            Some(_) => saver.load(&self.thread, &self.namespace, CheckpointSelector::Latest).await?,
+            Some(_) => checkpointer.load(&self.thread, &self.namespace, CheckpointSelector::Latest).await?,
             None => None,
         };
         if let (None, Some(id)) = (&loaded, self.from_checkpoint) {
@@ -371,17 +373,17 @@ impl<S: GraphState, C: Send + Sync + 'static> UpdateStateBuilder<S, C> {
             redact_updates(program, &mut updates);
             machine.update(updates).map_err(|error| error.with_thread(Some(&self.thread)))?;
         }
-        let checkpoint = commit_all(&mut machine, saver).await?;
+        let checkpoint = commit_all(&mut machine, checkpointer).await?;
         drop((held, turn));
         checkpoint.ok_or_else(|| Error::internal("an update made no checkpoint"))
     }
 }
 
 /// Commits the commits of a machine, without running tasks.
-async fn commit_all(machine: &mut Machine, saver: &SharedCheckpointer) -> Result<Option<CheckpointId>> {
+async fn commit_all(machine: &mut Machine, checkpointer: &SharedCheckpointer) -> Result<Option<CheckpointId>> {
     let mut newest = None;
     for commit in machine.take_commits() {
-        saver.commit(&commit).await?;
+        checkpointer.commit(&commit).await?;
         newest = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id).or(newest);
         machine.commit_completed();
     }

@@ -45,16 +45,16 @@ programs! {
 #[test]
 fn each_program_is_short_and_tested() {
     let folder = std::fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap().map(|entry| entry.unwrap().path());
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     for path in folder.filter(|path| path.extension().is_some_and(|extension| extension == "rs")) {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.lines().count() < 60, "{path:?}");
         assert!(text.starts_with("//! "), "{path:?}");
-        found.push(path.file_stem().unwrap().to_str().unwrap().to_owned());
+        names.push(path.file_stem().unwrap().to_str().unwrap().to_owned());
     }
-    found.sort();
-    assert_eq!(found, PROGRAMS);
-    for (number, name) in found.iter().enumerate() {
+    names.sort();
+    assert_eq!(names, PROGRAMS);
+    for (number, name) in names.iter().enumerate() {
         assert!(name.starts_with(&format!("{:02}_", number + 1)), "{name}");
     }
 }

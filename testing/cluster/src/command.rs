@@ -47,11 +47,11 @@ pub fn client(url: &str) -> Result<Command, String> {
 pub fn run(command: &mut Command) -> Result<String, String> {
     // A started server would keep a pipe open, so the output goes to a file.
     let unsaid = |error: std::io::Error| format!("no file for what {command:?} says: {error}");
-    let mut said = unnamed_file().map_err(unsaid)?;
-    let (out, err) = (said.try_clone().map_err(unsaid)?, said.try_clone().map_err(unsaid)?);
+    let mut output = unnamed_file().map_err(unsaid)?;
+    let (out, err) = (output.try_clone().map_err(unsaid)?, output.try_clone().map_err(unsaid)?);
     let status = command.stdin(Stdio::null()).stdout(out).stderr(err).status();
     let mut text = Vec::new();
-    let read = said.seek(SeekFrom::Start(0)).and_then(|_| said.read_to_end(&mut text));
+    let read = output.seek(SeekFrom::Start(0)).and_then(|_| output.read_to_end(&mut text));
     let text = String::from_utf8_lossy(&text);
     match (status, read) {
         (Ok(status), Ok(_)) if status.success() => Ok(text.trim().to_owned()),
@@ -76,18 +76,18 @@ fn unnamed_file() -> std::io::Result<File> {
 /// # Errors
 /// Returns an error if there is no Python or the packages cannot be installed.
 pub(crate) fn python_venv(home: &Path, packages: &[&str]) -> Result<PathBuf, String> {
-    let unkept = |error: std::io::Error| format!("{}: {error}", home.display());
-    std::fs::create_dir_all(home).map_err(unkept)?;
-    let lock = File::create(home.join("lock")).map_err(unkept)?;
-    lock.lock().map_err(unkept)?;
-    let (python, note, wanted) = (home.join("bin/python"), home.join("installed"), packages.join(" "));
-    if std::fs::read_to_string(&note).is_ok_and(|installed| installed == wanted) {
+    let io_error = |error: std::io::Error| format!("{}: {error}", home.display());
+    std::fs::create_dir_all(home).map_err(io_error)?;
+    let lock = File::create(home.join("lock")).map_err(io_error)?;
+    lock.lock().map_err(io_error)?;
+    let (python, note, requested) = (home.join("bin/python"), home.join("installed"), packages.join(" "));
+    if std::fs::read_to_string(&note).is_ok_and(|installed| installed == requested) {
         return Ok(python);
     }
     run(Command::new("python3").args(["-m", "venv"]).arg(home))?;
     let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
     run(Command::new(&python).args(words).args(packages))?;
-    std::fs::write(&note, wanted).map_err(unkept)?;
+    std::fs::write(&note, requested).map_err(io_error)?;
     Ok(python)
 }
 
@@ -105,8 +105,8 @@ fn binary(name: &str) -> Result<PathBuf, String> {
     folders.sort();
     folders.extend(std::env::split_paths(&path));
     folders.push(PathBuf::from("/usr/sbin"));
-    let found = folders.iter().rev().map(|folder| folder.join(name)).find(|path| path.is_file());
-    found.ok_or_else(|| {
+    let program_path = folders.iter().rev().map(|folder| folder.join(name)).find(|path| path.is_file());
+    program_path.ok_or_else(|| {
         format!(
             "there is no `{name}`: install it (Debian: `apt-get install postgresql pgbouncer`), or run `cargo xtask test`"
         )
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_program_said_is_given() {
+    fn the_output_of_a_program_is_returned() {
         assert_eq!(run(Command::new("echo").arg("so")).unwrap(), "so");
         let problem = run(Command::new("sh").args(["-c", "echo why >&2; exit 3"])).unwrap_err();
         assert!(problem.contains("why") && problem.contains('3'), "{problem}");

@@ -47,22 +47,22 @@ impl FirestoreEmulator {
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let emulator = Self { folder, port: free_port()? };
-        let place = emulator.folder.display();
+        let path = emulator.folder.display();
         // The leader of its own process group, so that its process id identifies all of its children.
         let script = format!(
-            "cd '{place}'; echo $$ > '{place}/pid'; exec java -Xmx1g -cp '{}' {PROGRAM} start --host=127.0.0.1 --port={} \
-             > '{place}/log' 2>&1",
+            "cd '{path}'; echo $$ > '{path}/pid'; exec java -Xmx1g -cp '{}' {PROGRAM} start --host=127.0.0.1 --port={} \
+             > '{path}/log' 2>&1",
             jar().display(),
             emulator.port
         );
         run(Command::new("setsid").args(["-f", "sh", "-c", &script]))?;
         crate::stop_when_owner_exits(&emulator.folder, owner, &end(&emulator.folder))?;
-        let begun = Instant::now();
+        let started = Instant::now();
         while !emulator.answers() {
-            if begun.elapsed() > START {
-                let said = std::fs::read_to_string(emulator.folder.join("log")).unwrap_or_default();
+            if started.elapsed() > START {
+                let log = std::fs::read_to_string(emulator.folder.join("log")).unwrap_or_default();
                 emulator.remove();
-                return Err(format!("the emulator of Firestore did not start within {START:?}: {said}"));
+                return Err(format!("the emulator of Firestore did not start within {START:?}: {log}"));
             }
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -94,22 +94,22 @@ impl FirestoreEmulator {
     }
 
     fn answers(&self) -> bool {
-        let ask = || {
+        let request = || {
             let mut stream = TcpStream::connect(self.address()).ok()?;
             stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
             stream.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").ok()?;
-            let mut said = [0; 12];
-            stream.read_exact(&mut said).ok()?;
-            Some(said == *b"HTTP/1.1 200")
+            let mut status_line = [0; 12];
+            stream.read_exact(&mut status_line).ok()?;
+            Some(status_line == *b"HTTP/1.1 200")
         };
-        ask().unwrap_or(false)
+        request().unwrap_or(false)
     }
 }
 
 /// Returns a command that kills the process group of an emulator and removes its folder.
 fn end(folder: &Path) -> String {
-    let place = folder.display();
-    format!("kill -9 -$(cat '{place}/pid'); rm -rf '{place}'")
+    let path = folder.display();
+    format!("kill -9 -$(cat '{path}/pid'); rm -rf '{path}'")
 }
 
 /// Returns the path of a folder for an emulator.
@@ -138,9 +138,9 @@ mod tests {
             let state = std::fs::read_to_string(format!("/proc/{number}/stat"));
             state.map_or(true, |state| state.contains(") Z "))
         };
-        let begun = Instant::now();
+        let started = Instant::now();
         while !numbers.iter().all(ended) {
-            assert!(begun.elapsed() < Duration::from_secs(30), "{numbers:?} still run");
+            assert!(started.elapsed() < Duration::from_secs(30), "{numbers:?} still run");
         }
     }
 }

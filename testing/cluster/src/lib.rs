@@ -110,11 +110,11 @@ impl PostgresServer {
         start.arg("-D").arg(self.data()).arg("-l").arg(self.server_dir.join("log"));
         start.args(["-w", "-o", &settings, "start"]);
         // The processes of a killed server end shortly after; until then its shared memory is in use.
-        let begun = Instant::now();
+        let started = Instant::now();
         loop {
             match run(&mut start) {
                 Ok(_) => return Ok(()),
-                Err(problem) if begun.elapsed() > RESTART_TIMEOUT => return Err(problem),
+                Err(problem) if started.elapsed() > RESTART_TIMEOUT => return Err(problem),
                 Err(_) => {}
             }
         }
@@ -247,8 +247,8 @@ pub fn free_port() -> Result<u16, String> {
 /// Starts a process that runs the command `end` when the owner of a folder exits, unless the folder has been removed
 /// before.
 pub(crate) fn stop_when_owner_exits(folder: &Path, owner: u32, end: &str) -> Result<(), String> {
-    let place = folder.display();
+    let path = folder.display();
     let script =
-        format!("cd /; while kill -0 {owner} && [ -d '{place}' ]; do sleep 1; done; [ -d '{place}' ] || exit; {end}");
+        format!("cd /; while kill -0 {owner} && [ -d '{path}' ]; do sleep 1; done; [ -d '{path}' ] || exit; {end}");
     run(Command::new("setsid").args(["-f", "sh", "-c", &script])).map(drop)
 }

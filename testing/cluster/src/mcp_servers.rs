@@ -25,10 +25,10 @@ impl McpServers {
     /// # Errors
     /// Returns an error if `npm` or `python3` is missing or the packages cannot be installed.
     pub fn ensure(folder: PathBuf) -> Result<Self, String> {
-        let unkept = |error: std::io::Error| format!("{}: {error}", folder.display());
-        std::fs::create_dir_all(&folder).map_err(unkept)?;
-        let lock = File::create(folder.join("lock")).map_err(unkept)?;
-        lock.lock().map_err(unkept)?;
+        let io_error = |error: std::io::Error| format!("{}: {error}", folder.display());
+        std::fs::create_dir_all(&folder).map_err(io_error)?;
+        let lock = File::create(folder.join("lock")).map_err(io_error)?;
+        lock.lock().map_err(io_error)?;
         let servers = Self { folder };
         if !(servers.everything().is_file() && servers.filesystem().is_file()) {
             let quietly = ["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"];

@@ -40,10 +40,10 @@ impl OtlpCollector {
         let mut command = Command::new(python);
         command.args(["-c", PROGRAM]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
-        let mut said = String::new();
+        let mut line = String::new();
         let out = child.stdout.take().ok_or("the collector says nothing")?;
-        BufReader::new(out).read_line(&mut said).map_err(failed)?;
-        let port = said.trim().parse().map_err(|_| format!("the collector said `{said}` in place of its port"))?;
+        BufReader::new(out).read_line(&mut line).map_err(failed)?;
+        let port = line.trim().parse().map_err(|_| format!("the collector said `{line}` in place of its port"))?;
         Ok(Self { child, port })
     }
 
@@ -58,7 +58,7 @@ impl OtlpCollector {
     /// # Errors
     /// Returns an error if the collector does not respond.
     pub fn received(&self) -> Result<String, String> {
-        let body = self.ask("GET", "/received", "")?;
+        let body = self.request("GET", "/received", "")?;
         String::from_utf8(body).map_err(|error| error.to_string())
     }
 
@@ -67,7 +67,7 @@ impl OtlpCollector {
     /// # Errors
     /// Returns an error if the collector does not respond.
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
-        self.ask("GET", "/bytes", "")
+        self.request("GET", "/bytes", "")
     }
 
     /// Parses metrics and returns name, type and number of samples of each family as JSON.
@@ -75,19 +75,20 @@ impl OtlpCollector {
     /// # Errors
     /// Returns an error if the text is not in the Prometheus format.
     pub fn metrics(&self, text: &str) -> Result<String, String> {
-        let body = self.ask("POST", "/metrics", text)?;
+        let body = self.request("POST", "/metrics", text)?;
         String::from_utf8(body).map_err(|error| error.to_string())
     }
 
-    fn ask(&self, method: &str, path: &str, body: &str) -> Result<Vec<u8>, String> {
+    fn request(&self, method: &str, path: &str, body: &str) -> Result<Vec<u8>, String> {
         let failed = |error: std::io::Error| format!("the collector does not answer: {error}");
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).map_err(failed)?;
         write!(stream, "{method} {path} HTTP/1.0\r\ncontent-length: {}\r\n\r\n{body}", body.len()).map_err(failed)?;
-        let mut said = Vec::new();
-        stream.read_to_end(&mut said).map_err(failed)?;
-        let end = said.windows(4).position(|bytes| bytes == b"\r\n\r\n").ok_or("the collector's answer has no end")?;
-        let body = said.split_off(end + 4);
-        match said.split(|byte| *byte == b' ').nth(1) {
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).map_err(failed)?;
+        let end =
+            response.windows(4).position(|bytes| bytes == b"\r\n\r\n").ok_or("the collector's answer has no end")?;
+        let body = response.split_off(end + 4);
+        match response.split(|byte| *byte == b' ').nth(1) {
             Some(b"200") => Ok(body),
             _ => Err(String::from_utf8_lossy(&body).into_owned()),
         }

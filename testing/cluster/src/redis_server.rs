@@ -52,9 +52,9 @@ impl RedisServer {
             start.args([&format!("--{name}"), *value]);
         }
         run(&mut start)?;
-        let begun = Instant::now();
+        let started = Instant::now();
         while self.command(&["PING"]).as_deref() != Ok("PONG") {
-            if begun.elapsed() > RESPONSE_TIMEOUT {
+            if started.elapsed() > RESPONSE_TIMEOUT {
                 return Err(format!("the server in {folder} does not answer: {:?}", self.command(&["PING"])));
             }
         }
@@ -111,8 +111,8 @@ impl RedisServer {
 
 fn program(name: &str) -> Result<PathBuf, String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file());
-    found.ok_or_else(|| {
+    let program_path = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file());
+    program_path.ok_or_else(|| {
         format!("there is no `{name}`: install it (Debian: `apt-get install redis-server`), or run `cargo xtask test`")
     })
 }

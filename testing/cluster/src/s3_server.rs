@@ -50,20 +50,20 @@ impl S3Server {
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let server = Self { folder, port: free_port()? };
-        let (place, port) = (server.folder.display(), server.port);
-        std::fs::write(server.folder.join("s3.py"), PROGRAM).map_err(|error| format!("{place}: {error}"))?;
+        let (path, port) = (server.folder.display(), server.port);
+        std::fs::write(server.folder.join("s3.py"), PROGRAM).map_err(|error| format!("{path}: {error}"))?;
         let script = format!(
-            "cd '{place}'; echo $$ > pid; exec '{}' s3.py {port} {KEY_ID} {SECRET} {BUCKET} > log 2>&1",
+            "cd '{path}'; echo $$ > pid; exec '{}' s3.py {port} {KEY_ID} {SECRET} {BUCKET} > log 2>&1",
             python.display()
         );
         run(Command::new("setsid").args(["-f", "sh", "-c", &script]))?;
         crate::stop_when_owner_exits(&server.folder, owner, &end(&server.folder))?;
-        let begun = Instant::now();
+        let started = Instant::now();
         while !server.answers() {
-            if begun.elapsed() > START {
-                let said = std::fs::read_to_string(server.folder.join("log")).unwrap_or_default();
+            if started.elapsed() > START {
+                let log = std::fs::read_to_string(server.folder.join("log")).unwrap_or_default();
                 server.remove();
-                return Err(format!("the S3 server did not start within {START:?}: {said}"));
+                return Err(format!("the S3 server did not start within {START:?}: {log}"));
             }
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -95,22 +95,22 @@ impl S3Server {
     }
 
     fn answers(&self) -> bool {
-        let ask = || {
+        let request = || {
             let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
             stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
             stream.write_all(b"GET /ready HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").ok()?;
-            let mut said = String::new();
-            stream.read_to_string(&mut said).ok()?;
-            Some(said.contains("<Code>Ready</Code>"))
+            let mut response = String::new();
+            stream.read_to_string(&mut response).ok()?;
+            Some(response.contains("<Code>Ready</Code>"))
         };
-        ask().unwrap_or(false)
+        request().unwrap_or(false)
     }
 }
 
 /// Returns a command that kills a server and removes its folder.
 fn end(folder: &Path) -> String {
-    let place = folder.display();
-    format!("kill -9 $(cat '{place}/pid'); rm -rf '{place}'")
+    let path = folder.display();
+    format!("kill -9 $(cat '{path}/pid'); rm -rf '{path}'")
 }
 
 /// Returns the path of a folder for a server.

@@ -3,7 +3,8 @@
 use superstep::core::seeded_bugs::SeededBug;
 
 /// Usage text of `superstep-sim`.
-pub(crate) const USAGE: &str = "superstep-sim [--schedules N] [--seed S] [--threads T] [--seeded-bug NAME|none] [--json]
+pub(crate) const USAGE: &str =
+    "superstep-sim [--schedules N] [--seed S] [--threads T] [--seeded-bug NAME|none] [--json]
 superstep-sim --seed S --schedule K [--seeded-bug NAME] [--trace]";
 
 /// Parsed command line.
@@ -12,7 +13,7 @@ pub(crate) struct Arguments {
     pub(crate) schedules: u64,
     pub(crate) seed: u64,
     pub(crate) threads: usize,
-    pub(crate) planted: SeededBugSelection,
+    pub(crate) seeded_bugs: SeededBugSelection,
     /// Runs only this schedule of the seed.
     pub(crate) schedule: Option<u32>,
     pub(crate) trace: bool,
@@ -41,7 +42,7 @@ impl Arguments {
             schedules: 200_000,
             seed: 1,
             threads,
-            planted: SeededBugSelection::All,
+            seeded_bugs: SeededBugSelection::All,
             schedule: None,
             trace: false,
             json: false,
@@ -53,7 +54,7 @@ impl Arguments {
                 "--seed" => read.seed = number(&word, &value()?)?,
                 "--threads" => read.threads = number(&word, &value()?)?,
                 "--schedule" => read.schedule = Some(number(&word, &value()?)?),
-                "--seeded-bug" => read.planted = SeededBugSelection::read(&value()?)?,
+                "--seeded-bug" => read.seeded_bugs = SeededBugSelection::read(&value()?)?,
                 "--trace" => read.trace = true,
                 "--json" => read.json = true,
                 _ => return Err(format!("`{word}` is not known\n{USAGE}")),
@@ -73,8 +74,8 @@ impl SeededBugSelection {
             return Ok(Self::None);
         }
         let names = || SeededBug::ALL.iter().map(|bug| bug.name()).collect::<Vec<_>>().join(", ");
-        let found = SeededBug::ALL.iter().find(|bug| bug.name() == name);
-        found.map(|bug| Self::Only(*bug)).ok_or_else(|| format!("no bug `{name}`; there are {}", names()))
+        let selected = SeededBug::ALL.iter().find(|bug| bug.name() == name);
+        selected.map(|bug| Self::Only(*bug)).ok_or_else(|| format!("no bug `{name}`; there are {}", names()))
     }
 }
 
@@ -87,10 +88,10 @@ mod tests {
     }
 
     #[test]
-    fn a_command_line_is_read_or_refused() {
+    fn a_command_line_is_parsed_or_rejected() {
         let arguments = read("--schedules 1_000 --seed 7 --threads 3 --seeded-bug no-fence --json").unwrap();
         assert_eq!((arguments.schedules, arguments.seed, arguments.threads), (1_000, 7, 3));
-        assert_eq!(arguments.planted, SeededBugSelection::Only(SeededBug::NoFence));
+        assert_eq!(arguments.seeded_bugs, SeededBugSelection::Only(SeededBug::NoFence));
         assert!(arguments.json && !arguments.trace);
         assert_eq!(read("--seed x").unwrap_err(), "`--seed` needs a number, not `x`");
         assert_eq!(read("--schedule").unwrap_err(), "`--schedule` needs a value");

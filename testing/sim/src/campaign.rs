@@ -25,7 +25,7 @@ pub(crate) enum Seeds<'a> {
 pub(crate) struct CampaignResult {
     pub(crate) tally: Counters,
     pub(crate) seeds: u64,
-    pub(crate) found: Option<FoundViolation>,
+    pub(crate) violation: Option<FoundViolation>,
     pub(crate) time: Duration,
 }
 
@@ -46,13 +46,13 @@ struct Campaign<'a> {
 ///
 /// # Errors
 /// Returns an error if the runtime or the graphs cannot be created.
-pub(crate) fn run(seeds: &Seeds<'_>, threads: usize, says: &str) -> Result<CampaignResult, String> {
+pub(crate) fn run(seeds: &Seeds<'_>, threads: usize, label: &str) -> Result<CampaignResult, String> {
     let (next, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
     let campaign = Campaign { seeds, next, is_over, collected: Mutex::default() };
-    let begun = Instant::now();
+    let started_at = Instant::now();
     let results = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(|| campaign.work())).collect();
-        campaign.report(begun, says, || workers.iter().all(std::thread::ScopedJoinHandle::is_finished));
+        campaign.report(started_at, label, || workers.iter().all(std::thread::ScopedJoinHandle::is_finished));
         workers
             .into_iter()
             .map(|worker| worker.join().unwrap_or_else(|_| Err("a worker panicked".to_owned())))
@@ -61,7 +61,7 @@ pub(crate) fn run(seeds: &Seeds<'_>, threads: usize, says: &str) -> Result<Campa
     let results: Vec<Result<(), String>> = results;
     results.into_iter().collect::<Result<(), String>>()?;
     let mut total = std::mem::take(&mut campaign.collected().total);
-    total.time = begun.elapsed();
+    total.time = started_at.elapsed();
     Ok(total)
 }
 
@@ -99,29 +99,29 @@ impl Campaign<'_> {
         {
             total.seeds += 1;
             total.tally.merge(&end.tally);
-            total.found = end.found;
+            total.violation = end.violation;
             let has_enough = match self.seeds {
-                Seeds::From(_, wanted) => total.tally.of(Fact::Schedules) >= *wanted,
+                Seeds::From(_, count) => total.tally.of(Fact::Schedules) >= *count,
                 Seeds::List(_) => false,
             };
-            self.is_over.store(has_enough || total.found.is_some(), Ordering::Relaxed);
+            self.is_over.store(has_enough || total.violation.is_some(), Ordering::Relaxed);
         }
     }
 
     /// Prints the progress about once per second.
-    fn report(&self, begun: Instant, says: &str, is_done: impl Fn() -> bool) {
-        let mut said = 0;
+    fn report(&self, started_at: Instant, label: &str, is_done: impl Fn() -> bool) {
+        let mut last_report = 0;
         while !is_done() {
             std::thread::sleep(Duration::from_millis(20));
-            let seconds = begun.elapsed().as_secs();
-            if seconds > said {
-                said = seconds;
+            let seconds = started_at.elapsed().as_secs();
+            if seconds > last_report {
+                last_report = seconds;
                 let collected = self.collected();
                 let schedules = collected.total.tally.of(Fact::Schedules);
-                let violations = u8::from(collected.total.found.is_some());
+                let violations = u8::from(collected.total.violation.is_some());
                 drop(collected);
-                let speed = schedules as f64 / begun.elapsed().as_secs_f64();
-                eprintln!("{says}: {schedules} schedules, {speed:.0} per second, {violations} violations");
+                let speed = schedules as f64 / started_at.elapsed().as_secs_f64();
+                eprintln!("{label}: {schedules} schedules, {speed:.0} per second, {violations} violations");
             }
         }
     }

@@ -108,20 +108,20 @@ impl SimulatedDisk {
 
     /// Writes all commits again except the checkpoint with this id and those that depend on it.
     pub(crate) fn rewrite(&self, without: CheckpointId, fence: u64) {
-        let fresh = MemoryCheckpointer::new();
-        let mut lease = immediate(fresh.acquire(&self.thread, RunId::from_bits(0)));
+        let rebuilt = MemoryCheckpointer::new();
+        let mut lease = immediate(rebuilt.acquire(&self.thread, RunId::from_bits(0)));
         while lease.as_ref().is_ok_and(|lease| lease.fence < fence) {
-            lease = immediate(fresh.acquire(&self.thread, RunId::from_bits(0)));
+            lease = immediate(rebuilt.acquire(&self.thread, RunId::from_bits(0)));
         }
         let mut written = self.written();
         written.retain(|commit| commit.checkpoint.as_ref().is_none_or(|written| written.id != without));
         if let Ok(lease) = lease {
             for commit in &mut *written {
                 commit.lease = lease.clone();
-                let _ = immediate(fresh.commit(commit));
+                let _ = immediate(rebuilt.commit(commit));
             }
         }
-        *self.memory() = fresh;
+        *self.memory() = rebuilt;
     }
 
     /// Reads the state of the root graph at a checkpoint.
@@ -166,9 +166,9 @@ fn thawed(loaded: CheckpointTuple) -> Result<CheckpointTuple> {
             *part = plain(part)?;
         }
     }
-    let due = checkpoint.next_tasks.iter().map(plain_due).collect::<Result<Vec<StoredTask>>>()?;
-    let checkpoint = Arc::new(Checkpoint { next_tasks: due, ..(*checkpoint).clone() });
-    let pending = pending.iter().map(again::<PendingEntry>).collect::<Result<_>>()?;
+    let tasks = checkpoint.next_tasks.iter().map(plain_due).collect::<Result<Vec<StoredTask>>>()?;
+    let checkpoint = Arc::new(Checkpoint { next_tasks: tasks, ..(*checkpoint).clone() });
+    let pending = pending.iter().map(round_trip::<PendingEntry>).collect::<Result<_>>()?;
     Ok(CheckpointTuple { checkpoint, fields, pending })
 }
 
@@ -176,13 +176,13 @@ fn plain(datum: &AnyValue) -> Result<AnyValue> {
     Ok(AnyValue::json(datum.to_json().map_err(|fault| superstep::Error::internal(fault.to_string()))?))
 }
 
-fn plain_due(due: &StoredTask) -> Result<StoredTask> {
-    let Some(send) = &due.send else { return Ok(due.clone()) };
+fn plain_due(task: &StoredTask) -> Result<StoredTask> {
+    let Some(send) = &task.send else { return Ok(task.clone()) };
     let send = Some(StoredSend { payload: plain(&send.payload)?, ..send.clone() });
-    Ok(StoredTask { send, ..due.clone() })
+    Ok(StoredTask { send, ..task.clone() })
 }
 
-fn again<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> Result<T> {
+fn round_trip<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> Result<T> {
     let unreadable = |error: serde_json::Error| superstep::Error::internal(error.to_string());
     serde_json::from_value(serde_json::to_value(value).map_err(unreadable)?).map_err(unreadable)
 }

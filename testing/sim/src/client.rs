@@ -58,7 +58,7 @@ impl Client {
     /// # Errors
     /// Returns the first error; the caller starts again.
     pub(crate) async fn run(self, process: Process) -> Result<()> {
-        let mut sight = self.look(&process).await?;
+        let mut sight = self.observe(&process).await?;
         self.resume_twice(&process, &sight).await?;
         while let Some(action) = self.next(&sight) {
             if process.is_zombie() {
@@ -102,7 +102,7 @@ impl Client {
         })
     }
 
-    async fn look(&self, process: &Process) -> Result<ObservedThread> {
+    async fn observe(&self, process: &Process) -> Result<ObservedThread> {
         let threads = self.flow(process).threads().checkpointer(FaultyCheckpointer(process.clone()));
         let sight = match threads.get_state(THREAD).await {
             Ok(snapshot) => ObservedThread::of(&snapshot),
@@ -124,7 +124,7 @@ impl Client {
         let (first, second) = tokio::join!(self.send(process, one), self.send(process, other));
         first?;
         second?;
-        self.look(process).await
+        self.observe(process).await
     }
 
     async fn note(&self, process: &Process, number: u64) -> Result<ObservedThread> {
@@ -133,11 +133,11 @@ impl Client {
             threads.update_state(THREAD, SimState::update().notes(number)).environment(Arc::new(process.clone()));
         let checkpoint = update.await?;
         process.check_checkpoint(checkpoint);
-        self.look(process).await
+        self.observe(process).await
     }
 
     async fn answer(&self, process: &Process, questions: &[Interrupt]) -> Result<ObservedThread> {
-        let is_one = self.case.is_patient() || process.one_in(2);
+        let is_one = self.case.resumes_one_by_one() || process.one_in(2);
         let first = if is_one { process.below(questions.len()) } else { 0 };
         let chosen = if is_one { &questions[first..=first] } else { questions };
         let ids: Vec<InterruptId> = chosen.iter().map(|question| question.id).collect();
@@ -150,7 +150,7 @@ impl Client {
             [question] if is_brief => flow.resume(THREAD, value(question)),
             _ => flow.resume_with(
                 THREAD,
-                chosen.iter().map(|asked| (asked.id, json!(value(asked)))).collect::<ResumeValues>(),
+                chosen.iter().map(|interrupt| (interrupt.id, json!(value(interrupt)))).collect::<ResumeValues>(),
             ),
         };
         let sight = self.perform(process, run).await?;
@@ -185,7 +185,7 @@ impl Client {
     /// Resumes interrupts after losing the thread: only one of the two resume values may count.
     async fn resume_after_lease_loss(&self, process: &Process, sight: &ObservedThread) -> Result<()> {
         if let ThreadPhase::Interrupted(questions) = &sight.stands
-            && !self.case.is_patient()
+            && !self.case.resumes_one_by_one()
             && process.one_in(2)
         {
             self.answer(process, questions).await?;
@@ -201,7 +201,7 @@ impl Client {
             .checkpointer(SharedCheckpointer::new(FaultyCheckpointer(process.clone())))
             .clock(process.clone())
             .environment(Arc::new(process.clone()))
-            .max_concurrency(self.case.at_once)
+            .max_concurrency(self.case.max_concurrency)
             .control(control)
     }
 
@@ -213,7 +213,7 @@ impl Client {
         process.course().rests(process.number);
         let alone = !self.case.is_pair();
         process.check_outcome(&result, alone.then_some(failures));
-        result.map(|outcome| ObservedThread::told(&outcome))
+        result.map(|outcome| ObservedThread::from_outcome(&outcome))
     }
 }
 
@@ -221,8 +221,8 @@ impl Client {
 async fn watched(process: &Process, run: RunBuilder<SimState, Process>) -> Result<Outcome<SimState>> {
     let mut stream = run.stream();
     while let Some(event) = stream.next().await {
-        if let EventKind::Machine(told) = &event.kind {
-            process.check_event(event.namespace(), told);
+        if let EventKind::Machine(machine_event) = &event.kind {
+            process.check_event(event.namespace(), machine_event);
         }
         if process.one_in(8) {
             process.pause(AwaitPoint::Reader).await;
@@ -251,7 +251,7 @@ impl ObservedThread {
         Self { stands, inputs: snapshot.state.inputs.clone(), notes: snapshot.state.notes.clone() }
     }
 
-    fn told(outcome: &Outcome<SimState>) -> Self {
+    fn from_outcome(outcome: &Outcome<SimState>) -> Self {
         let stands = match &outcome.end {
             RunEnd::Finished => ThreadPhase::Idle,
             RunEnd::Interrupted(questions) => ThreadPhase::Interrupted(questions.clone()),

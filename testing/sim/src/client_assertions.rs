@@ -34,21 +34,21 @@ impl Process {
 
     /// Records that resume values are being sent.
     pub(crate) fn sends_answers(&self, ids: &[InterruptId]) {
-        self.course().remembered.answered.extend(ids);
+        self.course().client_memory.answered.extend(ids);
     }
 
     /// Returns an interrupt for which a resume value was sent and that is not open.
     pub(crate) fn answered_before(&self, open: &[Interrupt]) -> Option<InterruptId> {
         let course = self.course();
         let is_open = |id: &InterruptId| open.iter().any(|question| question.id == *id);
-        course.remembered.answered.iter().rev().find(|id| !is_open(id)).copied()
+        course.client_memory.answered.iter().rev().find(|id| !is_open(id)).copied()
     }
 
     /// Checks a thread read by a client: inputs reported as finished must be present.
     pub(crate) fn check_observed_inputs(&self, inputs: &[u64]) {
         let mut course = self.course();
         course.note(|| format!("process {}: a client sees the inputs {inputs:?}", self.number));
-        let lost = course.remembered.finished.iter().find(|number| !inputs.contains(number)).copied();
+        let lost = course.client_memory.finished.iter().find(|number| !inputs.contains(number)).copied();
         if let Some(number) = lost {
             course.judge(Rule::ToldIsSaved.broken(format!("input {number} was told to have finished, and is gone")));
         }
@@ -87,18 +87,18 @@ impl Process {
         let verdict = match result {
             Ok(outcome) => {
                 course.note(|| format!("process {number}: the run ended: {:?}", outcome.end));
-                hears_end(&mut course, &self.sim.disk, outcome, failures)
+                check_run_end(&mut course, &self.sim.disk, outcome, failures)
             }
             Err(error) => {
                 course.note(|| format!("process {number}: the run failed: {}", error.message()));
-                hears_failure(&mut course, &self.sim.disk, error, failures.is_some())
+                check_run_failure(&mut course, &self.sim.disk, error, failures.is_some())
             }
         };
         course.judge(verdict);
     }
 }
 
-fn hears_end(
+fn check_run_end(
     course: &mut SimulationState,
     disk: &SimulatedDisk,
     outcome: &Outcome<SimState>,
@@ -111,15 +111,15 @@ fn hears_end(
         return Rule::ToldIsSaved.broken(format!("a run ended at checkpoint {id}, which cannot be read"));
     };
     if *work != *outcome.state {
-        let told = &*outcome.state;
-        return Rule::ToldIsSaved.broken(format!("a run ended with {told:?}, and {work:?} is saved"));
+        let reported = &*outcome.state;
+        return Rule::ToldIsSaved.broken(format!("a run ended with {reported:?}, and {work:?} is saved"));
     }
     match &outcome.end {
         RunEnd::Finished if !loaded.checkpoint.next_tasks.is_empty() => {
             Rule::ToldIsSaved.broken("a run was told to have finished, and tasks are due")
         }
         RunEnd::Finished => {
-            course.remembered.finished.extend(&outcome.state.inputs);
+            course.client_memory.finished.extend(&outcome.state.inputs);
             Ok(())
         }
         RunEnd::Interrupted(questions) => {
@@ -139,7 +139,7 @@ fn check_no_silent_failure(before: Option<u32>, now: u32) -> CheckResult {
 }
 
 /// Checks that the information in an error about the thread is correct.
-fn hears_failure(course: &mut SimulationState, disk: &SimulatedDisk, error: &Error, is_alone: bool) -> CheckResult {
+fn check_run_failure(course: &mut SimulationState, disk: &SimulatedDisk, error: &Error, is_alone: bool) -> CheckResult {
     if error.code() == ErrorCode::Cancelled && matches!(course.plan, FaultPlan::Cancel { .. }) {
         course.tally.count(Fact::CancelsEnded);
         // Of two runs, one may not have started and the other may not have ended.
@@ -147,14 +147,14 @@ fn hears_failure(course: &mut SimulationState, disk: &SimulatedDisk, error: &Err
             course.record.cancelled()?;
         }
     }
-    let (Some(partial), Some(told)) = (error.partial(), error.partial_state::<SimState>()) else { return Ok(()) };
+    let (Some(partial), Some(reported)) = (error.partial(), error.partial_state::<SimState>()) else { return Ok(()) };
     let Some(id) = partial.checkpoint else { return Ok(()) };
     course.record.checkpoint_published(id)?;
     match read(disk, CheckpointSelector::Id(id))? {
-        Some((work, _)) if *work == *told => Ok(()),
+        Some((work, _)) if *work == *reported => Ok(()),
         Some((work, loaded)) => {
             let step = loaded.checkpoint.step;
-            Rule::ToldIsSaved.broken(format!("a failure at step {step} came with {told:?}, and {work:?} is saved"))
+            Rule::ToldIsSaved.broken(format!("a failure at step {step} came with {reported:?}, and {work:?} is saved"))
         }
         None => Rule::ToldIsSaved.broken(format!("a failure names checkpoint {id}, which cannot be read")),
     }
@@ -166,11 +166,10 @@ fn same_values(disk: &SimulatedDisk, namespace: &CheckpointNamespace, event: &Ma
     if !namespace.is_root() {
         return Ok(());
     }
-    let told = state.state.downcast_ref::<SimState>();
+    let reported = state.state.downcast_ref::<SimState>();
     match read(disk, CheckpointSelector::Latest)? {
-        Some((work, loaded)) if loaded.checkpoint.step == *step && told != Some(&*work) => {
-            Rule::ToldIsSaved.broken(format!("the values of step {step} were told as {told:?}, and {work:?} is saved"))
-        }
+        Some((work, loaded)) if loaded.checkpoint.step == *step && reported != Some(&*work) => Rule::ToldIsSaved
+            .broken(format!("the values of step {step} were told as {reported:?}, and {work:?} is saved")),
         _ => Ok(()),
     }
 }

@@ -20,8 +20,10 @@ pub(crate) struct ClockState {
 impl ClockState {
     /// Advances the time to the next wakeup. Returns false if no task sleeps.
     pub(crate) fn advance_to_next_wakeup(&mut self) -> bool {
-        let Some(((due, _), waker)) = self.sleepers.iter_mut().find(|(_, waker)| waker.is_some()) else { return false };
-        self.now = self.now.max(*due);
+        let Some(((wake_at, _), waker)) = self.sleepers.iter_mut().find(|(_, waker)| waker.is_some()) else {
+            return false;
+        };
+        self.now = self.now.max(*wake_at);
         if let Some(waker) = waker.take() {
             waker.wake();
         }
@@ -36,18 +38,18 @@ impl ClockState {
 
 impl Clock for Process {
     fn now(&self) -> i64 {
-        self.course().hands.now
+        self.course().clock.now
     }
 
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
-        let key = self.course().hands.register_sleeper(i64::try_from(time.as_micros()).unwrap_or(i64::MAX));
+        let key = self.course().clock.register_sleeper(i64::try_from(time.as_micros()).unwrap_or(i64::MAX));
         let sleeper = SleepFuture { process: self.clone(), key };
         Box::pin(std::future::poll_fn(move |context| {
-            let hands = &mut sleeper.process.course().hands;
-            if hands.now >= sleeper.key.0 {
+            let clock = &mut sleeper.process.course().clock;
+            if clock.now >= sleeper.key.0 {
                 return Poll::Ready(());
             }
-            hands.sleepers.insert(sleeper.key, Some(context.waker().clone()));
+            clock.sleepers.insert(sleeper.key, Some(context.waker().clone()));
             Poll::Pending
         }))
     }
@@ -61,7 +63,7 @@ struct SleepFuture {
 impl Drop for SleepFuture {
     fn drop(&mut self) {
         // The waker is dropped after the lock is released: it may be the last reference to a task.
-        let _waker = self.process.course().hands.sleepers.remove(&self.key);
+        let _waker = self.process.course().clock.sleepers.remove(&self.key);
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct StoreFault {
     /// True if all later calls fail too, until the store is repaired.
     pub(crate) lasts: bool,
     /// True if the call takes effect and only its response is lost.
-    pub(crate) kept: bool,
+    pub(crate) applied: bool,
     /// Error code of the failure.
     pub(crate) code: ErrorCode,
 }
@@ -56,10 +56,10 @@ impl fmt::Display for FaultPlan {
             Self::Cancel { at } => write!(f, "cancel at await {at}"),
             Self::Drain { at } => write!(f, "drain at await {at}"),
             Self::Store { call, fault } => {
-                let (lasts, kept) = (fault.lasts, fault.kept);
+                let (lasts, applied) = (fault.lasts, fault.applied);
                 let how = if lasts { "fails from then on" } else { "fails" };
-                let what = if kept { "the answer is lost" } else { "nothing is done" };
-                write!(f, "store call {call} {how} with {}, {what}", fault.code)
+                let effect = if applied { "the answer is lost" } else { "nothing is done" };
+                write!(f, "store call {call} {how} with {}, {effect}", fault.code)
             }
         }
     }
@@ -99,9 +99,9 @@ pub(crate) fn plans(seed: u64, length: BaselineCounts, fit: ScenarioLimits) -> V
     points(2, |at| FaultPlan::Drain { at }, &mut plans);
     points(2, |at| FaultPlan::Clash { at }, &mut plans);
     for call in 1..=length.calls {
-        for (lasts, kept) in [(false, false), (false, true), (true, false), (true, true)] {
+        for (lasts, applied) in [(false, false), (false, true), (true, false), (true, true)] {
             let code = CODES[random.below(CODES.len() as u32) as usize];
-            plans.push(FaultPlan::Store { call, fault: StoreFault { lasts, kept, code } });
+            plans.push(FaultPlan::Store { call, fault: StoreFault { lasts, applied, code } });
         }
     }
     plans

@@ -35,7 +35,7 @@ impl FaultyCheckpointer {
             match course.call() {
                 None => effect(&mut course, None),
                 Some(fault) => {
-                    let _unknown = fault.kept.then(|| effect(&mut course, Some(fault)));
+                    let _unknown = fault.applied.then(|| effect(&mut course, Some(fault)));
                     Err(Error::new(fault.code, format!("{name} failed, as the schedule asked")))
                 }
             }
@@ -46,19 +46,20 @@ impl FaultyCheckpointer {
 
     fn commits(&self, course: &mut SimulationState, commit: &Commit, fault: Option<StoreFault>) -> Result<()> {
         let result = self.save(course, commit, fault);
-        course.note(|| format!("process {} commits {}: {}", self.0.number, spoken(commit), outcome(&result)));
-        let refused = match &result {
+        course.note(|| format!("process {} commits {}: {}", self.0.number, describe(commit), outcome(&result)));
+        let rejection = match &result {
             Ok(()) => {
                 let verdict = course.record.committed(commit).and_then(|()| course.follow.saved(commit));
                 course.judge(verdict);
-                let answers = commit.pending.iter().filter(|known| matches!(known.entry, TaskEntry::Resume(_))).count();
+                let answers =
+                    commit.pending.iter().filter(|pending| matches!(pending.entry, TaskEntry::Resume(_))).count();
                 course.tally.add(Fact::Answers, answers as u64);
                 course.tally.add(Fact::UnknownCommits, u64::from(fault.is_some()));
                 return result;
             }
-            Err(error) => course.record.refused(commit, error),
+            Err(error) => course.record.rejected(commit, error),
         };
-        match refused {
+        match rejection {
             Ok(true) => course.tally.count(Fact::FencesRefused),
             Ok(false) if is_clash(course, commit) => course.tally.count(Fact::ClashesRefused),
             Ok(false) => {}
@@ -89,14 +90,19 @@ fn is_clash(course: &SimulationState, commit: &Commit) -> bool {
 }
 
 /// Returns a description of a commit for the trace.
-fn spoken(commit: &Commit) -> String {
+fn describe(commit: &Commit) -> String {
     let step = commit.checkpoint.as_ref().map_or_else(
         || "no step".to_owned(),
         |checkpoint| format!("step {} ({:?}, {})", checkpoint.step, checkpoint.source, checkpoint.id),
     );
-    let known: Vec<String> =
-        commit.pending.iter().map(|known| format!("{} {}", known.node, known.entry.slot())).collect();
-    format!("{step} of graph `{}` with lease {} [{}]", commit.namespace.as_str(), commit.lease.fence, known.join(", "))
+    let entries: Vec<String> =
+        commit.pending.iter().map(|pending| format!("{} {}", pending.node, pending.entry.slot())).collect();
+    format!(
+        "{step} of graph `{}` with lease {} [{}]",
+        commit.namespace.as_str(),
+        commit.lease.fence,
+        entries.join(", ")
+    )
 }
 
 fn outcome<T>(result: &Result<T>) -> String {
@@ -108,7 +114,7 @@ fn outcome<T>(result: &Result<T>) -> String {
 
 impl Checkpointer for FaultyCheckpointer {
     async fn acquire(&self, _thread: &ThreadId, run: RunId) -> Result<Lease> {
-        let asked = self.call("acquire", |course, _| {
+        let request = self.call("acquire", |course, _| {
             self.0.sim.expire_lease(course);
             let lease = self.0.sim.disk.acquire(run);
             course.note(|| format!("process {} asks for the thread: {}", self.0.number, outcome(&lease)));
@@ -118,7 +124,7 @@ impl Checkpointer for FaultyCheckpointer {
             }
             lease
         });
-        let lease = asked.await?;
+        let lease = request.await?;
         self.0.course().lease_acknowledged(lease.fence);
         Ok(lease)
     }
@@ -153,8 +159,8 @@ impl Checkpointer for FaultyCheckpointer {
         self.call("load", |course, _| {
             let loaded = self.0.sim.disk.load(namespace, at)?;
             let pending = loaded.iter().flat_map(|loaded| &loaded.pending);
-            let kept = pending.filter(|known| matches!(known.entry, TaskEntry::Done(_))).count();
-            course.tally.add(Fact::KeptResults, kept as u64);
+            let saved = pending.filter(|entry| matches!(entry.entry, TaskEntry::Done(_))).count();
+            course.tally.add(Fact::KeptResults, saved as u64);
             Ok(loaded)
         })
         .await

@@ -75,7 +75,7 @@ fn chain(graph: &mut SimGraphBuilder) -> BuildResult {
     );
     graph.add_conditional_edges(
         d,
-        move |work: &SimState| if work.round < work.laps { Goto::node(a) } else { Goto::end() },
+        move |work: &SimState| if work.round < work.rounds { Goto::node(a) } else { Goto::end() },
         [a.into(), END],
     );
     Ok(())
@@ -155,35 +155,36 @@ fn question(graph: &mut SimGraphBuilder) -> BuildResult {
     let a = graph.add_node("a", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
         plain(work, process, cx, 1)
     });
-    let ask = graph.add_node("ask", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
-        asks(work, process, cx, 2, &["q1"])
+    let interrupt = graph.add_node("ask", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        raises(work, process, cx, 2, &["q1"])
     });
     let b = graph.add_node("b", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
         writes(work, process, cx, 3)
     });
-    graph.add_sequence([START, a.into(), ask.into(), b.into(), END]);
+    graph.add_sequence([START, a.into(), interrupt.into(), b.into(), END]);
     Ok(())
 }
 
 /// Two consecutive interrupts in one node, two concurrent ones in the next.
 fn questions(graph: &mut SimGraphBuilder) -> BuildResult {
-    let ask =
-        |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| asks(work, process, cx, 1, &["q1", "q2"]);
-    let ask = graph.add_node("ask", ask);
+    let raise = |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        raises(work, process, cx, 1, &["q1", "q2"])
+    };
+    let interrupt = graph.add_node("ask", raise);
     let both = graph.add_node("both", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
         asks_two(work, process, cx, 2)
     });
-    graph.add_sequence([START, ask.into(), both.into(), END]);
+    graph.add_sequence([START, interrupt.into(), both.into(), END]);
     Ok(())
 }
 
 /// Two nodes with interrupts parallel to one without.
 fn parallel(graph: &mut SimGraphBuilder) -> BuildResult {
     let left = graph.add_node("left", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
-        asks(work, process, cx, 1, &["q1"])
+        raises(work, process, cx, 1, &["q1"])
     });
     let right = graph.add_node("right", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
-        asks(work, process, cx, 2, &["q2"])
+        raises(work, process, cx, 2, &["q2"])
     });
     let other = graph.add_node("other", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
         writes(work, process, cx, 3)
@@ -198,45 +199,47 @@ fn parallel(graph: &mut SimGraphBuilder) -> BuildResult {
 
 /// A subgraph with an interrupt.
 fn inner(graph: &mut SimGraphBuilder) -> BuildResult {
-    let mut inside = StateGraph::<SubgraphState, Process>::new("inside");
-    let x = inside.add_node("x", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
+    let mut subgraph = StateGraph::<SubgraphState, Process>::new("inside");
+    let x = subgraph.add_node("x", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
         part_plain(part, process, cx, 11)
     });
-    let ask = inside.add_node("ask", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
-        part_asks(part, process, cx, 12)
-    });
-    let y = inside.add_node("y", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
+    let interrupt = subgraph
+        .add_node("ask", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
+            part_asks(part, process, cx, 12)
+        });
+    let y = subgraph.add_node("y", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
         part_plain(part, process, cx, 13)
     });
-    inside.add_sequence([START, x.into(), ask.into(), y.into(), END]);
+    subgraph.add_sequence([START, x.into(), interrupt.into(), y.into(), END]);
     let a = graph.add_node("a", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
         plain(work, process, cx, 1)
     });
-    let inside = graph.add_node("inside", inside.compile()?);
+    let subgraph_node = graph.add_node("inside", subgraph.compile()?);
     let b = graph.add_node("b", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
         writes(work, process, cx, 2)
     });
-    graph.add_sequence([START, a.into(), inside.into(), b.into(), END]);
+    graph.add_sequence([START, a.into(), subgraph_node.into(), b.into(), END]);
     Ok(())
 }
 
 /// A subgraph that keeps its state between calls.
 fn lodger(graph: &mut SimGraphBuilder) -> BuildResult {
-    let mut inside = StateGraph::<SubgraphState, Process>::new("lodger");
-    let p = inside.add_node("p", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
+    let mut subgraph = StateGraph::<SubgraphState, Process>::new("lodger");
+    let p = subgraph.add_node("p", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
         part_plain(part, process, cx, 11)
     });
-    let q = inside.add_node("q", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
+    let q = subgraph.add_node("q", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
         part_plain(part, process, cx, 12)
     });
-    inside.add_sequence([START, p.into(), q.into(), END]).subgraph_persistence(SubgraphPersistence::PerThread);
-    let inside = graph.add_node("lodger", inside.compile()?);
+    subgraph.add_sequence([START, p.into(), q.into(), END]).subgraph_persistence(SubgraphPersistence::PerThread);
+    let subgraph_node = graph.add_node("lodger", subgraph.compile()?);
     let b = graph.add_node("b", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
         turns(work, process, cx, 1)
     });
-    graph.add_edge(START, inside).add_edge(inside, b);
-    let again = move |work: &SimState| if work.round < work.laps { Goto::node(inside) } else { Goto::end() };
-    graph.add_conditional_edges(b, again, [inside.into(), END]);
+    graph.add_edge(START, subgraph_node).add_edge(subgraph_node, b);
+    let next_round =
+        move |work: &SimState| if work.round < work.rounds { Goto::node(subgraph_node) } else { Goto::end() };
+    graph.add_conditional_edges(b, next_round, [subgraph_node.into(), END]);
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use crate::state::SimState;
 pub(crate) struct ThreadHistory {
     pub(crate) rows: Vec<HistoryRow>,
     /// The checkpoints of subgraphs, by node path.
-    inside: Vec<(String, Vec<CheckpointSummary>)>,
+    subgraphs: Vec<(String, Vec<CheckpointSummary>)>,
 }
 
 /// A checkpoint with its state.
@@ -33,13 +33,13 @@ pub(crate) struct CheckpointSummary {
 
 impl CheckpointSummary {
     fn of(checkpoint: &Checkpoint) -> Self {
-        let next = checkpoint.next_tasks.iter().map(|due| due.node.clone()).collect();
+        let next = checkpoint.next_tasks.iter().map(|task| task.node.clone()).collect();
         Self { step: checkpoint.step, source: checkpoint.source, next }
     }
 
     fn is(&self, checkpoint: &Checkpoint) -> bool {
-        let due = checkpoint.next_tasks.iter().map(|due| &due.node);
-        self.step == checkpoint.step && self.source == checkpoint.source && self.next.iter().eq(due)
+        let scheduled = checkpoint.next_tasks.iter().map(|scheduled| &scheduled.node);
+        self.step == checkpoint.step && self.source == checkpoint.source && self.next.iter().eq(scheduled)
     }
 }
 
@@ -48,22 +48,26 @@ impl ThreadHistory {
     pub(crate) fn read(disk: &SimulatedDisk, saved: &[Arc<Checkpoint>]) -> superstep::Result<Self> {
         let rows =
             disk.line()?.into_iter().map(|(checkpoint, work)| (CheckpointSummary::of(&checkpoint), work)).collect();
-        Ok(Self { rows, inside: inside(saved) })
+        Ok(Self { rows, subgraphs: subgraph_histories(saved) })
     }
 }
 
 /// Returns the checkpoints of subgraphs, one list for each call.
-fn inside(saved: &[Arc<Checkpoint>]) -> Vec<(String, Vec<CheckpointSummary>)> {
-    let mut inside: Vec<(String, Vec<CheckpointSummary>)> = Vec::new();
+fn subgraph_histories(saved: &[Arc<Checkpoint>]) -> Vec<(String, Vec<CheckpointSummary>)> {
+    let mut histories: Vec<(String, Vec<CheckpointSummary>)> = Vec::new();
     let mut last = CheckpointNamespace::root();
     for checkpoint in saved.iter().filter(|checkpoint| !checkpoint.namespace.is_root()) {
-        if inside.is_empty() || checkpoint.namespace != last {
+        if histories.is_empty() || checkpoint.namespace != last {
             last = checkpoint.namespace.clone();
-            inside.push((without_ids(&last), Vec::new()));
+            histories.push((without_ids(&last), Vec::new()));
         }
-        inside.iter_mut().last().into_iter().for_each(|(_, moments)| moments.push(CheckpointSummary::of(checkpoint)));
+        histories
+            .iter_mut()
+            .last()
+            .into_iter()
+            .for_each(|(_, moments)| moments.push(CheckpointSummary::of(checkpoint)));
     }
-    inside
+    histories
 }
 
 /// Returns a namespace without task ids.
@@ -109,9 +113,9 @@ impl HistoryMatcher {
         if !self.fits.is_empty() {
             return Ok(());
         }
-        let (made, right) =
+        let (actual, right) =
             (CheckpointSummary::of(checkpoint), right.get(before).and_then(|line| line.rows.get(number)));
-        Rule::SameLine.broken(format!("checkpoint {number} is {made:?} {work:?}, and without faults {right:?}"))
+        Rule::SameLine.broken(format!("checkpoint {number} is {actual:?} {work:?}, and without faults {right:?}"))
     }
 
     /// Checks the complete history: its end must be correct and stored.
@@ -121,9 +125,9 @@ impl HistoryMatcher {
         let Some(line) = self.fits.iter().find(is_whole).map(|line| &right[*line]) else {
             return Rule::SameLine.broken(format!("the history ends after {} checkpoints", self.rows));
         };
-        let inside = inside(saved);
-        if inside != line.inside {
-            return Rule::SameLine.broken(format!("inside is {inside:?}, and without faults {:?}", line.inside));
+        let subgraphs = subgraph_histories(saved);
+        if subgraphs != line.subgraphs {
+            return Rule::SameLine.broken(format!("inside is {subgraphs:?}, and without faults {:?}", line.subgraphs));
         }
         match line.rows.last() {
             Some((_, right)) if **right != *last => {
@@ -164,12 +168,14 @@ mod tests {
 
     /// Builds correct histories with these counts.
     fn follow(lines: &[&[u64]]) -> HistoryMatcher {
-        let row = |(place, count): (usize, &u64)| {
-            let commit = saves(place as u128 + 1, *count);
+        let row = |(index, count): (usize, &u64)| {
+            let commit = saves(index as u128 + 1, *count);
             (CheckpointSummary::of(commit.checkpoint.as_ref().unwrap()), Arc::new(work(*count)))
         };
-        let line =
-            |counts: &&[u64]| ThreadHistory { rows: counts.iter().enumerate().map(row).collect(), inside: Vec::new() };
+        let line = |counts: &&[u64]| ThreadHistory {
+            rows: counts.iter().enumerate().map(row).collect(),
+            subgraphs: Vec::new(),
+        };
         HistoryMatcher::new(Some(lines.iter().map(line).collect()))
     }
 
@@ -180,10 +186,10 @@ mod tests {
         right.saved(&saves(2, 3)).unwrap();
         right.ends(&[], &work(3)).unwrap();
         assert_eq!(right.ends(&[], &work(2)).unwrap_err().rule, Rule::SameLine);
-        let mut wrong = follow(&[&[1, 2]]);
-        wrong.saved(&saves(1, 1)).unwrap();
-        assert_eq!(wrong.ends(&[], &work(1)).unwrap_err().rule, Rule::SameLine);
-        assert_eq!(wrong.saved(&saves(2, 9)).unwrap_err().rule, Rule::SameLine);
+        let mut mismatch = follow(&[&[1, 2]]);
+        mismatch.saved(&saves(1, 1)).unwrap();
+        assert_eq!(mismatch.ends(&[], &work(1)).unwrap_err().rule, Rule::SameLine);
+        assert_eq!(mismatch.saved(&saves(2, 9)).unwrap_err().rule, Rule::SameLine);
     }
 
     #[test]
@@ -200,8 +206,8 @@ mod tests {
     fn a_checkpoint_too_many_inside_is_found() {
         let mut right = follow(&[&[1]]);
         right.saved(&saves(1, 1)).unwrap();
-        let inside = Checkpoint { namespace: "inner:abc".into(), ..(*step(5, None)).clone() };
-        let found = right.ends(&[Arc::new(inside)], &work(1)).unwrap_err();
-        assert!(found.text.contains("\"inner\""), "{}", found.text);
+        let checkpoint = Checkpoint { namespace: "inner:abc".into(), ..(*step(5, None)).clone() };
+        let violation = right.ends(&[Arc::new(checkpoint)], &work(1)).unwrap_err();
+        assert!(violation.text.contains("\"inner\""), "{}", violation.text);
     }
 }

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_nobody_tried_is_named() {
+    fn an_unchecked_invariant_is_named() {
         let mut tally = Counters::default();
         assert_eq!(tally.untried(), Rule::ALL);
         Rule::ALL.iter().skip(1).for_each(|rule| tally.count(rule.tried_by()));

@@ -43,7 +43,7 @@ use crate::report::{Report, found_text};
 use crate::seed::{SeedWorker, perform_seed};
 
 /// Largest number of schedules within which a seeded bug must be found.
-const PLANTED_LIMIT: u64 = 100_000;
+const SEEDED_BUG_LIMIT: u64 = 100_000;
 /// Minimum number of schedules from which every invariant must have been checked.
 const ENOUGH: u64 = 20_000;
 /// Seeds that once violated an invariant; they always run first.
@@ -66,38 +66,38 @@ fn main() -> ExitCode {
 
 /// Runs one schedule again. Returns true if no invariant was violated.
 fn repeat(arguments: &Arguments, schedule: u32) -> Result<bool, String> {
-    let bug = if let SeededBugSelection::Only(bug) = arguments.planted { Some(bug) } else { None };
+    let bug = if let SeededBugSelection::Only(bug) = arguments.seeded_bugs { Some(bug) } else { None };
     enable(bug);
     let stage = DeterministicRuntime::new().map_err(|error| format!("the runtime does not start: {error}"))?;
     let bench = Arc::new(SeedWorker::new().map_err(|error| error.to_string())?);
     let end = stage.perform(perform_seed(bench, arguments.seed, Some(schedule)));
-    if end.trace.is_empty() && end.found.is_none() {
+    if end.trace.is_empty() && end.violation.is_none() {
         return Err(format!("seed {} has no schedule {schedule}", arguments.seed));
     }
     let mut lines = if arguments.trace { end.trace } else { Vec::new() };
-    lines.push(match &end.found {
-        Some(found) => found_text(found, bug),
+    lines.push(match &end.violation {
+        Some(violation) => found_text(violation, bug),
         None => format!("seed {} schedule {schedule}: no rule was broken", arguments.seed),
     });
     // A reader that closes the pipe early is not an error.
     let _ = writeln!(std::io::stdout(), "{}", lines.join("\n"));
-    Ok(end.found.is_none())
+    Ok(end.violation.is_none())
 }
 
 /// Finds the seeded bugs, then runs the schedules without bugs. Returns true if everything is as expected.
 fn simulate(arguments: &Arguments) -> Result<bool, String> {
-    let begun = Instant::now();
-    let bugs: &[SeededBug] = match &arguments.planted {
+    let started_at = Instant::now();
+    let bugs: &[SeededBug] = match &arguments.seeded_bugs {
         SeededBugSelection::All => SeededBug::ALL,
         SeededBugSelection::None => &[],
         SeededBugSelection::Only(bug) => std::slice::from_ref(bug),
     };
-    let planted = bugs.iter().map(|bug| find_planted(arguments, *bug)).collect::<Result<Vec<_>, _>>()?;
-    let is_clean = !matches!(arguments.planted, SeededBugSelection::Only(_));
+    let seeded_bugs = bugs.iter().map(|bug| find_seeded_bug(arguments, *bug)).collect::<Result<Vec<_>, _>>()?;
+    let is_clean = !matches!(arguments.seeded_bugs, SeededBugSelection::Only(_));
     let total = if is_clean { clean(arguments)? } else { CampaignResult::default() };
     let is_enough = is_clean && arguments.schedules >= ENOUGH;
     let untried = if is_enough { total.tally.untried() } else { Vec::new() };
-    let report = Report { seed: arguments.seed, planted, total, time: begun.elapsed(), untried };
+    let report = Report { seed: arguments.seed, seeded_bugs, total, time: started_at.elapsed(), untried };
     if arguments.json {
         println!("{}", report.json());
         eprintln!("{}", report.text());
@@ -108,23 +108,23 @@ fn simulate(arguments: &Arguments) -> Result<bool, String> {
 }
 
 /// Returns the number of schedules needed to find a seeded bug.
-fn find_planted(arguments: &Arguments, bug: SeededBug) -> Result<(SeededBug, Option<u64>), String> {
+fn find_seeded_bug(arguments: &Arguments, bug: SeededBug) -> Result<(SeededBug, Option<u64>), String> {
     enable(Some(bug));
-    let seeds = Seeds::From(arguments.seed, PLANTED_LIMIT);
+    let seeds = Seeds::From(arguments.seed, SEEDED_BUG_LIMIT);
     let total = campaign::run(&seeds, arguments.threads, &format!("seeded bug `{bug}`"));
     enable(None);
     let total = total?;
-    if let Some(found) = &total.found {
-        eprintln!("seeded bug `{bug}`: {}", found_text(found, Some(bug)));
+    if let Some(violation) = &total.violation {
+        eprintln!("seeded bug `{bug}`: {}", found_text(violation, Some(bug)));
     }
-    Ok((bug, total.found.as_ref().map(|_| total.tally.of(Fact::Schedules))))
+    Ok((bug, total.violation.as_ref().map(|_| total.tally.of(Fact::Schedules))))
 }
 
 /// Runs the schedules without seeded bugs, known seeds first.
 fn clean(arguments: &Arguments) -> Result<CampaignResult, String> {
-    let known = known_seeds(KNOWN_SEEDS)?;
-    let first = campaign::run(&Seeds::List(&known), arguments.threads, "known seeds")?;
-    if first.found.is_some() {
+    let regression_seeds = known_seeds(KNOWN_SEEDS)?;
+    let first = campaign::run(&Seeds::List(&regression_seeds), arguments.threads, "known seeds")?;
+    if first.violation.is_some() {
         return Ok(first);
     }
     let seeds = Seeds::From(arguments.seed, arguments.schedules);

@@ -22,7 +22,7 @@ pub(crate) struct TaskIdentity(u128);
 
 impl TaskIdentity {
     /// Returns the identity of the idempotency key that a node receives.
-    pub(crate) fn given(key: TaskId) -> Self {
+    pub(crate) fn from_key(key: TaskId) -> Self {
         Self(key.bits())
     }
 
@@ -48,7 +48,7 @@ pub(crate) enum ExecutionKind {
     /// First execution of the task.
     First,
     /// The task ran before, and its result was not saved.
-    Again,
+    Repeated,
     /// The run has lost the thread, and the task is already done.
     Zombie,
 }
@@ -71,7 +71,7 @@ pub(crate) struct Oracle {
     returned: Vec<(CheckpointId, TaskIdentity)>,
     /// Number of nodes that had returned when the run was cancelled.
     before_cancel: usize,
-    told: Vec<CheckpointId>,
+    published: Vec<CheckpointId>,
 }
 
 impl Oracle {
@@ -81,7 +81,7 @@ impl Oracle {
         // Results returned under an earlier lease and not saved are lost.
         self.returned.clear();
         self.before_cancel = 0;
-        self.fences.retain(|(known, _)| *known != run);
+        self.fences.retain(|(holder, _)| *holder != run);
         self.fences.push((run, fence));
     }
 
@@ -91,7 +91,7 @@ impl Oracle {
     }
 
     fn is_stale(&self, run: RunId) -> bool {
-        let fence = self.fences.iter().find(|(known, _)| *known == run).map(|(_, fence)| *fence);
+        let fence = self.fences.iter().find(|(holder, _)| *holder == run).map(|(_, fence)| *fence);
         !self.is_held || fence != Some(self.newest)
     }
 
@@ -124,8 +124,9 @@ impl Oracle {
 
     fn answered(&mut self, checkpoint: CheckpointId, id: InterruptId, value: &Value) -> CheckResult {
         // An external update copies resume values to its own checkpoint, where they must be unchanged.
-        let known = self.answers.iter().find(|(at, known, old)| *known == id && (*at == checkpoint || old != value));
-        if let Some((_, _, old)) = known {
+        let existing =
+            self.answers.iter().find(|(at, existing, old)| *existing == id && (*at == checkpoint || old != value));
+        if let Some((_, _, old)) = existing {
             return Rule::AnsweredOnce.broken(format!("question {id} was answered with {old} and again with {value}"));
         }
         self.answers.push((checkpoint, id, value.clone()));
@@ -148,11 +149,11 @@ impl Oracle {
     }
 
     fn label_of(&self, key: TaskIdentity) -> u64 {
-        self.tasks.iter().find(|(_, known)| *known == key).map_or(0, |(label, _)| *label)
+        self.tasks.iter().find(|(_, identity)| *identity == key).map_or(0, |(label, _)| *label)
     }
 
     /// Checks a rejected commit. Returns true if it was rejected because of its lease.
-    pub(crate) fn refused(&self, commit: &Commit, error: &Error) -> Result<bool, crate::invariants::Violation> {
+    pub(crate) fn rejected(&self, commit: &Commit, error: &Error) -> Result<bool, crate::invariants::Violation> {
         let is_stale = !self.may_write(commit.lease.fence);
         if error.code() == ErrorCode::ThreadBusy && !is_stale {
             return Rule::OneWriter.broken(format!("lease {} is the newest and was refused", commit.lease.fence));
@@ -161,25 +162,28 @@ impl Oracle {
     }
 
     /// Checks and records the start of a node.
-    pub(crate) fn begins(&mut self, execution: &Execution) -> Result<ExecutionKind, crate::invariants::Violation> {
+    pub(crate) fn task_started(
+        &mut self,
+        execution: &Execution,
+    ) -> Result<ExecutionKind, crate::invariants::Violation> {
         let Execution { key, label, run, namespace, checkpoint } = execution;
         if let Some(id) = checkpoint.filter(|id| self.checkpoint(*id).is_none()) {
             return Rule::ToldIsSaved.broken(format!("task {label} began on checkpoint {id}, which is not saved"));
         }
-        let known = self.tasks.iter().find(|(other, known)| other == label || known == key);
-        let standing = match known {
+        let existing = self.tasks.iter().find(|(other, existing)| other == label || existing == key);
+        let kind = match existing {
             None => {
                 self.tasks.push((*label, *key));
                 ExecutionKind::First
             }
-            Some((other, known)) if other == label && known == key => ExecutionKind::Again,
+            Some((other, existing)) if other == label && existing == key => ExecutionKind::Repeated,
             Some((other, _)) if other == label => {
                 return Rule::OneKey.broken(format!("task {label} ran with two keys"));
             }
             Some((other, _)) => return Rule::OneKey.broken(format!("tasks {other} and {label} have one key")),
         };
         if !self.is_finished(*key, namespace, *checkpoint) {
-            return Ok(standing);
+            return Ok(kind);
         }
         if self.is_stale(*run) {
             return Ok(ExecutionKind::Zombie);
@@ -229,7 +233,7 @@ impl Oracle {
 
     /// Returns true if a result is recorded.
     pub(crate) fn has_record(&self, key: TaskIdentity, name: &str) -> bool {
-        self.records.iter().any(|(known, record)| *known == key && record == name)
+        self.records.iter().any(|(task, record)| *task == key && record == name)
     }
 
     /// Checks that a result that is about to be computed is not recorded already.
@@ -259,7 +263,7 @@ impl Oracle {
         let has_step = |step: i64| self.step_of(namespace).is_some_and(|saved| saved >= step);
         let is_saved = match event {
             MachineEvent::Checkpoint { id, .. } => {
-                self.told.push(*id);
+                self.published.push(*id);
                 self.checkpoint(*id).is_some()
             }
             MachineEvent::Values { step, .. } => has_step(*step),
@@ -267,7 +271,9 @@ impl Oracle {
                 self.done.contains(&TaskIdentity::of(*task)) || has_step(*step)
             }
             MachineEvent::TaskFailed { task, .. } => self.failed.contains(&TaskIdentity::of(*task)),
-            MachineEvent::Interrupted { questions } => questions.iter().all(|asked| self.questions.contains(&asked.id)),
+            MachineEvent::Interrupted { questions } => {
+                questions.iter().all(|question| self.questions.contains(&question.id))
+            }
             _ => return Ok(false),
         };
         if is_saved {
@@ -279,7 +285,7 @@ impl Oracle {
 
     /// Checks a checkpoint reported to a client as saved.
     pub(crate) fn checkpoint_published(&mut self, id: CheckpointId) -> CheckResult {
-        self.told.push(id);
+        self.published.push(id);
         match self.checkpoint(id) {
             Some(_) => Ok(()),
             None => Rule::ToldIsSaved.broken(format!("a client was told checkpoint {id}, not saved")),
@@ -289,7 +295,7 @@ impl Oracle {
     /// Checks at the end that everything reported to clients is still stored.
     pub(crate) fn check_published(&self, is_there: impl Fn(CheckpointId) -> bool) -> CheckResult {
         let inner = |id: &CheckpointId| self.checkpoint(*id).is_some_and(|saved| !saved.namespace.is_root());
-        match self.told.iter().find(|id| !inner(id) && !is_there(**id)) {
+        match self.published.iter().find(|id| !inner(id) && !is_there(**id)) {
             Some(id) => Rule::ToldIsSaved.broken(format!("checkpoint {id} was told and is gone")),
             None => Ok(()),
         }

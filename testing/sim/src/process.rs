@@ -52,14 +52,14 @@ impl Process {
     }
 
     /// Returns an await point, which never completes in a dead process.
-    pub(crate) fn pause(&self, place: AwaitPoint) -> AwaitPointFuture<'_> {
-        AwaitPointFuture { process: self, place, left: None }
+    pub(crate) fn pause(&self, point: AwaitPoint) -> AwaitPointFuture<'_> {
+        AwaitPointFuture { process: self, point, left: None }
     }
 
     /// Records the start of a task.
-    pub(crate) fn begins(&self, cx: &TaskContext, label: u64) -> Execution {
+    pub(crate) fn start_task(&self, cx: &TaskContext, label: u64) -> Execution {
         let execution = Execution {
-            key: TaskIdentity::given(cx.idempotency_key()),
+            key: TaskIdentity::from_key(cx.idempotency_key()),
             label,
             run: cx.run_id(),
             namespace: cx.namespace().clone(),
@@ -67,12 +67,12 @@ impl Process {
         };
         let mut course = self.course();
         if course.is_alive(self.number) {
-            let standing = course.record.begins(&execution);
+            let kind = course.record.task_started(&execution);
             let number = self.number;
-            course.note(|| format!("process {number} begins task {label}: {standing:?}"));
-            match standing {
+            course.note(|| format!("process {number} begins task {label}: {kind:?}"));
+            match kind {
                 Ok(ExecutionKind::First) => {}
-                Ok(ExecutionKind::Again) => course.tally.count(Fact::SecondExecutions),
+                Ok(ExecutionKind::Repeated) => course.tally.count(Fact::SecondExecutions),
                 Ok(ExecutionKind::Zombie) => course.tally.count(Fact::ZombieStarts),
                 Err(violation) => course.judge(Err(violation)),
             }
@@ -129,7 +129,7 @@ impl Process {
 /// Future of an await point.
 pub(crate) struct AwaitPointFuture<'a> {
     process: &'a Process,
-    place: AwaitPoint,
+    point: AwaitPoint,
     left: Option<u32>,
 }
 
@@ -139,7 +139,7 @@ impl Future for AwaitPointFuture<'_> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let left = match self.left {
             Some(left) => self.process.course().is_alive(self.process.number).then_some(left),
-            None => self.process.sim.reach_await_point(self.process.number, self.place),
+            None => self.process.sim.reach_await_point(self.process.number, self.point),
         };
         match left {
             Some(0) => Poll::Ready(()),

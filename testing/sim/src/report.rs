@@ -15,7 +15,7 @@ pub(crate) type SeededBugResult = (SeededBug, Option<u64>);
 /// Results of the whole simulation.
 pub(crate) struct Report {
     pub(crate) seed: u64,
-    pub(crate) planted: Vec<SeededBugResult>,
+    pub(crate) seeded_bugs: Vec<SeededBugResult>,
     pub(crate) total: CampaignResult,
     pub(crate) time: Duration,
     /// Invariants that no schedule has checked.
@@ -25,26 +25,26 @@ pub(crate) struct Report {
 impl Report {
     /// Returns true if everything is as expected.
     pub(crate) fn is_good(&self) -> bool {
-        self.total.found.is_none() && self.untried.is_empty() && self.planted.iter().all(|(_, at)| at.is_some())
+        self.total.violation.is_none() && self.untried.is_empty() && self.seeded_bugs.iter().all(|(_, at)| at.is_some())
     }
 
     /// Returns the report as text.
     pub(crate) fn text(&self) -> String {
-        let mut lines: Vec<String> = self.planted.iter().map(planted_line).collect();
+        let mut lines: Vec<String> = self.seeded_bugs.iter().map(seeded_bug_line).collect();
         for fact in Fact::ALL {
             lines.push(format!("{:>14}  {}", self.total.tally.of(*fact), fact.name()));
         }
         lines.extend(self.untried.iter().map(|rule| format!("never put to the test: {rule}")));
-        lines.extend(self.total.found.iter().map(|found| found_text(found, None)));
+        lines.extend(self.total.violation.iter().map(|violation| found_text(violation, None)));
         let schedules = self.total.tally.of(Fact::Schedules);
         let speed = schedules as f64 / self.total.time.as_secs_f64().max(0.001);
-        let planted = self.planted.iter().filter(|(_, at)| at.is_some()).count();
+        let found_bugs = self.seeded_bugs.iter().filter(|(_, at)| at.is_some()).count();
         lines.push(format!(
-            "{schedules} schedules of {} seeds, {} violations, {speed:.0} schedules per second; {planted} of {} seeded \
+            "{schedules} schedules of {} seeds, {} violations, {speed:.0} schedules per second; {found_bugs} of {} seeded \
              bugs found; {:.1} s in all",
             self.total.seeds,
-            u8::from(self.total.found.is_some()),
-            self.planted.len(),
+            u8::from(self.total.violation.is_some()),
+            self.seeded_bugs.len(),
             self.time.as_secs_f64(),
         ));
         lines.join("\n")
@@ -54,23 +54,23 @@ impl Report {
     pub(crate) fn json(&self) -> Value {
         let facts: Map<String, Value> =
             Fact::ALL.iter().map(|fact| (fact.name().replace(' ', "_"), json!(self.total.tally.of(*fact)))).collect();
-        let planted: Map<String, Value> =
-            self.planted.iter().map(|(bug, at)| (bug.name().to_owned(), json!(at))).collect();
+        let seeded_bugs: Map<String, Value> =
+            self.seeded_bugs.iter().map(|(bug, at)| (bug.name().to_owned(), json!(at))).collect();
         json!({
             "seed": self.seed,
             "seeds": self.total.seeds,
             "schedules": self.total.tally.of(Fact::Schedules),
-            "violations": u8::from(self.total.found.is_some()),
-            "found": self.total.found.as_ref().map(|found| found_text(found, None)),
+            "violations": u8::from(self.total.violation.is_some()),
+            "found": self.total.violation.as_ref().map(|found| found_text(found, None)),
             "untried": self.untried.iter().map(|rule| rule.name()).collect::<Vec<_>>(),
-            "seeded_bugs": planted,
+            "seeded_bugs": seeded_bugs,
             "facts": facts,
             "seconds": (self.time.as_secs_f64() * 10.0).round() / 10.0,
         })
     }
 }
 
-fn planted_line((bug, at): &SeededBugResult) -> String {
+fn seeded_bug_line((bug, at): &SeededBugResult) -> String {
     match at {
         Some(at) => format!("seeded bug `{bug}` found at schedule {at}"),
         None => format!("seeded bug `{bug}` NOT FOUND"),
@@ -78,12 +78,12 @@ fn planted_line((bug, at): &SeededBugResult) -> String {
 }
 
 /// Describes a violation with the command that reproduces it.
-pub(crate) fn found_text(found: &FoundViolation, planted: Option<SeededBug>) -> String {
-    let FoundViolation { seed, schedule, scenario, plan, violation } = found;
-    let planted = planted.map(|bug| format!(" --seeded-bug {bug}")).unwrap_or_default();
+pub(crate) fn found_text(finding: &FoundViolation, seeded_bug: Option<SeededBug>) -> String {
+    let FoundViolation { seed, schedule, scenario, plan, violation } = finding;
+    let bug_option = seeded_bug.map(|bug| format!(" --seeded-bug {bug}")).unwrap_or_default();
     format!(
         "VIOLATION of {}\n  {}\n  scenario: {scenario}; fault: {plan}\nREPRO: seed={seed} schedule={schedule}\n  \
-         cargo xtask sim --seed {seed} --schedule {schedule}{planted} --trace",
+         cargo xtask sim --seed {seed} --schedule {schedule}{bug_option} --trace",
         violation.rule, violation.text
     )
 }

@@ -65,10 +65,10 @@ const TURNS: [usize; 24] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 pub(crate) struct ScenarioInstance {
     pub(crate) number: usize,
     pub(crate) items: Vec<ClientStep>,
-    pub(crate) laps: u64,
+    pub(crate) rounds: u64,
     pub(crate) width: u64,
     /// Largest number of concurrent tasks.
-    pub(crate) at_once: usize,
+    pub(crate) max_concurrency: usize,
     /// True if values are read from the disk as plain data.
     pub(crate) is_cold: bool,
 }
@@ -79,13 +79,13 @@ impl ScenarioInstance {
         let number = TURNS[(seed % TURNS.len() as u64) as usize];
         let mut random = Random::apart(seed, u64::MAX - 1);
         let scenario = &SCENARIOS[number];
-        let most_laps = if scenario.items.len() == 1 && scenario.items[0] == ClientStep::Input(1) { 2 } else { 1 };
+        let max_rounds = if scenario.items.len() == 1 && scenario.items[0] == ClientStep::Input(1) { 2 } else { 1 };
         Self {
             number,
             items: scenario.items.to_vec(),
-            laps: 1 + u64::from(random.below(most_laps)),
+            rounds: 1 + u64::from(random.below(max_rounds)),
             width: 12 + u64::from(random.below(3)),
-            at_once: if random.one_in(4) { 2 } else { usize::MAX },
+            max_concurrency: if random.one_in(4) { 2 } else { usize::MAX },
             is_cold: random.one_in(4),
         }
     }
@@ -104,7 +104,7 @@ impl ScenarioInstance {
     }
 
     /// Returns true if interrupts are resumed one by one.
-    pub(crate) fn is_patient(&self) -> bool {
+    pub(crate) fn resumes_one_by_one(&self) -> bool {
         self.scenario().note_at.is_some()
     }
 
@@ -115,7 +115,7 @@ impl ScenarioInstance {
 
     /// Returns the scenarios with equally correct results: without faults, and with one client after the other.
     pub(crate) fn models(&self) -> Vec<Self> {
-        let calm = Self { at_once: usize::MAX, is_cold: false, ..self.clone() };
+        let calm = Self { max_concurrency: usize::MAX, is_cold: false, ..self.clone() };
         match calm.items[..] {
             [ClientStep::Pair(one, other)] => {
                 let order = |first, second| Self {
@@ -130,11 +130,11 @@ impl ScenarioInstance {
 
     /// Returns the input with this number.
     pub(crate) fn input(&self, number: u64) -> UncheckedUpdate {
-        SimState::input().inputs(number).laps(self.laps).width(self.width).round(0_u64).into_update()
+        SimState::input().inputs(number).rounds(self.rounds).width(self.width).round(0_u64).into_update()
     }
 
     /// Returns the inputs and external updates that the thread must have at the end.
-    pub(crate) fn wanted(&self) -> (Vec<u64>, Vec<u64>) {
+    pub(crate) fn expected_values(&self) -> (Vec<u64>, Vec<u64>) {
         let (mut inputs, mut notes) = (Vec::new(), Vec::new());
         for item in &self.items {
             match item {

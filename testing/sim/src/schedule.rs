@@ -39,10 +39,10 @@ type ProcessFuture = Pin<Box<dyn Future<Output = superstep::Result<()>> + Send>>
 pub(crate) async fn perform(client: &Client, course: SimulationState) -> ScheduleResult {
     until_idle().await;
     let sim = Simulation::new(SimulatedDisk::new(client.case.is_cold), course);
-    let curtain = CurrentSimulationGuard::enter(&sim);
+    let guard = CurrentSimulationGuard::enter(&sim);
     live(client, &sim).await;
     let line = end(client, &sim);
-    drop(curtain);
+    drop(guard);
     let mut course = sim.course();
     course.tally.count(Fact::Schedules);
     let awaits = u64::from(course.awaits);
@@ -140,7 +140,7 @@ fn end(client: &Client, sim: &Simulation) -> ThreadHistory {
     }
     let verdict = check_end(client, &mut course, sim);
     course.judge(verdict);
-    if course.follow.is_strict() && !course.random.one_in(WHOLE) {
+    if course.follow.is_strict() && !course.random.one_in(FULL_READ_INTERVAL) {
         return ThreadHistory::default();
     }
     let read = ThreadHistory::read(&sim.disk, &course.record.checkpoints);
@@ -153,7 +153,7 @@ fn end(client: &Client, sim: &Simulation) -> ThreadHistory {
 }
 
 /// One of this number of histories is read completely from the disk.
-const WHOLE: u32 = 8;
+const FULL_READ_INTERVAL: u32 = 8;
 
 fn all_whole(line: &ThreadHistory) -> CheckResult {
     let broken = line.rows.iter().find_map(|(moment, work)| check_consistent(work).err().map(|parts| (moment, parts)));
@@ -162,11 +162,11 @@ fn all_whole(line: &ThreadHistory) -> CheckResult {
 
 /// Checks the invariants at the end of a schedule.
 fn check_end(client: &Client, course: &mut SimulationState, sim: &Simulation) -> CheckResult {
-    let found = match sim.disk.read(CheckpointSelector::Latest) {
-        Ok(found) => found,
+    let latest = match sim.disk.read(CheckpointSelector::Latest) {
+        Ok(latest) => latest,
         Err(error) => return Rule::SameLine.broken(format!("the end cannot be read: {error}")),
     };
-    let Some((work, loaded)) = found else { return Rule::Ends.broken("nothing is on the disk") };
+    let Some((work, loaded)) = latest else { return Rule::Ends.broken("nothing is on the disk") };
     if !loaded.checkpoint.next_tasks.is_empty() {
         return Rule::Ends.broken(format!("{:?} is still due", loaded.checkpoint.next_tasks));
     }
@@ -195,7 +195,7 @@ fn check_wanted(client: &Client, work: &SimState) -> CheckResult {
         sorted.sort_unstable();
         sorted
     };
-    let (inputs, notes) = client.case.wanted();
+    let (inputs, notes) = client.case.expected_values();
     if sorted(&work.inputs) == inputs && sorted(&work.notes) == notes {
         return Ok(());
     }

@@ -40,7 +40,7 @@ pub(crate) struct FoundViolation {
 #[derive(Default)]
 pub(crate) struct SeedResult {
     pub(crate) tally: Counters,
-    pub(crate) found: Option<FoundViolation>,
+    pub(crate) violation: Option<FoundViolation>,
     /// Trace of the selected schedule.
     pub(crate) trace: Vec<String>,
 }
@@ -58,10 +58,10 @@ impl SeedWorker {
 
     /// Returns the correct histories of a scenario: those of runs without faults, in graph order.
     async fn right(&self, case: &ScenarioInstance) -> Result<Arc<[ThreadHistory]>, Violation> {
-        let key = (case.number, case.laps, case.width);
-        let known = self.right.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        if let Some(known) = known {
-            return Ok(known);
+        let key = (case.number, case.rounds, case.width);
+        let cached = self.right.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(cached) = cached {
+            return Ok(cached);
         }
         let mut lines = Vec::new();
         for model in case.models() {
@@ -140,7 +140,7 @@ impl SeedRun {
             self.find(number, plan, violation);
         }
         self.end.trace = std::mem::take(&mut played.trace);
-        (self.end.found.is_none() && !is_wanted).then_some(played)
+        (self.end.violation.is_none() && !is_wanted).then_some(played)
     }
 
     fn title(&self, plan: FaultPlan) -> String {
@@ -149,6 +149,6 @@ impl SeedRun {
 
     fn find(&mut self, schedule: u32, plan: FaultPlan, violation: Violation) {
         let scenario = self.client.case.scenario().name;
-        self.end.found = Some(FoundViolation { seed: self.seed, schedule, scenario, plan, violation });
+        self.end.violation = Some(FoundViolation { seed: self.seed, schedule, scenario, plan, violation });
     }
 }

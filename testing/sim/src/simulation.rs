@@ -71,21 +71,21 @@ impl Simulation {
     /// Handles an idle runtime: advances the time, or marks the schedule as stuck.
     pub(crate) fn advance_time_or_stall(&self) {
         let mut course = self.course();
-        if !course.hands.advance_to_next_wakeup() {
+        if !course.clock.advance_to_next_wakeup() {
             course.is_stuck = true;
             course.wake_watcher();
         }
     }
 
     /// Reaches an await point. Returns how often the process yields, or `None` if it is dead.
-    pub(crate) fn reach_await_point(&self, process: usize, place: AwaitPoint) -> Option<u32> {
+    pub(crate) fn reach_await_point(&self, process: usize, point: AwaitPoint) -> Option<u32> {
         let mut course = self.course();
         if !course.lives[process].is_alive {
             return None;
         }
         course.awaits += 1;
         let number = course.awaits;
-        course.note(|| format!("await {number}: process {process} {place}"));
+        course.note(|| format!("await {number}: process {process} {point}"));
         if course.random.one_in(READS) {
             let verdict = self.read(&mut course);
             course.judge(verdict);
@@ -135,8 +135,8 @@ impl Simulation {
 
     /// Releases the thread after its dead holder's lease has expired.
     pub(crate) fn expire_lease(&self, course: &mut SimulationState) {
-        let now = course.hands.now;
-        if let Some(held) = course.held.take_if(|held| held.lapses.is_some_and(|lapses| lapses <= now)) {
+        let now = course.clock.now;
+        if let Some(held) = course.held.take_if(|held| held.expires_at.is_some_and(|expires_at| expires_at <= now)) {
             course.note(|| format!("lease {} lapses", held.lease.fence));
             self.disk.release(&held.lease);
             course.record.released(held.lease.fence);
@@ -162,7 +162,7 @@ pub(crate) struct HeldLease {
     pub(crate) lease: Lease,
     pub(crate) process: usize,
     /// Expiry of the lease if its holder is gone.
-    pub(crate) lapses: Option<i64>,
+    pub(crate) expires_at: Option<i64>,
 }
 
 /// A store outage until it is repaired.
@@ -185,11 +185,11 @@ pub(crate) struct SimulationState {
     strikes: u32,
     lives: Vec<ProcessState>,
     pub(crate) held: Option<HeldLease>,
-    trouble: Option<StoreOutage>,
+    outage: Option<StoreOutage>,
     pub(crate) record: Oracle,
-    pub(crate) remembered: ClientMemory,
+    pub(crate) client_memory: ClientMemory,
     pub(crate) follow: HistoryMatcher,
-    pub(crate) hands: ClockState,
+    pub(crate) clock: ClockState,
     watcher: Option<Waker>,
     pub(crate) is_stuck: bool,
     is_taken_over: bool,
@@ -216,11 +216,11 @@ impl SimulationState {
             strikes: 0,
             lives: Vec::new(),
             held: None,
-            trouble: None,
+            outage: None,
             record: Oracle::default(),
-            remembered: ClientMemory::default(),
+            client_memory: ClientMemory::default(),
             follow,
-            hands: ClockState::default(),
+            clock: ClockState::default(),
             watcher: None,
             is_stuck: false,
             is_taken_over: false,
@@ -254,7 +254,7 @@ impl SimulationState {
 
     /// Returns the fate of a process; `watcher` is woken when it changes.
     pub(crate) fn fate(&mut self, process: usize, watcher: &Waker) -> Option<ProcessFate> {
-        if !self.watcher.as_ref().is_some_and(|known| known.will_wake(watcher)) {
+        if !self.watcher.as_ref().is_some_and(|current| current.will_wake(watcher)) {
             self.watcher = Some(watcher.clone());
         }
         if self.violation.is_some() || self.is_stuck {
@@ -302,7 +302,7 @@ impl SimulationState {
         self.tally.count(if self.strikes > 1 { Fact::DoubleCrashes } else { Fact::Crashes });
         let waits = if self.random.one_in(4) { LEASE } else { 0 };
         if let Some(held) = self.held.as_mut().filter(|held| held.process == process) {
-            held.lapses = Some(self.hands.now + waits);
+            held.expires_at = Some(self.clock.now + waits);
         }
         self.wake_watcher();
     }
@@ -343,20 +343,20 @@ impl SimulationState {
     /// Counts a call of the checkpointer and returns its fault, if any.
     pub(crate) fn call(&mut self) -> Option<StoreFault> {
         self.calls += 1;
-        let fault = match (self.plan, &self.trouble) {
-            (_, Some(trouble)) => StoreFault { lasts: true, kept: false, code: trouble.code },
+        let fault = match (self.plan, &self.outage) {
+            (_, Some(outage)) => StoreFault { lasts: true, applied: false, code: outage.code },
             (FaultPlan::Store { call, fault }, None) if call == self.calls => fault,
             _ => return None,
         };
-        if fault.lasts && self.trouble.is_none() {
+        if fault.lasts && self.outage.is_none() {
             let left = 1 + self.random.below(3);
-            self.trouble = Some(StoreOutage { code: fault.code, left });
+            self.outage = Some(StoreOutage { code: fault.code, left });
         }
         self.failures += 1;
         self.tally.count(Fact::StoreFailures);
         let call = self.calls;
         self.note(|| {
-            format!("store call {call} fails with {}, {}", fault.code, if fault.kept { "done" } else { "not done" })
+            format!("store call {call} fails with {}, {}", fault.code, if fault.applied { "done" } else { "not done" })
         });
         Some(fault)
     }
@@ -364,19 +364,19 @@ impl SimulationState {
     /// Records a restart of a client; a failing store is repaired after some restarts.
     pub(crate) fn recovers(&mut self) {
         self.tally.count(Fact::Recoveries);
-        if let Some(trouble) = &mut self.trouble {
-            trouble.left -= 1;
+        if let Some(outage) = &mut self.outage {
+            outage.left -= 1;
         }
-        self.trouble.take_if(|trouble| trouble.left == 0);
+        self.outage.take_if(|outage| outage.left == 0);
     }
 
     /// Records a granted lease. If the process never learns of it, the lease expires.
     pub(crate) fn lease_granted(&mut self, process: usize, lease: Lease) {
-        self.held = Some(HeldLease { lease, process, lapses: Some(self.hands.now + LEASE) });
+        self.held = Some(HeldLease { lease, process, expires_at: Some(self.clock.now + LEASE) });
     }
 
     /// Records that a process knows its lease, which then lasts until it is released.
     pub(crate) fn lease_acknowledged(&mut self, fence: u64) {
-        self.held.iter_mut().filter(|held| held.lease.fence == fence).for_each(|held| held.lapses = None);
+        self.held.iter_mut().filter(|held| held.lease.fence == fence).for_each(|held| held.expires_at = None);
     }
 }

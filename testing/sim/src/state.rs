@@ -28,7 +28,7 @@ pub(crate) struct SimState {
     /// Loops since the last input.
     pub(crate) round: u64,
     /// Number of loops to run.
-    pub(crate) laps: u64,
+    pub(crate) rounds: u64,
     /// Number of tasks to send.
     pub(crate) width: u64,
 }
@@ -53,8 +53,8 @@ pub(crate) struct SubgraphState {
 }
 
 /// Returns the label of a task: its node, the number of inputs, the round, and its index in a fan-out.
-pub(crate) fn label(node: u64, inputs: &[u64], round: u64, place: u64) -> u64 {
-    node * 1_000_000 + inputs.len() as u64 * 10_000 + round * 100 + place
+pub(crate) fn label(node: u64, inputs: &[u64], round: u64, index: u64) -> u64 {
+    node * 1_000_000 + inputs.len() as u64 * 10_000 + round * 100 + index
 }
 
 /// Checks that a state belongs to a complete superstep.

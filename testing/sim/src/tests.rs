@@ -18,21 +18,21 @@ fn perform(stage: &DeterministicRuntime, bench: &Arc<SeedWorker>, seed: u64, sch
     stage.perform(perform_seed(bench.clone(), seed, Some(schedule)))
 }
 
-fn fresh() -> (DeterministicRuntime, Arc<SeedWorker>) {
+fn new_runtime() -> (DeterministicRuntime, Arc<SeedWorker>) {
     (DeterministicRuntime::new().unwrap(), Arc::new(SeedWorker::new().unwrap()))
 }
 
 #[test]
 fn a_schedule_replays_to_the_identical_trace() {
     let _alone = alone();
-    let (used, bench) = fresh();
+    let (used, bench) = new_runtime();
     for seed in 0..SCENARIOS.len() as u64 {
         for schedule in [0, 2, 17, 60] {
             let first = perform(&used, &bench, seed, schedule).trace;
-            let (stage, bench) = fresh();
-            let again = perform(&stage, &bench, seed, schedule).trace;
+            let (stage, bench) = new_runtime();
+            let second = perform(&stage, &bench, seed, schedule).trace;
             assert!(first.len() > 20, "seed {seed} schedule {schedule}: {first:?}");
-            assert_eq!(first, again, "seed {seed} schedule {schedule}");
+            assert_eq!(first, second, "seed {seed} schedule {schedule}");
         }
     }
 }
@@ -40,10 +40,10 @@ fn a_schedule_replays_to_the_identical_trace() {
 #[test]
 fn no_scenario_breaks_a_rule() {
     let _alone = alone();
-    let (stage, bench) = fresh();
+    let (stage, bench) = new_runtime();
     for seed in 24..24 + SCENARIOS.len() as u64 {
         let end = perform(&stage, &bench, seed, 70);
-        assert_eq!(end.found, None);
+        assert_eq!(end.violation, None);
     }
 }
 
@@ -56,13 +56,13 @@ fn results_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn a_planted_bug_is_found_where_it_bites() {
+fn a_seeded_bug_is_found_by_its_seed() {
     let _alone = alone();
     let check = |bug: SeededBug, seed: u64, rule: Rule| {
         enable(Some(bug));
         let total = campaign::run(&Seeds::List(&[seed]), 1, "test").unwrap();
         enable(None);
-        assert_eq!(total.found.map(|found| found.violation.rule), Some(rule), "{bug}");
+        assert_eq!(total.violation.map(|found| found.violation.rule), Some(rule), "{bug}");
     };
     check(SeededBug::ArrivalOrderFold, 1, Rule::SameLine);
     check(SeededBug::EventBeforeCommit, 1, Rule::ToldIsSaved);
@@ -72,7 +72,7 @@ fn a_planted_bug_is_found_where_it_bites() {
 }
 
 #[test]
-fn known_seeds_are_read_or_refused() {
+fn known_seeds_are_parsed_or_rejected() {
     assert_eq!(known_seeds("# a comment\n12 # what it found\n\n7\n"), Ok(vec![12, 7]));
     assert_eq!(known_seeds("x"), Err("testing/reliability/seeds.txt: `x` is no seed".to_owned()));
     known_seeds(KNOWN_SEEDS).unwrap();

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_line_is_read_or_refused() {
+    fn a_command_line_is_parsed_or_rejected() {
         let read_ = read("--kills 1_000 --seed 7 --only power --json").unwrap();
         assert_eq!(read_, Arguments { kills: 1_000, seed: 7, only: Some("power".into()), json: true });
         assert_eq!(read("--seed x").unwrap_err(), "`--seed` needs a number, not `x`");

@@ -29,7 +29,7 @@ pub(crate) enum CheckpointerLocation {
 /// Base of the short lease timeouts.
 const MOMENT: Duration = Duration::from_millis(200);
 /// Lease timeout with PostgreSQL.
-const LAPSE: Duration = Duration::from_secs(1);
+const POSTGRES_LEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl CheckpointerLocation {
     /// Name of the SQLite file.
@@ -44,13 +44,13 @@ impl CheckpointerLocation {
     ///
     /// # Errors
     /// Returns an error if the kind is unknown.
-    pub(crate) fn read(kind: &str, place: &str) -> Result<Self, String> {
+    pub(crate) fn read(kind: &str, location: &str) -> Result<Self, String> {
         match kind {
-            "sqlite" => Ok(Self::Sqlite(place.into())),
-            "sqlite-normal" => Ok(Self::SqliteNormal(place.into())),
-            "sqlite-hasty" => Ok(Self::SqliteHasty(place.into())),
-            "postgres" => Ok(Self::Postgres(place.to_owned())),
-            "files" => Ok(Self::Files(place.into())),
+            "sqlite" => Ok(Self::Sqlite(location.into())),
+            "sqlite-normal" => Ok(Self::SqliteNormal(location.into())),
+            "sqlite-hasty" => Ok(Self::SqliteHasty(location.into())),
+            "postgres" => Ok(Self::Postgres(location.to_owned())),
+            "files" => Ok(Self::Files(location.into())),
             _ => Err(format!(
                 "no store of the kind `{kind}`; there are `sqlite`, `sqlite-normal`, `sqlite-hasty`, `postgres`, `files`"
             )),
@@ -94,7 +94,11 @@ impl CheckpointerLocation {
             Self::SqliteNormal(_) => SqliteCheckpointer::options().synchronous(Synchronous::Normal),
             Self::SqliteHasty(_) => SqliteCheckpointer::options().lease_timeout(MOMENT).busy_timeout(MOMENT * 5),
             Self::Postgres(url) => {
-                return Ok(PostgresCheckpointer::options().lease_timeout(LAPSE).connect(url).await?.into());
+                return Ok(PostgresCheckpointer::options()
+                    .lease_timeout(POSTGRES_LEASE_TIMEOUT)
+                    .connect(url)
+                    .await?
+                    .into());
             }
             Self::Files(folder) => {
                 let options = KeyValueCheckpointer::options().lease_timeout(MOMENT * 2);
@@ -106,9 +110,9 @@ impl CheckpointerLocation {
 
     /// Runs SQLite's integrity check directly; returns `ok` or the problem.
     pub(crate) fn integrity(&self) -> String {
-        let asked = rusqlite::Connection::open(self.file()).and_then(|connection| {
+        let result = rusqlite::Connection::open(self.file()).and_then(|connection| {
             connection.pragma_query_value(None, "integrity_check", |row| row.get::<_, String>(0))
         });
-        asked.unwrap_or_else(|error| error.to_string())
+        result.unwrap_or_else(|error| error.to_string())
     }
 }

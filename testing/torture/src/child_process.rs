@@ -29,7 +29,7 @@ pub(crate) struct ChildProcess {
 /// Result of a child process.
 #[derive(Debug)]
 pub(crate) struct ChildExit {
-    pub(crate) told: Vec<ChildMessage>,
+    pub(crate) messages: Vec<ChildMessage>,
     pub(crate) status: ExitStatus,
     /// Content of standard error.
     pub(crate) errors: String,
@@ -37,7 +37,7 @@ pub(crate) struct ChildExit {
 
 /// Output of a child process.
 pub(crate) enum ChildOutput {
-    Told(ChildMessage),
+    Message(ChildMessage),
     /// End of the output.
     End,
 }
@@ -46,10 +46,14 @@ pub(crate) enum ChildOutput {
 ///
 /// # Errors
 /// Returns an error if the path of this program is unknown.
-pub(crate) fn command(role: &str, place: &CheckpointerLocation, order: &impl Serialize) -> Result<Vec<String>, String> {
+pub(crate) fn command(
+    role: &str,
+    location: &CheckpointerLocation,
+    order: &impl Serialize,
+) -> Result<Vec<String>, String> {
     let program = std::env::current_exe().map_err(|error| format!("this program does not find itself: {error}"))?;
     let order = serde_json::to_string(order).map_err(|error| error.to_string())?;
-    let [kind, at] = place.words();
+    let [kind, at] = location.words();
     Ok(vec![program.display().to_string(), role.to_owned(), kind, at, order])
 }
 
@@ -96,11 +100,12 @@ impl ChildProcess {
                 Err(format!("a child was stuck for {SILENCE_TIMEOUT:?}"))
             }
             Ok(line) => {
-                let told: ChildMessage = serde_json::from_str(&line).map_err(|_| format!("a child said `{line}`"))?;
-                if let ChildMessage::Started { pid } = &told {
+                let message: ChildMessage =
+                    serde_json::from_str(&line).map_err(|_| format!("a child said `{line}`"))?;
+                if let ChildMessage::Started { pid } = &message {
                     self.pid = Some(*pid);
                 }
-                Ok(ChildOutput::Told(told))
+                Ok(ChildOutput::Message(message))
             }
         }
     }
@@ -136,24 +141,24 @@ impl ChildProcess {
     pub(crate) fn end(mut self) -> Result<ChildExit, String> {
         // Without input, a child that waits for a line gives up.
         drop(self.process.stdin.take());
-        let mut told = Vec::new();
-        while let ChildOutput::Told(one) = self.next_message()? {
-            told.push(one);
+        let mut messages = Vec::new();
+        while let ChildOutput::Message(one) = self.next_message()? {
+            messages.push(one);
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         let status = loop {
             // A child that has closed its output may still be running; a stopped or hanging one is stuck.
             if let Some(status) = self.process.try_wait().map_err(|error| error.to_string())? {
                 break status;
             }
-            if begun.elapsed() > SILENCE_TIMEOUT {
+            if started.elapsed() > SILENCE_TIMEOUT {
                 self.kill();
                 return Err("a child did not end".to_owned());
             }
             std::thread::sleep(Duration::from_millis(1));
         };
         let errors = self.errors.take().and_then(|errors| errors.join().ok()).unwrap_or_default();
-        Ok(ChildExit { told, status, errors })
+        Ok(ChildExit { messages, status, errors })
     }
 }
 

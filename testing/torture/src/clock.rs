@@ -25,7 +25,7 @@ const OFFSETS: [&str; 7] = ["+0", "+1h", "-1h", "+1d", "-1d", "+25h", "-25h"];
 const RUNS: u64 = 5;
 const SIZE: (u64, u64) = (3, 500);
 /// Number of restarts after which a run is stuck.
-const MOST_LIVES: u32 = 40;
+const MAX_RESTARTS: u32 = 40;
 /// Smallest difference that counts as a jump in microseconds: half of the smallest offset.
 const JUMP: i64 = 30 * 60 * 1_000_000;
 
@@ -50,7 +50,7 @@ pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
 fn round(seed: u64, library: &str, expected: &str, report: &mut Report) -> Result<Vec<String>, String> {
     let mut random = Random::apart(seed, 8);
     let folder = TempDir::new("clock")?;
-    let place = CheckpointerLocation::sqlite_in(folder.path());
+    let location = CheckpointerLocation::sqlite_in(folder.path());
     let dial = folder.join("dial");
     let environment = [
         ("LD_PRELOAD", library.to_owned()),
@@ -59,21 +59,21 @@ fn round(seed: u64, library: &str, expected: &str, report: &mut Report) -> Resul
         ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
     ];
     let mut order =
-        WorkerArgs { threads: vec![THREAD.to_owned()], laps: SIZE.0, weight: SIZE.1, ..WorkerArgs::default() };
+        WorkerArgs { threads: vec![THREAD.to_owned()], rounds: SIZE.0, weight: SIZE.1, ..WorkerArgs::default() };
     order.effects = Some(folder.join("effects"));
-    let mut heard: side_effects::ReportedEvents = Vec::new();
-    while !matches!(heard.last(), Some((_, ChildMessage::Ended { .. }))) {
+    let mut reported: side_effects::ReportedEvents = Vec::new();
+    while !matches!(reported.last(), Some((_, ChildMessage::Ended { .. }))) {
         order.life += 1;
-        if order.life > MOST_LIVES {
-            return Ok(vec![format!("the run did not end in {MOST_LIVES} lives: {:?}", heard.last())]);
+        if order.life > MAX_RESTARTS {
+            return Ok(vec![format!("the run did not end in {MAX_RESTARTS} lives: {:?}", reported.last())]);
         }
         report.count("lives", 1);
         set(&dial, &mut random, report)?;
-        let mut child = ChildProcess::start_with(&command("victim", &place, &order)?, &environment)?;
+        let mut child = ChildProcess::start_with(&command("victim", &location, &order)?, &environment)?;
         let last = random.below(60);
         let mut reports = 0;
-        while let ChildOutput::Told(told) = child.next_message()? {
-            heard.push((order.life, told));
+        while let ChildOutput::Message(message) = child.next_message()? {
+            reported.push((order.life, message));
             reports += 1;
             if random.one_in(8) {
                 set(&dial, &mut random, report)?;
@@ -83,16 +83,16 @@ fn round(seed: u64, library: &str, expected: &str, report: &mut Report) -> Resul
             }
         }
         child.end()?;
-        if let Some((_, ChildMessage::Failed { code, message })) = heard.last() {
+        if let Some((_, ChildMessage::Failed { code, message })) = reported.last() {
             return Ok(vec![format!("a victim failed: {code}: {message}")]);
         }
     }
-    let stored = verify::read_thread(&place)?;
+    let stored = verify::read_thread(&location)?;
     let mut problems = stored.problems();
     let line = stored.line(THREAD, "");
     problems.extend(verify::history_errors(&line));
-    problems.extend(stored.missing(THREAD, heard.iter().map(|(_, told)| told)));
-    problems.extend(out_of_order(&line, &heard));
+    problems.extend(stored.missing(THREAD, reported.iter().map(|(_, message)| message)));
+    problems.extend(out_of_order(&line, &reported));
     if line.first().is_none_or(|newest| newest.digest != expected) {
         problems.push("the newest checkpoint is not the end of the run".to_owned());
     }
@@ -100,7 +100,7 @@ fn round(seed: u64, library: &str, expected: &str, report: &mut Report) -> Resul
         report.count("checkpoints after a jump ahead", u64::from(pair[0].time - pair[1].time > JUMP));
         report.count("checkpoints after a jump back", u64::from(pair[1].time - pair[0].time > JUMP));
     }
-    problems.extend(side_effects::judge(&side_effects::read(&folder.join("effects"))?, &heard).problems);
+    problems.extend(side_effects::judge(&side_effects::read(&folder.join("effects"))?, &reported).problems);
     Ok(problems)
 }
 
@@ -109,21 +109,22 @@ fn set(dial: &Path, random: &mut Random, report: &mut Report) -> Result<(), Stri
     let offset = OFFSETS[random.below(OFFSETS.len() as u32) as usize];
     report.count("times the clock was set", 1);
     // Renamed into place, because a worker may read the file at any moment.
-    let fresh = dial.with_extension("fresh");
-    let written = std::fs::write(&fresh, offset).and_then(|()| std::fs::rename(&fresh, dial));
+    let temporary = dial.with_extension("fresh");
+    let written = std::fs::write(&temporary, offset).and_then(|()| std::fs::rename(&temporary, dial));
     written.map_err(|error| format!("{}: {error}", dial.display()))
 }
 
 /// Checks that the history has the acknowledged checkpoints in the order of their acknowledgement.
-fn out_of_order(line: &[&CheckpointSummary], heard: &side_effects::ReportedEvents) -> Option<String> {
-    let told: Vec<&str> = heard.iter().filter_map(|(_, told)| outermost(told)).collect();
-    let is_told = |seen: &&&CheckpointSummary| told.contains(&&*seen.id);
-    let stored: Vec<&str> = line.iter().rev().filter(is_told).map(|seen| &*seen.id).collect();
-    (stored != told).then(|| format!("the history has another order than was told: {stored:?}, told {told:?}"))
+fn out_of_order(line: &[&CheckpointSummary], reported: &side_effects::ReportedEvents) -> Option<String> {
+    let acknowledged: Vec<&str> = reported.iter().filter_map(|(_, acknowledged)| outermost(acknowledged)).collect();
+    let is_acknowledged = |seen: &&&CheckpointSummary| acknowledged.contains(&&*seen.id);
+    let stored: Vec<&str> = line.iter().rev().filter(is_acknowledged).map(|seen| &*seen.id).collect();
+    (stored != acknowledged)
+        .then(|| format!("the history has another order than was told: {stored:?}, told {acknowledged:?}"))
 }
 
-fn outermost(told: &ChildMessage) -> Option<&str> {
-    match told {
+fn outermost(message: &ChildMessage) -> Option<&str> {
+    match message {
         ChildMessage::Checkpoint { path, id, .. } if path.is_empty() => Some(id),
         _ => None,
     }

@@ -29,10 +29,10 @@ pub(crate) const TRACKS: [&str; 3] = ["input", "one", "two"];
 ///
 /// # Errors
 /// Returns an error if the process cannot start its work.
-pub(crate) async fn run(place: &CheckpointerLocation, errand: &ContenderArgs) -> Result<bool, String> {
+pub(crate) async fn run(location: &CheckpointerLocation, args: &ContenderArgs) -> Result<bool, String> {
     ChildMessage::Started { pid: std::process::id() }.send();
     let flow = graph().map_err(|error| error.to_string())?;
-    let store = match place.open().await {
+    let store = match location.open().await {
         Ok(store) => store,
         Err(error) => {
             ChildMessage::failed(&error).send();
@@ -41,12 +41,12 @@ pub(crate) async fn run(place: &CheckpointerLocation, errand: &ContenderArgs) ->
     };
     ChildMessage::Opened.send();
     let mut busy = 0;
-    for number in 0..errand.runs {
-        let label = format!("{} {number}", errand.name);
+    for number in 0..args.runs {
+        let label = format!("{} {number}", args.name);
         loop {
             let input = WorkloadState::update().log(track(&label, TRACKS[0]));
             let run = flow.invoke(input).thread(THREAD).checkpointer(store.clone()).context(label.clone());
-            let when = if errand.asks_again { MultitaskStrategy::Reject } else { MultitaskStrategy::Enqueue };
+            let when = if args.asks_again { MultitaskStrategy::Reject } else { MultitaskStrategy::Enqueue };
             match run.multitask_strategy(when).await {
                 Ok(_) => break,
                 Err(error) if error.code() == ErrorCode::ThreadBusy => {

@@ -32,27 +32,27 @@ const HEADER: usize = 100;
 /// Returns an error if the test cannot be run.
 pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
     let mut report = Report::new("damage");
-    let whole = IntactFile::make()?;
+    let intact = IntactFile::make()?;
     let mut random = Random::apart(stage.seed, 5);
     for _ in 0..stage.times(FLIPS) {
-        let at = random.below(whole.bytes.len() as u32) as usize;
+        let at = random.below(intact.bytes.len() as u32) as usize;
         let bit = random.below(8);
-        let mut bytes = whole.bytes.clone();
+        let mut bytes = intact.bytes.clone();
         bytes[at] ^= 1 << bit;
-        let what = format!("bit {bit} of byte {at} (page {}) flipped", at / whole.page() + 1);
+        let description = format!("bit {bit} of byte {at} (page {}) flipped", at / intact.page() + 1);
         report.count("bits flipped", 1);
-        whole.judge(&bytes, &Corruption { what, at: Some(at), seed: stage.seed }, &mut report)?;
+        intact.judge(&bytes, &Corruption { description, at: Some(at), seed: stage.seed }, &mut report)?;
     }
     for number in 0..stage.times(CUTS) {
         let length = match number {
             0 => HEADER,
-            1 => whole.page(),
-            2 => whole.bytes.len() - 1,
-            _ => HEADER + random.below((whole.bytes.len() - HEADER) as u32) as usize,
+            1 => intact.page(),
+            2 => intact.bytes.len() - 1,
+            _ => HEADER + random.below((intact.bytes.len() - HEADER) as u32) as usize,
         };
         report.count("files cut off", 1);
-        let what = format!("cut off after {length} of {} bytes", whole.bytes.len());
-        whole.judge(&whole.bytes[..length], &Corruption { what, at: None, seed: stage.seed }, &mut report)?;
+        let description = format!("cut off after {length} of {} bytes", intact.bytes.len());
+        intact.judge(&intact.bytes[..length], &Corruption { description, at: None, seed: stage.seed }, &mut report)?;
     }
     foreign(stage.seed, &mut report)?;
     report.require_count(stage.seed, "threads with an error", 1);
@@ -78,22 +78,23 @@ struct IntactFile {
 impl IntactFile {
     fn make() -> Result<Self, String> {
         let folder = TempDir::new("damage")?;
-        let place = CheckpointerLocation::sqlite_in(folder.path());
+        let location = CheckpointerLocation::sqlite_in(folder.path());
         let threads: Vec<String> = (0..THREADS).map(|number| format!("t{number}")).collect();
-        let order = WorkerArgs { threads: threads.clone(), laps: 1, weight: 3_000, ..WorkerArgs::default() };
-        let end = ChildProcess::start(&command("victim", &place, &order)?)?.end()?;
+        let order = WorkerArgs { threads: threads.clone(), rounds: 1, weight: 3_000, ..WorkerArgs::default() };
+        let end = ChildProcess::start(&command("victim", &location, &order)?)?.end()?;
         if !end.status.success() {
             return Err(format!("a victim ended with {}", end.describe()));
         }
         if folder.join(&format!("{}-wal", CheckpointerLocation::FILE)).exists() {
             return Err("a store that was closed left its log behind".to_owned());
         }
-        let stored = verify::read(&place, &ReaderArgs { threads: threads.clone(), integrity: true, values: false })?;
+        let stored = verify::read(&location, &ReaderArgs { threads: threads.clone(), integrity: true, values: false })?;
         if let Some(problem) = stored.problems().first() {
             return Err(problem.clone());
         }
-        let bytes = std::fs::read(place.file()).map_err(|error| format!("{}: {error}", place.file().display()))?;
-        let tables = table_pages(place.file()).map_err(|error| format!("{}: {error}", place.file().display()))?;
+        let bytes =
+            std::fs::read(location.file()).map_err(|error| format!("{}: {error}", location.file().display()))?;
+        let tables = table_pages(location.file()).map_err(|error| format!("{}: {error}", location.file().display()))?;
         Ok(Self { bytes, threads, stored, tables })
     }
 
@@ -114,19 +115,19 @@ impl IntactFile {
     }
 
     /// Reads the corrupt file and counts the results of the threads.
-    fn judge(&self, bytes: &[u8], damage: &Corruption, report: &mut Report) -> Result<(), String> {
+    fn judge(&self, bytes: &[u8], corruption: &Corruption, report: &mut Report) -> Result<(), String> {
         let folder = TempDir::new("damaged")?;
-        let place = CheckpointerLocation::sqlite_in(folder.path());
-        write(place.file(), bytes)?;
+        let location = CheckpointerLocation::sqlite_in(folder.path());
+        write(location.file(), bytes)?;
         let question = ReaderArgs { threads: self.threads.clone(), integrity: true, values: false };
-        let stored = verify::read(&place, &question)?;
-        let Corruption { what, seed, .. } = damage;
+        let stored = verify::read(&location, &question)?;
+        let Corruption { description: what, seed, .. } = corruption;
         if let Some(wild) = &stored.crash {
             report.add_violation(*seed, format!("{what}: {wild}"));
         }
-        let (mut right, mut failed, mut wrong) = (0, 0, 0);
+        let (mut right, mut failed, mut incorrect) = (0, 0, 0);
         for thread in &self.threads {
-            match self.fate(thread, &stored, &place) {
+            match self.fate(thread, &stored, &location) {
                 ThreadReadResult::Right => right += 1,
                 ThreadReadResult::Failed => failed += 1,
                 ThreadReadResult::Shorter if stored.integrity.as_deref() != Some("ok") => {
@@ -135,31 +136,32 @@ impl IntactFile {
                 ThreadReadResult::Shorter => {
                     report.add_violation(*seed, format!("{what}: rows of `{thread}` are gone, and nothing tells"))
                 }
-                ThreadReadResult::Wrong(how) => {
-                    wrong += 1;
+                ThreadReadResult::Incorrect(how) => {
+                    incorrect += 1;
                     report.add_violation(*seed, format!("{what}: {how}"));
                 }
             }
         }
-        report.count("threads read wrongly", wrong);
+        report.count("threads read wrongly", incorrect);
         report.count("threads read rightly", right);
         report.count("threads with an error", failed);
-        if failed > 0 && damage.at.is_some_and(|at| self.is_row(at)) {
+        if failed > 0 && corruption.at.is_some_and(|at| self.is_row(at)) {
             report.count("rows hit", 1);
             report.count("threads read beside damaged ones", right);
             if right == 0 {
-                let first = stored.unreadable.first().map(|why| why.message.clone()).unwrap_or_default();
+                let first = stored.unreadable.first().map(|error| error.message.clone()).unwrap_or_default();
                 report.add_violation(*seed, format!("{what}: one row was hit, and no thread can be read: {first}"));
             }
         }
         Ok(())
     }
 
-    fn fate(&self, thread: &str, stored: &StoredState, place: &CheckpointerLocation) -> ThreadReadResult {
-        let why = stored.unreadable.iter().find(|why| why.thread == thread || why.thread.is_empty());
-        if let Some(why) = why {
-            let unclear = || ThreadReadResult::Wrong(format!("an error that does not say what is damaged: {why:?}"));
-            return if is_clean(why, place) { ThreadReadResult::Failed } else { unclear() };
+    fn fate(&self, thread: &str, stored: &StoredState, location: &CheckpointerLocation) -> ThreadReadResult {
+        let error = stored.unreadable.iter().find(|error| error.thread == thread || error.thread.is_empty());
+        if let Some(error) = error {
+            let unclear =
+                || ThreadReadResult::Incorrect(format!("an error that does not say what is damaged: {error:?}"));
+            return if is_clean(error, location) { ThreadReadResult::Failed } else { unclear() };
         }
         let of = |stored: &StoredState| -> Vec<CheckpointSummary> {
             stored.seen.iter().filter(|seen| seen.thread == thread).cloned().collect()
@@ -177,7 +179,7 @@ impl IntactFile {
             })
         };
         match now.into_iter().find(|seen| !is_known(seen)) {
-            Some(other) => ThreadReadResult::Wrong(format!("a checkpoint that was never saved: {other:?}")),
+            Some(other) => ThreadReadResult::Incorrect(format!("a checkpoint that was never saved: {other:?}")),
             None => ThreadReadResult::Shorter,
         }
     }
@@ -185,7 +187,7 @@ impl IntactFile {
 
 /// A corruption of a file.
 struct Corruption {
-    what: String,
+    description: String,
     /// Changed byte, if it was one.
     at: Option<usize>,
     seed: u64,
@@ -201,13 +203,13 @@ enum ThreadReadResult {
     /// check of the file does.
     Shorter,
     /// Read with other values, or not readable without a clear error.
-    Wrong(String),
+    Incorrect(String),
 }
 
 /// Returns true if an error reports corruption or names the file.
-fn is_clean(why: &Unreadable, place: &CheckpointerLocation) -> bool {
-    let names_file = why.message.contains(&tools::text(place.file()));
-    why.code == "CheckpointCorrupt" || (names_file && matches!(&*why.code, "StoreUnavailable" | "CheckpointTooNew"))
+fn is_clean(error: &Unreadable, location: &CheckpointerLocation) -> bool {
+    let names_file = error.message.contains(&tools::text(location.file()));
+    error.code == "CheckpointCorrupt" || (names_file && matches!(&*error.code, "StoreUnavailable" | "CheckpointTooNew"))
 }
 
 /// Checks that a file of another program is rejected and unchanged, and that an empty file becomes a new database.
@@ -215,18 +217,18 @@ fn foreign(seed: u64, report: &mut Report) -> Result<(), String> {
     let question = ReaderArgs { threads: vec!["t0".to_owned()], integrity: false, values: false };
     let text = "This is a letter, and not a database.\n".repeat(200);
     let folder = TempDir::new("foreign")?;
-    let place = CheckpointerLocation::sqlite_in(folder.path());
-    write(place.file(), text.as_bytes())?;
-    let stored = verify::read(&place, &question)?;
-    let is_refused = stored.crash.is_none() && stored.unreadable.iter().any(|why| is_clean(why, &place));
-    let is_same = std::fs::read(place.file()).is_ok_and(|now| now == text.as_bytes());
-    if !is_refused || !is_same {
+    let location = CheckpointerLocation::sqlite_in(folder.path());
+    write(location.file(), text.as_bytes())?;
+    let stored = verify::read(&location, &question)?;
+    let is_rejected = stored.crash.is_none() && stored.unreadable.iter().any(|error| is_clean(error, &location));
+    let is_same = std::fs::read(location.file()).is_ok_and(|now| now == text.as_bytes());
+    if !is_rejected || !is_same {
         report.add_violation(seed, format!("a text was taken for a database, or changed: {stored:?}"));
     }
     let folder = TempDir::new("empty")?;
-    let place = CheckpointerLocation::sqlite_in(folder.path());
-    write(place.file(), b"")?;
-    let stored = verify::read(&place, &question)?;
+    let location = CheckpointerLocation::sqlite_in(folder.path());
+    write(location.file(), b"")?;
+    let stored = verify::read(&location, &question)?;
     if stored.crash.is_some() || !stored.unreadable.is_empty() || !stored.seen.is_empty() {
         report.add_violation(seed, format!("an empty file is not a new database: {stored:?}"));
     }

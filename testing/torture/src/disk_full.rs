@@ -26,7 +26,7 @@ const TIMES: u64 = 8;
 /// Size of the run: laps and weight. Its log alone needs more than the remaining space.
 const SIZE: (u64, u64) = (3, 150_000);
 /// Smallest and largest remaining space in KiB.
-const ROOM: (u32, u32) = (40, 800);
+const SPACE_KIB: (u32, u32) = (40, 800);
 
 /// Runs the test of full disks.
 ///
@@ -35,24 +35,24 @@ const ROOM: (u32, u32) = (40, 800);
 pub(crate) fn run_test(stage: &TestOptions) -> Result<Report, String> {
     let mut report = Report::new("full");
     tools::need("unshare", "util-linux")?;
-    if let Some(refusal) = tools::refuses_namespaces() {
-        let why = format!("a disk of our own needs root, or user namespaces, and this system gives none: {refusal}");
-        report.skipped_because = Some(why);
+    if let Some(problem) = tools::namespace_error() {
+        let reason = format!("a disk of our own needs root, or user namespaces, and this system gives none: {problem}");
+        report.skipped_because = Some(reason);
         return Ok(report);
     }
     let (folder, disk) = (TempDir::new("full")?, TempDir::new("disk")?);
     let program = std::env::current_exe().map_err(|error| format!("this program does not find itself: {error}"))?;
     let space = if tools::is_root() { "-m" } else { "-rm" };
-    let mut inside = Command::new("unshare");
-    inside.args([space, "--"]).arg(program).arg("full-inside");
-    inside.args([folder.path(), disk.path()]).args([stage.seed.to_string(), stage.kills.to_string()]);
-    let output = inside.output().map_err(|error| format!("`unshare` does not start: {error}"))?;
+    let mut unshare = Command::new("unshare");
+    unshare.args([space, "--"]).arg(program).arg("full-inside");
+    unshare.args([folder.path(), disk.path()]).args([stage.seed.to_string(), stage.kills.to_string()]);
+    let output = unshare.output().map_err(|error| format!("`unshare` does not start: {error}"))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("the proof on a disk of our own ended with {}: {said}", output.status));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("the proof on a disk of our own ended with {}: {stderr}", output.status));
     }
-    let whole = serde_json::from_slice(&output.stdout).map_err(|error| format!("the report of `full`: {error}"))?;
-    report.take(&whole)?;
+    let value = serde_json::from_slice(&output.stdout).map_err(|error| format!("the report of `full`: {error}"))?;
+    report.take(&value)?;
     report.require_count(stage.seed, "full disks", 1);
     Ok(report)
 }
@@ -68,11 +68,11 @@ pub(crate) fn run_in_namespace(folder: &str, disk: &str, stage: &TestOptions) ->
         let seed = stage.seed + number;
         let mut random = Random::apart(seed, 6);
         let disk = TmpfsMount::mount(disk, 1 << (2 + random.below(3)))?;
-        let room = ROOM.0 + random.below(ROOM.1 - ROOM.0);
+        let free_kib = SPACE_KIB.0 + random.below(SPACE_KIB.1 - SPACE_KIB.0);
         let effects = Path::new(folder).join(format!("effects {number}"));
-        let problems = round(&disk, u64::from(room), &effects, &expected, &mut report);
+        let problems = round(&disk, u64::from(free_kib), &effects, &expected, &mut report);
         let problems = problems.unwrap_or_else(|problem| vec![problem]);
-        report.find_all(seed, problems.into_iter().map(|problem| format!("with {room} KiB of room: {problem}")));
+        report.find_all(seed, problems.into_iter().map(|problem| format!("with {free_kib} KiB of room: {problem}")));
     }
     Ok(report)
 }
@@ -118,58 +118,59 @@ impl Drop for TmpfsMount {
 /// Runs once on a disk that becomes full and is freed.
 fn round(
     disk: &TmpfsMount,
-    room: u64,
+    free_kib: u64,
     effects: &Path,
     expected: &str,
     report: &mut Report,
 ) -> Result<Vec<String>, String> {
-    disk.fill(room)?;
-    let place = CheckpointerLocation::sqlite_in(&disk.path);
+    disk.fill(free_kib)?;
+    let location = CheckpointerLocation::sqlite_in(&disk.path);
     let mut order =
-        WorkerArgs { threads: vec![THREAD.to_owned()], laps: SIZE.0, weight: SIZE.1, ..WorkerArgs::default() };
+        WorkerArgs { threads: vec![THREAD.to_owned()], rounds: SIZE.0, weight: SIZE.1, ..WorkerArgs::default() };
     (order.effects, order.life, order.waits_after_failure) = (Some(effects.to_owned()), 1, true);
-    let mut child = ChildProcess::start(&command("victim", &place, &order)?)?;
-    let (mut problems, mut heard) = (Vec::new(), Vec::new());
+    let mut child = ChildProcess::start(&command("victim", &location, &order)?)?;
+    let (mut problems, mut messages) = (Vec::new(), Vec::new());
     // Until the run has failed and has reported what it can still read.
-    while let ChildOutput::Told(told) = child.next_message()? {
+    while let ChildOutput::Message(message) = child.next_message()? {
         let is_read =
-            matches!(told, ChildMessage::Read { .. } | ChildMessage::Unreadable { .. } | ChildMessage::Ended { .. });
-        heard.push(told);
+            matches!(message, ChildMessage::Read { .. } | ChildMessage::Unreadable { .. } | ChildMessage::Ended { .. });
+        messages.push(message);
         if is_read {
             break;
         }
     }
-    let failure = heard.iter().position(|told| matches!(told, ChildMessage::Failed { .. }));
+    let failure = messages.iter().position(|message| matches!(message, ChildMessage::Failed { .. }));
     let Some(failure) = failure else { return Ok(vec!["the run was not stopped by a full disk".to_owned()]) };
     report.count("full disks", 1);
-    let (told, read) = heard.split_at(failure);
-    let told: Vec<ChildMessage> = told.to_vec();
-    if told.contains(&ChildMessage::Opened) {
+    let (acknowledged, read) = messages.split_at(failure);
+    let acknowledged: Vec<ChildMessage> = acknowledged.to_vec();
+    if acknowledged.contains(&ChildMessage::Opened) {
         problems.extend(unexpected_error(&read[0]));
         report.count("readings while full", 1);
         let stored = StoredState::from_messages(read[1..].to_vec());
         problems.extend(stored.problems().into_iter().map(|problem| format!("while full: {problem}")));
-        problems.extend(stored.missing(THREAD, &told).into_iter().map(|lost| format!("while full: {lost}")));
+        problems.extend(stored.missing(THREAD, &acknowledged).into_iter().map(|lost| format!("while full: {lost}")));
     }
     disk.empty()?;
     // A worker that could not open the checkpointer has ended; others are told that there is space.
-    let goes_on = told.contains(&ChildMessage::Opened) && child.write_line("there is room").is_ok();
-    report.count("runs that went on in the same process", u64::from(goes_on));
+    let continues = acknowledged.contains(&ChildMessage::Opened) && child.write_line("there is room").is_ok();
+    report.count("runs that went on in the same process", u64::from(continues));
     let first = child.end()?;
     // Everything after the failure counts as another process: unsaved tasks start again.
-    let before = told.into_iter().map(|told| (1, told));
-    let mut lives: side_effects::ReportedEvents = before.chain(first.told.into_iter().map(|told| (2, told))).collect();
-    if !goes_on {
+    let before = acknowledged.into_iter().map(|message| (1, message));
+    let mut lives: side_effects::ReportedEvents =
+        before.chain(first.messages.into_iter().map(|message| (2, message))).collect();
+    if !continues {
         order.life = 2;
-        let second = ChildProcess::start(&command("victim", &place, &order)?)?.end()?;
-        lives.extend(second.told.into_iter().map(|told| (2, told)));
+        let second = ChildProcess::start(&command("victim", &location, &order)?)?.end()?;
+        lives.extend(second.messages.into_iter().map(|message| (2, message)));
     }
     if !matches!(lives.last(), Some((_, ChildMessage::Ended { digest })) if digest == expected) {
         problems.push(format!("the run did not go on to the right end: {:?}", lives.last()));
     }
-    let stored = verify::read_thread(&place)?;
+    let stored = verify::read_thread(&location)?;
     problems.extend(stored.problems());
-    let lost = stored.missing(THREAD, lives.iter().map(|(_, told)| told));
+    let lost = stored.missing(THREAD, lives.iter().map(|(_, message)| message));
     report.count("acknowledgements lost", lost.len() as u64);
     problems.extend(lost);
     problems.extend(side_effects::judge(&side_effects::read(effects)?, &lives).problems);
@@ -177,8 +178,8 @@ fn round(
 }
 
 /// Checks that the error reports a full disk and that the commit was not saved.
-fn unexpected_error(told: &ChildMessage) -> Option<String> {
-    let ChildMessage::Failed { code, message } = told else { return None };
+fn unexpected_error(failure: &ChildMessage) -> Option<String> {
+    let ChildMessage::Failed { code, message } = failure else { return None };
     let is_clean = code == "StoreUnavailable" && message.contains("full") && message.contains("not saved");
     (!is_clean).then(|| format!("an error that does not say that the disk is full: {code}: {message}"))
 }

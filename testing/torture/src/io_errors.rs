@@ -27,7 +27,7 @@ const FAULTS: [(&str, &str); 6] = [
     ("pread64", "EIO"),
 ];
 /// Number of positions in a run at which each fault is injected, once and permanently.
-const PLACES: u64 = 6;
+const POSITIONS: u64 = 6;
 /// Size of the run: laps and weight.
 const SIZE: (u64, u64) = (1, 20_000);
 
@@ -42,9 +42,9 @@ pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
     let mut random = Random::apart(stage.seed, 4);
     for (calls, error) in FAULTS {
         let count = count(calls)?;
-        for place in places(count, stage.times(PLACES), &mut random) {
+        for position in positions(count, stage.times(POSITIONS), &mut random) {
             for suffix in ["", "+"] {
-                let fault = format!("inject={calls}:error={error}:when={place}{suffix}");
+                let fault = format!("inject={calls}:error={error}:when={position}{suffix}");
                 let problems = round(&fault, &expected, &mut report).unwrap_or_else(|problem| vec![problem]);
                 report.find_all(stage.seed, problems.into_iter().map(|problem| format!("{fault}: {problem}")));
             }
@@ -55,19 +55,19 @@ pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
 }
 
 /// Returns the first operations, the last one, and random others.
-fn places(count: u64, many: u64, random: &mut Random) -> Vec<u64> {
+fn positions(count: u64, many: u64, random: &mut Random) -> Vec<u64> {
     let first = (1..=count).take(2);
     let drawn = (0..many.saturating_sub(3)).map(|_| 1 + u64::from(random.below(count.max(1) as u32)));
-    let mut places: Vec<u64> = first.chain(drawn).chain([count.max(1)]).collect();
-    places.sort_unstable();
-    places.dedup();
-    places
+    let mut numbers: Vec<u64> = first.chain(drawn).chain([count.max(1)]).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 /// Returns a command under strace with these options, restricted to the database files.
-fn under(place: &CheckpointerLocation, tail: &[&str], words: Vec<String>) -> Vec<String> {
+fn under(location: &CheckpointerLocation, tail: &[&str], words: Vec<String>) -> Vec<String> {
     let mut all: Vec<String> = ["strace", "-f"].map(str::to_owned).to_vec();
-    let file = tools::text(place.file());
+    let file = tools::text(location.file());
     for ending in ["", "-wal", "-shm", "-journal"] {
         all.extend(["-P".to_owned(), format!("{file}{ending}")]);
     }
@@ -79,10 +79,10 @@ fn under(place: &CheckpointerLocation, tail: &[&str], words: Vec<String>) -> Vec
 /// Returns the largest number of such operations in one thread of an undisturbed run: strace counts per thread.
 fn count(calls: &str) -> Result<u64, String> {
     let folder = TempDir::new("io")?;
-    let place = CheckpointerLocation::sqlite_in(folder.path());
+    let location = CheckpointerLocation::sqlite_in(folder.path());
     let log = folder.join("log");
     let (trace, path) = (format!("trace={calls}"), tools::text(&log));
-    let words = under(&place, &["-e", &trace, "-o", &path], command("victim", &place, &order(&folder, 1))?);
+    let words = under(&location, &["-e", &trace, "-o", &path], command("victim", &location, &order(&folder, 1))?);
     let end = ChildProcess::start(&words)?.end()?;
     if !end.status.success() {
         return Err(format!("a victim under strace ended with {}", end.describe()));
@@ -99,7 +99,7 @@ fn order(folder: &TempDir, life: u32) -> WorkerArgs {
     let effects = Some(folder.join("effects"));
     WorkerArgs {
         threads: vec![THREAD.to_owned()],
-        laps: SIZE.0,
+        rounds: SIZE.0,
         weight: SIZE.1,
         effects,
         life,
@@ -111,51 +111,51 @@ fn order(folder: &TempDir, life: u32) -> WorkerArgs {
 /// Runs once on a failing disk, and once on the same disk without faults.
 fn round(fault: &str, expected: &str, report: &mut Report) -> Result<Vec<String>, String> {
     let folder = TempDir::new("io")?;
-    let place = CheckpointerLocation::sqlite_in(folder.path());
+    let location = CheckpointerLocation::sqlite_in(folder.path());
     let calls = fault.strip_prefix("inject=").and_then(|fault| fault.split(':').next()).unwrap_or_default();
     let tail = ["-e", &format!("trace={calls}"), "-e", fault, "-o", "/dev/null"];
-    let words = under(&place, &tail, command("victim", &place, &order(&folder, 1))?);
+    let words = under(&location, &tail, command("victim", &location, &order(&folder, 1))?);
     let first = match ChildProcess::start(&words)?.end() {
         Ok(end) => end,
         Err(stuck) => return Ok(vec![stuck]),
     };
     report.count("faults injected", 1);
     let mut problems = Vec::new();
-    match first.told.last() {
+    match first.messages.last() {
         _ if first.is_crash() => problems.push(format!("the victim ended with {}", first.describe())),
         Some(ChildMessage::Failed { code, message }) => {
             report.count("runs that failed", 1);
-            problems.extend(unclean(code, message, &place));
+            problems.extend(unclean(code, message, &location));
         }
         Some(ChildMessage::Ended { .. }) => report.count("runs that went on", 1),
         _ => problems.push(format!("the victim said neither that it failed nor that it ended: {}", first.describe())),
     }
-    let mut heard: side_effects::ReportedEvents = first.told.into_iter().map(|told| (1, told)).collect();
-    let stored = verify::read_thread(&place)?;
+    let mut reported: side_effects::ReportedEvents = first.messages.into_iter().map(|message| (1, message)).collect();
+    let stored = verify::read_thread(&location)?;
     problems.extend(stored.problems());
-    let lost = stored.missing(THREAD, heard.iter().map(|(_, told)| told));
+    let lost = stored.missing(THREAD, reported.iter().map(|(_, message)| message));
     report.count("false acknowledgements", lost.len() as u64);
     problems.extend(lost);
-    let second = ChildProcess::start(&command("victim", &place, &order(&folder, 2))?)?.end()?;
-    if second.told.last() != Some(&ChildMessage::Ended { digest: expected.to_owned() }) {
+    let second = ChildProcess::start(&command("victim", &location, &order(&folder, 2))?)?.end()?;
+    if second.messages.last() != Some(&ChildMessage::Ended { digest: expected.to_owned() }) {
         problems.push(format!(
             "the thread did not go on to the right end: {:?}; {}",
-            second.told.last(),
+            second.messages.last(),
             second.describe()
         ));
     }
-    heard.extend(second.told.into_iter().map(|told| (2, told)));
-    let stored = verify::read_thread(&place)?;
+    reported.extend(second.messages.into_iter().map(|message| (2, message)));
+    let stored = verify::read_thread(&location)?;
     problems.extend(stored.problems());
-    problems.extend(stored.missing(THREAD, heard.iter().map(|(_, told)| told)));
-    problems.extend(side_effects::judge(&side_effects::read(&folder.join("effects"))?, &heard).problems);
+    problems.extend(stored.missing(THREAD, reported.iter().map(|(_, message)| message)));
+    problems.extend(side_effects::judge(&side_effects::read(&folder.join("effects"))?, &reported).problems);
     Ok(problems)
 }
 
 /// Checks that an error is a store error and names the file. SQLite reports a failed read as a corrupt file.
-fn unclean(code: &str, message: &str, place: &CheckpointerLocation) -> Option<String> {
+fn unclean(code: &str, message: &str, location: &CheckpointerLocation) -> Option<String> {
     let is_store = matches!(code, "StoreUnavailable" | "CheckpointCorrupt");
-    let is_clean = is_store && message.contains(&tools::text(place.file()));
+    let is_clean = is_store && message.contains(&tools::text(location.file()));
     (!is_clean).then(|| format!("an error that does not say what failed: {code}: {message}"))
 }
 
@@ -166,8 +166,8 @@ mod tests {
     #[test]
     fn the_first_and_the_last_operation_are_always_tried() {
         let mut random = Random::apart(1, 1);
-        let places = places(40, 6, &mut random);
-        assert!(places.starts_with(&[1, 2]) && places.ends_with(&[40]), "{places:?}");
-        assert_eq!(super::places(0, 5, &mut random), [1]);
+        let sample = positions(40, 6, &mut random);
+        assert!(sample.starts_with(&[1, 2]) && sample.ends_with(&[40]), "{sample:?}");
+        assert_eq!(super::positions(0, 5, &mut random), [1]);
     }
 }

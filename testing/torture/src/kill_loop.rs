@@ -23,14 +23,14 @@ const MAX_RESTARTS: u32 = 300;
 
 /// A disturbed run.
 pub(crate) struct FaultRun<'a> {
-    pub(crate) place: CheckpointerLocation,
+    pub(crate) location: CheckpointerLocation,
     pub(crate) thread: String,
     /// Side effect log.
     pub(crate) effects: PathBuf,
     /// Laps and weight.
     pub(crate) size: (u64, u64),
     /// Seeded bug of the engine.
-    pub(crate) planted: Option<&'a str>,
+    pub(crate) seeded_bug: Option<&'a str>,
     /// Expected values, from an undisturbed run.
     pub(crate) expected: &'a str,
 }
@@ -38,7 +38,7 @@ pub(crate) struct FaultRun<'a> {
 /// Result of a disturbed run.
 #[derive(Default)]
 pub(crate) struct FaultRunResult {
-    pub(crate) heard: side_effects::ReportedEvents,
+    pub(crate) reported: side_effects::ReportedEvents,
     pub(crate) kills: u64,
     /// Violations.
     pub(crate) problems: Vec<String>,
@@ -46,7 +46,7 @@ pub(crate) struct FaultRunResult {
 
 /// One process of a run.
 struct ProcessLifetime {
-    told: Vec<ChildMessage>,
+    messages: Vec<ChildMessage>,
     was_killed: bool,
     problem: Option<String>,
 }
@@ -56,14 +56,14 @@ impl FaultRun<'_> {
     pub(crate) fn order(&self, life: u32) -> WorkerArgs {
         WorkerArgs {
             threads: vec![self.thread.clone()],
-            laps: self.size.0,
+            rounds: self.size.0,
             weight: self.size.1,
             effects: Some(self.effects.clone()),
             life,
             // A file lock ends with its process; a lease on a server has to expire first.
-            waits: !self.place.is_file(),
+            waits: !self.location.is_file(),
             journals_events: true,
-            planted: self.planted.map(str::to_owned),
+            seeded_bug: self.seeded_bug.map(str::to_owned),
             ..WorkerArgs::default()
         }
     }
@@ -73,7 +73,7 @@ impl FaultRun<'_> {
     /// # Errors
     /// Returns an error if the worker does not start.
     pub(crate) fn start(&self, life: u32) -> Result<ChildProcess, String> {
-        ChildProcess::start(&command("victim", &self.place, &self.order(life))?)
+        ChildProcess::start(&command("victim", &self.location, &self.order(life))?)
     }
 
     /// Starts workers and kills most of them until the run has ended.
@@ -86,8 +86,8 @@ impl FaultRun<'_> {
             let ended = run_lifetime(self.start(life)?, random)?;
             course.kills += u64::from(ended.was_killed);
             course.problems.extend(ended.problem);
-            course.heard.extend(ended.told.into_iter().map(|told| (life, told)));
-            if !course.problems.is_empty() || matches!(course.heard.last(), Some((_, ChildMessage::Ended { .. }))) {
+            course.reported.extend(ended.messages.into_iter().map(|message| (life, message)));
+            if !course.problems.is_empty() || matches!(course.reported.last(), Some((_, ChildMessage::Ended { .. }))) {
                 return Ok(course);
             }
         }
@@ -100,26 +100,30 @@ impl FaultRun<'_> {
     /// # Errors
     /// Returns an error if the stored data cannot be read.
     pub(crate) fn verify(&self, course: FaultRunResult, report: &mut Report) -> Result<Vec<String>, String> {
-        let FaultRunResult { heard, mut problems, .. } = course;
-        let checkpoints = heard.iter().filter(|(_, told)| matches!(told, ChildMessage::Checkpoint { .. })).count();
+        let FaultRunResult { reported: heard, mut problems, .. } = course;
+        let checkpoints =
+            heard.iter().filter(|(_, message)| matches!(message, ChildMessage::Checkpoint { .. })).count();
         report.count("checkpoints acknowledged", checkpoints as u64);
-        let question =
-            ReaderArgs { threads: vec![self.thread.clone()], integrity: self.place.is_file(), ..ReaderArgs::default() };
-        let stored = verify::read(&self.place, &question)?;
+        let question = ReaderArgs {
+            threads: vec![self.thread.clone()],
+            integrity: self.location.is_file(),
+            ..ReaderArgs::default()
+        };
+        let stored = verify::read(&self.location, &question)?;
         problems.extend(stored.problems());
-        let lost = stored.missing(&self.thread, heard.iter().map(|(_, told)| told));
+        let lost = stored.missing(&self.thread, heard.iter().map(|(_, message)| message));
         report.count("acknowledgements lost", lost.len() as u64);
         problems.extend(lost);
         let line = stored.line(&self.thread, "");
-        problems.extend(verify::history_errors(&line).into_iter().filter(|_| self.planted.is_none()));
+        problems.extend(verify::history_errors(&line).into_iter().filter(|_| self.seeded_bug.is_none()));
         if line.first().is_none_or(|newest| newest.digest != self.expected) {
             problems.push("the run ended with other values than one that nobody disturbed".to_owned());
         }
-        let kept = stored.kept.get(&self.thread).cloned().unwrap_or_default();
-        report.count("events kept", kept.events);
-        let laps = NODES.map(|node| (node.to_owned(), self.size.0)).into();
-        if kept.ends != laps {
-            problems.push(format!("tasks that the kept events tell to have ended: {:?}", kept.ends));
+        let journal = stored.journals.get(&self.thread).cloned().unwrap_or_default();
+        report.count("events kept", journal.events);
+        let expected_ends = NODES.map(|node| (node.to_owned(), self.size.0)).into();
+        if journal.ends != expected_ends {
+            problems.push(format!("tasks that the kept events tell to have ended: {:?}", journal.ends));
         }
         let verdict = side_effects::judge(&side_effects::read(&self.effects)?, &heard);
         report.count("tasks in flight run again", verdict.in_flight);
@@ -134,14 +138,14 @@ fn run_lifetime(mut child: ChildProcess, random: &mut Random) -> Result<ProcessL
     // About one in eight workers is not killed, so that some runs end, and most die early or halfway.
     let after = if random.one_in(8) { u32::MAX } else { random.below(40) };
     let then = Duration::from_micros(u64::from(random.below(2_000)));
-    let (mut told, mut was_killed, mut reports) = (Vec::new(), false, 0);
+    let (mut messages, mut was_killed, mut reports) = (Vec::new(), false, 0);
     loop {
         match child.next_message() {
-            Err(stuck) => return Ok(ProcessLifetime { told, was_killed, problem: Some(stuck) }),
+            Err(stuck) => return Ok(ProcessLifetime { messages, was_killed, problem: Some(stuck) }),
             Ok(ChildOutput::End) => break,
-            Ok(ChildOutput::Told(one)) => {
+            Ok(ChildOutput::Message(one)) => {
                 reports += u32::from(!matches!(one, ChildMessage::Started { .. }));
-                told.push(one);
+                messages.push(one);
             }
         }
         if reports >= after && !was_killed {
@@ -151,21 +155,21 @@ fn run_lifetime(mut child: ChildProcess, random: &mut Random) -> Result<ProcessL
         }
     }
     let end = child.end()?;
-    let is_over = matches!(told.last(), Some(ChildMessage::Ended { .. }));
+    let is_over = matches!(messages.last(), Some(ChildMessage::Ended { .. }));
     // A worker killed after its last message had ended nevertheless.
     let died = was_killed && !end.status.success();
-    let problem = match told.last() {
+    let problem = match messages.last() {
         Some(ChildMessage::Failed { code, message }) => Some(format!("a victim failed: {code}: {message}")),
         _ if !died && !is_over => Some(format!("a victim ended by itself with {}", end.describe())),
         _ => None,
     };
-    Ok(ProcessLifetime { told, was_killed: died, problem })
+    Ok(ProcessLifetime { messages, was_killed: died, problem })
 }
 
 /// Busy-waits for less than the shortest sleep of the system.
 pub(crate) fn busy_wait(time: Duration) {
-    let begun = Instant::now();
-    while begun.elapsed() < time {
+    let started = Instant::now();
+    while started.elapsed() < time {
         std::hint::spin_loop();
     }
 }

@@ -59,9 +59,9 @@ const FAULT_TESTS: [FaultTest; 8] = [
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["victim", kind, place, order] => run_worker(kind, place, order),
-        ["reader", kind, place, question] => run_reader(kind, place, question),
-        ["mover", kind, place, errand] => run_contender(kind, place, errand),
+        ["victim", kind, location, order] => run_worker(kind, location, order),
+        ["reader", kind, location, question] => run_reader(kind, location, question),
+        ["mover", kind, location, args] => run_contender(kind, location, args),
         ["full-inside", folder, disk, seed, kills] => run_disk_full(folder, disk, seed, kills),
         _ => Arguments::read(words.into_iter()).and_then(|arguments| prove(&arguments)),
     };
@@ -77,17 +77,17 @@ fn main() -> ExitCode {
 
 /// Runs the tests. Returns true if there are no violations.
 fn prove(arguments: &Arguments) -> Result<bool, String> {
-    let is_asked = |name: &str| arguments.only.as_ref().is_none_or(|only| only == name);
-    let proofs: Vec<&FaultTest> = FAULT_TESTS.iter().filter(|(name, _)| is_asked(name)).collect();
+    let is_selected = |name: &str| arguments.only.as_ref().is_none_or(|only| only == name);
+    let proofs: Vec<&FaultTest> = FAULT_TESTS.iter().filter(|(name, _)| is_selected(name)).collect();
     if proofs.is_empty() {
         let names = FAULT_TESTS.map(|(name, _)| name).join(", ");
         return Err(format!("no proof `{}`; there are {names}", arguments.only.as_deref().unwrap_or_default()));
     }
     let mut reports = Vec::new();
     for (_, perform) in proofs {
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut report = perform(&TestOptions::new(arguments))?;
-        report.time = begun.elapsed();
+        report.time = started.elapsed();
         if arguments.json {
             eprintln!("{}", report.text());
         } else {
@@ -104,25 +104,25 @@ fn prove(arguments: &Arguments) -> Result<bool, String> {
     Ok(reports.iter().all(|report| report.violations.is_empty()))
 }
 
-fn run_worker(kind: &str, place: &str, order: &str) -> Result<bool, String> {
-    let (place, order) = (CheckpointerLocation::read(kind, place)?, parse(order)?);
-    runtime()?.block_on(worker::run(&place, &order))
+fn run_worker(kind: &str, location: &str, order: &str) -> Result<bool, String> {
+    let (location, order) = (CheckpointerLocation::read(kind, location)?, parse(order)?);
+    runtime()?.block_on(worker::run(&location, &order))
 }
 
-fn run_reader(kind: &str, place: &str, question: &str) -> Result<bool, String> {
-    let (place, question) = (CheckpointerLocation::read(kind, place)?, parse(question)?);
-    runtime()?.block_on(reader::look(&place, &question));
+fn run_reader(kind: &str, location: &str, question: &str) -> Result<bool, String> {
+    let (location, question) = (CheckpointerLocation::read(kind, location)?, parse(question)?);
+    runtime()?.block_on(reader::report_all(&location, &question));
     Ok(true)
 }
 
-fn run_contender(kind: &str, place: &str, errand: &str) -> Result<bool, String> {
-    let (place, errand) = (CheckpointerLocation::read(kind, place)?, parse(errand)?);
-    runtime()?.block_on(contender::run(&place, &errand))
+fn run_contender(kind: &str, location: &str, args: &str) -> Result<bool, String> {
+    let (location, args) = (CheckpointerLocation::read(kind, location)?, parse(args)?);
+    runtime()?.block_on(contender::run(&location, &args))
 }
 
 fn run_disk_full(folder: &str, disk: &str, seed: &str, kills: &str) -> Result<bool, String> {
     let stage = TestOptions { seed: parse(seed)?, kills: parse(kills)? };
-    println!("{}", disk_full::run_in_namespace(folder, disk, &stage)?.whole());
+    println!("{}", disk_full::run_in_namespace(folder, disk, &stage)?.to_value());
     Ok(true)
 }
 

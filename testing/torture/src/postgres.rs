@@ -40,7 +40,7 @@ const STRUCK: usize = 4;
 const SIZE: (u64, u64) = (3, 2_000);
 const LONG: (u64, u64) = (12, 2_000);
 /// Number of server kills within which the loss of unsynced acknowledgements must be detected.
-const PLANTED_RUNS: u64 = 10;
+const SEEDED_BUG_RUNS: u64 = 10;
 
 /// Runs the PostgreSQL test.
 ///
@@ -89,11 +89,11 @@ impl Server {
 
     fn trial(&self, thread: String, size: (u64, u64)) -> FaultRun<'_> {
         FaultRun {
-            place: CheckpointerLocation::Postgres(self.url(&thread)),
+            location: CheckpointerLocation::Postgres(self.url(&thread)),
             effects: self.folder.join(&thread),
             thread,
             size,
-            planted: None,
+            seeded_bug: None,
             expected: &self.expected[usize::from(size == LONG)],
         }
     }
@@ -187,25 +187,25 @@ impl Server {
 
     /// Tests the test: a server that does not sync to disk must be seen to lose acknowledged data.
     fn plant(&self, stage: &TestOptions, report: &mut Report) -> Result<(), String> {
-        for seed in stage.seed..stage.seed + PLANTED_RUNS {
+        for seed in stage.seed..stage.seed + SEEDED_BUG_RUNS {
             let mut trial = self.trial(format!("seeded-{seed}"), LONG);
-            trial.place = CheckpointerLocation::Postgres(format!(
+            trial.location = CheckpointerLocation::Postgres(format!(
                 "{}&options=-c%20synchronous_commit%3Doff",
                 self.url("seeded_bugs")
             ));
             let mut child = trial.start(1)?;
-            let (mut told, enough) = (Vec::new(), 60 + Random::apart(seed, 11).below(60) as usize);
-            while told.len() < enough
-                && let ChildOutput::Told(one) = child.next_message()?
+            let (mut messages, enough) = (Vec::new(), 60 + Random::apart(seed, 11).below(60) as usize);
+            while messages.len() < enough
+                && let ChildOutput::Message(one) = child.next_message()?
             {
-                told.push(one);
+                messages.push(one);
             }
             self.cluster.kill()?;
             child.kill();
-            told.extend(child.end()?.told);
+            messages.extend(child.end()?.messages);
             self.cluster.restart()?;
             let question = ReaderArgs { threads: vec![trial.thread.clone()], ..ReaderArgs::default() };
-            let lost = verify::read(&trial.place, &question)?.missing(&trial.thread, &told);
+            let lost = verify::read(&trial.location, &question)?.missing(&trial.thread, &messages);
             if !lost.is_empty() {
                 report.count("seeded losses found", 1);
                 return Ok(());
@@ -213,7 +213,7 @@ impl Server {
         }
         report.add_violation(
             stage.seed,
-            format!("nothing was lost in {PLANTED_RUNS} kills of a server that did not wait"),
+            format!("nothing was lost in {SEEDED_BUG_RUNS} kills of a server that did not wait"),
         );
         Ok(())
     }
@@ -221,8 +221,8 @@ impl Server {
     /// Runs the server's own check of its tables and indexes.
     fn amcheck(&self) -> Result<(), String> {
         let port = self.cluster.port().to_string();
-        let place = ["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-d", "postgres"];
-        run(postgres("pg_amcheck")?.arg("--install-missing").args(place)).map(drop)
+        let connection_args = ["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-d", "postgres"];
+        run(postgres("pg_amcheck")?.arg("--install-missing").args(connection_args)).map(drop)
     }
 }
 
@@ -231,7 +231,7 @@ fn follow(mut child: ChildProcess, mut each: impl FnMut() -> Result<(), String>)
     let mut course = FaultRunResult::default();
     loop {
         match child.next_message() {
-            Ok(ChildOutput::Told(told)) => course.heard.push((1, told)),
+            Ok(ChildOutput::Message(message)) => course.reported.push((1, message)),
             Ok(ChildOutput::End) => break,
             Err(stuck) => {
                 course.problems.push(stuck);
@@ -241,7 +241,7 @@ fn follow(mut child: ChildProcess, mut each: impl FnMut() -> Result<(), String>)
         each()?;
     }
     let end = child.end()?;
-    match course.heard.last() {
+    match course.reported.last() {
         Some((_, ChildMessage::Ended { .. })) if end.status.success() => {}
         Some((_, ChildMessage::Failed { code, message })) => {
             course.problems.push(format!("a victim that was not killed failed: {code}: {message}"));

@@ -55,11 +55,11 @@ pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
     }
     test_no_sync(stage.seed, &mut report)?;
     // An acknowledgement may follow a later sync than the one it needs; ignoring that sync loses nothing.
-    let (ignored, found) = (report.of("ignored syncs"), report.of("ignored syncs found out"));
-    if ignored == 0 || found * 4 < ignored * 3 {
+    let (ignored, detected) = (report.of("ignored syncs"), report.of("ignored syncs found out"));
+    if ignored == 0 || detected * 4 < ignored * 3 {
         report.add_violation(
             stage.seed,
-            format!("{found} of {ignored} ignored syncs were found out: the tester is half blind"),
+            format!("{detected} of {ignored} ignored syncs were found out: the tester is half blind"),
         );
     }
     report.require_count(stage.seed, "writes of the database itself", 1);
@@ -68,16 +68,16 @@ pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
 
 /// Runs a worker under strace and returns its trace.
 fn record(
-    (laps, weight, _): (u64, u64, u32),
-    place: fn(&Path) -> CheckpointerLocation,
+    (rounds, weight, _): (u64, u64, u32),
+    location: fn(&Path) -> CheckpointerLocation,
 ) -> Result<Vec<TraceStep>, String> {
     let (folder, logs) = (TempDir::new("power")?, TempDir::new("trace")?);
     let log = logs.join("log");
-    let order = WorkerArgs { threads: vec![THREAD.to_owned()], laps, weight, ..WorkerArgs::default() };
-    let tool = ["strace", "-f", "-xx", "-s", strace::LONGEST, "-e", strace::CALLS, "-o"];
+    let order = WorkerArgs { threads: vec![THREAD.to_owned()], rounds, weight, ..WorkerArgs::default() };
+    let tool = ["strace", "-f", "-xx", "-s", strace::MAX_STRING_BYTES, "-e", strace::CALLS, "-o"];
     let mut words: Vec<String> = tool.map(str::to_owned).to_vec();
     words.push(tools::text(&log));
-    words.extend(command("victim", &place(folder.path()), &order)?);
+    words.extend(command("victim", &location(folder.path()), &order)?);
     let end = ChildProcess::start(&words)?.end()?;
     if !end.status.success() {
         return Err(format!("a victim under strace ended with {}", end.describe()));
@@ -89,14 +89,14 @@ fn record(
 /// Simulates power loss at moments of a run.
 fn replay(steps: &[TraceStep], one_in: u32, seed: u64, report: &mut Report) -> Result<(), String> {
     let mut random = Random::apart(seed, 2);
-    let (mut disk, mut told) = (SimulatedDisk::new(IgnoredSyncs::None), Vec::new());
-    for (place, step) in steps.iter().enumerate() {
+    let (mut disk, mut acknowledged) = (SimulatedDisk::new(IgnoredSyncs::None), Vec::new());
+    for (index, step) in steps.iter().enumerate() {
         disk.take(step);
         count_write(step, report);
-        let is_end = place + 1 == steps.len();
+        let is_end = index + 1 == steps.len();
         let rarity = match step {
-            TraceStep::Told(one) => {
-                told.push(one.clone());
+            TraceStep::Message(one) => {
+                acknowledged.push(one.clone());
                 one_in
             }
             _ => one_in * BETWEEN,
@@ -104,20 +104,20 @@ fn replay(steps: &[TraceStep], one_in: u32, seed: u64, report: &mut Report) -> R
         if !random.one_in(rarity) && !is_end {
             continue;
         }
-        report.count("moments", u64::from(matches!(step, TraceStep::Told(_))));
-        report.count("moments between", u64::from(!matches!(step, TraceStep::Told(_))));
+        report.count("moments", u64::from(matches!(step, TraceStep::Message(_))));
+        report.count("moments between", u64::from(!matches!(step, TraceStep::Message(_))));
         report.count("moments with unsynced writes", u64::from(disk.is_dirty()));
         let mut images = vec![disk.image(UnsyncedPolicy::Lost)];
         if disk.is_dirty() {
-            images.push(disk.image(UnsyncedPolicy::Kept));
+            images.push(disk.image(UnsyncedPolicy::Retained));
             images.extend((0..RANDOM_IMAGES).map(|_| disk.image(UnsyncedPolicy::Some(&mut random))));
         }
         for image in images {
             report.count("images opened", 1);
-            let (damage, lost) = open(&image, &told)?;
+            let (problems, lost) = open(&image, &acknowledged)?;
             report.count("acknowledgements lost", lost.len() as u64);
-            let lost = damage.into_iter().chain(lost);
-            report.find_all(seed, lost.map(|lost| format!("power cut after {} reports: {lost}", told.len())));
+            let lost = problems.into_iter().chain(lost);
+            report.find_all(seed, lost.map(|lost| format!("power cut after {} reports: {lost}", acknowledged.len())));
         }
     }
     Ok(())
@@ -136,12 +136,12 @@ fn test_ignored_syncs(steps: &[TraceStep], seed: u64, report: &mut Report) -> Re
     let needed = needed_syncs(steps);
     let mut random = Random::apart(seed, 3);
     for _ in 0..IGNORED_SYNC_SAMPLES.min(needed.len()) {
-        let (number, place) = needed[random.below(needed.len() as u32) as usize];
-        let found = loses_data(&steps[..=place], IgnoredSyncs::One(number))?;
+        let (number, index) = needed[random.below(needed.len() as u32) as usize];
+        let is_detected = loses_data(&steps[..=index], IgnoredSyncs::One(number))?;
         report.count("ignored syncs", 1);
-        report.count("ignored syncs found out", u64::from(found));
+        report.count("ignored syncs found out", u64::from(is_detected));
     }
-    let last = needed.last().map_or(0, |(_, place)| *place);
+    let last = needed.last().map_or(0, |(_, index)| *index);
     if !loses_data(&steps[..=last], IgnoredSyncs::Of("-wal"))? {
         report.add_violation(seed, "with no sync of the log at all nothing was found lost: the tester is blind");
     }
@@ -152,21 +152,21 @@ fn test_ignored_syncs(steps: &[TraceStep], seed: u64, report: &mut Report) -> Re
 fn test_no_sync(seed: u64, report: &mut Report) -> Result<(), String> {
     let steps =
         record(SHAPES[0], |folder| CheckpointerLocation::SqliteNormal(folder.join(CheckpointerLocation::FILE)))?;
-    let (mut disk, mut told) = (SimulatedDisk::new(IgnoredSyncs::None), Vec::new());
+    let (mut disk, mut acknowledged) = (SimulatedDisk::new(IgnoredSyncs::None), Vec::new());
     for step in &steps {
         disk.take(step);
-        let TraceStep::Told(one) = step else { continue };
-        told.push(one.clone());
-        let (damage, lost) = open(&disk.image(UnsyncedPolicy::Lost), &told)?;
+        let TraceStep::Message(one) = step else { continue };
+        acknowledged.push(one.clone());
+        let (problems, lost) = open(&disk.image(UnsyncedPolicy::Lost), &acknowledged)?;
         report.count("moments without waiting", 1);
         report.count("of which with losses", u64::from(!lost.is_empty()));
-        report.find_all(seed, damage.into_iter().map(|damage| format!("without waiting for the disk: {damage}")));
+        report.find_all(seed, problems.into_iter().map(|problem| format!("without waiting for the disk: {problem}")));
     }
-    let (moments, found) = (report.of("moments without waiting"), report.of("of which with losses"));
-    if found * 2 < moments {
+    let (moments, losses) = (report.of("moments without waiting"), report.of("of which with losses"));
+    if losses * 2 < moments {
         report.add_violation(
             seed,
-            format!("{found} losses in {moments} moments without syncs: the tester is half blind"),
+            format!("{losses} losses in {moments} moments without syncs: the tester is half blind"),
         );
     }
     Ok(())
@@ -176,17 +176,17 @@ fn test_no_sync(seed: u64, report: &mut Report) -> Result<(), String> {
 /// acknowledgement.
 fn needed_syncs(steps: &[TraceStep]) -> Vec<(usize, usize)> {
     let (mut needed, mut number, mut last, mut is_written) = (Vec::new(), 0, None, false);
-    for (place, step) in steps.iter().enumerate() {
+    for (index, step) in steps.iter().enumerate() {
         match step {
             TraceStep::Write { file, .. } => is_written = is_written || file.ends_with("-wal"),
             TraceStep::SyncEnds { .. } => {
                 last = is_written.then_some(number);
                 (number, is_written) = (number + 1, false);
             }
-            TraceStep::Told(
+            TraceStep::Message(
                 ChildMessage::Checkpoint { .. } | ChildMessage::Values { .. } | ChildMessage::Done { .. },
             ) => {
-                needed.extend(last.take().map(|sync| (sync, place)));
+                needed.extend(last.take().map(|sync| (sync, index)));
             }
             _ => {}
         }
@@ -195,21 +195,23 @@ fn needed_syncs(steps: &[TraceStep]) -> Vec<(usize, usize)> {
 }
 
 /// Returns true if data is lost by a power loss after these steps, on a disk that ignores syncs.
-fn loses_data(steps: &[TraceStep], lies: IgnoredSyncs) -> Result<bool, String> {
-    let mut disk = SimulatedDisk::new(lies);
+fn loses_data(steps: &[TraceStep], ignored: IgnoredSyncs) -> Result<bool, String> {
+    let mut disk = SimulatedDisk::new(ignored);
     steps.iter().for_each(|step| disk.take(step));
-    let told = steps.iter().filter_map(|step| if let TraceStep::Told(told) = step { Some(told.clone()) } else { None });
-    let (damage, lost) = open(&disk.image(UnsyncedPolicy::Lost), &told.collect::<Vec<_>>())?;
-    Ok(!damage.is_empty() || !lost.is_empty())
+    let reported = steps
+        .iter()
+        .filter_map(|step| if let TraceStep::Message(reported) = step { Some(reported.clone()) } else { None });
+    let (problems, lost) = open(&disk.image(UnsyncedPolicy::Lost), &reported.collect::<Vec<_>>())?;
+    Ok(!problems.is_empty() || !lost.is_empty())
 }
 
 /// Opens an image with the real checkpointer; returns its problems and the acknowledged data that is missing.
-fn open(image: &DiskImage, told: &[ChildMessage]) -> Result<(Vec<String>, Vec<String>), String> {
+fn open(image: &DiskImage, reported: &[ChildMessage]) -> Result<(Vec<String>, Vec<String>), String> {
     let folder = TempDir::new("image")?;
     for (name, bytes) in image {
         let path = folder.join(name);
         std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     let stored = verify::read_thread(&CheckpointerLocation::sqlite_in(folder.path()))?;
-    Ok((stored.problems(), stored.missing(THREAD, told)))
+    Ok((stored.problems(), stored.missing(THREAD, reported)))
 }

@@ -22,7 +22,7 @@ const SIZE: (u64, u64) = (3, 2_000);
 /// One of this number of runs uses a folder of files.
 const FILES: u64 = 4;
 /// Number of runs within which a seeded bug must be found.
-const PLANTED_RUNS: u64 = 30;
+const SEEDED_BUG_RUNS: u64 = 30;
 
 /// Runs until there were enough kills.
 ///
@@ -46,24 +46,24 @@ pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
 fn plant(stage: &TestOptions, expected: &str, report: &mut Report) -> Result<(), String> {
     for bug in ["event-before-commit", "ack-before-commit"] {
         let mut unread = Report::new("seeded_bugs");
-        let mut found = false;
-        for seed in stage.seed..stage.seed + PLANTED_RUNS {
-            found = found || !round(seed, Some(bug), expected, &mut unread)?.is_empty();
+        let mut is_found = false;
+        for seed in stage.seed..stage.seed + SEEDED_BUG_RUNS {
+            is_found = is_found || !round(seed, Some(bug), expected, &mut unread)?.is_empty();
         }
-        report.count("seeded bugs found", u64::from(found));
-        if !found {
-            report.add_violation(stage.seed, format!("the seeded bug `{bug}` was not found in {PLANTED_RUNS} runs"));
+        report.count("seeded bugs found", u64::from(is_found));
+        if !is_found {
+            report.add_violation(stage.seed, format!("the seeded bug `{bug}` was not found in {SEEDED_BUG_RUNS} runs"));
         }
     }
     Ok(())
 }
 
 /// Runs once, with as many processes as necessary, and returns the violations.
-fn round(seed: u64, planted: Option<&str>, expected: &str, report: &mut Report) -> Result<Vec<String>, String> {
+fn round(seed: u64, seeded_bug: Option<&str>, expected: &str, report: &mut Report) -> Result<Vec<String>, String> {
     let folder = TempDir::new("kill")?;
-    let on_files = planted.is_none() && seed % FILES == FILES - 1;
+    let on_files = seeded_bug.is_none() && seed % FILES == FILES - 1;
     let trial = FaultRun {
-        place: if on_files {
+        location: if on_files {
             CheckpointerLocation::Files(folder.join("keys"))
         } else {
             CheckpointerLocation::sqlite_in(folder.path())
@@ -71,7 +71,7 @@ fn round(seed: u64, planted: Option<&str>, expected: &str, report: &mut Report) 
         thread: THREAD.to_owned(),
         effects: folder.join("effects"),
         size: SIZE,
-        planted,
+        seeded_bug,
         expected,
     };
     let course = trial.kill_until_finished(&mut Random::apart(seed, 1))?;
@@ -98,9 +98,9 @@ fn lock_files(folder: &Path) -> Result<u64, String> {
 ///
 /// # Errors
 /// Returns an error if the run fails.
-pub(crate) fn undisturbed((laps, weight): (u64, u64)) -> Result<String, String> {
+pub(crate) fn undisturbed((rounds, weight): (u64, u64)) -> Result<String, String> {
     let run =
-        graph().map(|flow| flow.invoke(input(laps, weight)).thread(THREAD).checkpointer(MemoryCheckpointer::new()));
+        graph().map(|flow| flow.invoke(input(rounds, weight)).thread(THREAD).checkpointer(MemoryCheckpointer::new()));
     let run = run.map_err(|error| error.to_string())?.context(SideEffectLog::none()).recursion_limit(10_000);
     run.wait_blocking().map(|outcome| digest(&*outcome.state)).map_err(|error| error.to_string())
 }

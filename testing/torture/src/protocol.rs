@@ -35,7 +35,7 @@ pub(crate) enum ChildMessage {
     /// A thread was read completely; with its newest values if requested.
     Read { thread: String, values: Option<Value> },
     /// Journal summary of a thread.
-    Kept { thread: String, kept: JournalSummary },
+    Journal { thread: String, journal: JournalSummary },
     /// Number of times that another process held the thread.
     Busy { times: u64 },
     /// A thread cannot be read.
@@ -108,10 +108,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_read_back() {
-        let told = ChildMessage::Done { path: String::new(), step: 3, node: "pay".into(), key: "k".into() };
-        let line = serde_json::to_string(&told).unwrap();
-        assert_eq!(serde_json::from_str::<ChildMessage>(&line).unwrap(), told);
+    fn a_message_is_read_back() {
+        let message = ChildMessage::Done { path: String::new(), step: 3, node: "pay".into(), key: "k".into() };
+        let line = serde_json::to_string(&message).unwrap();
+        assert_eq!(serde_json::from_str::<ChildMessage>(&line).unwrap(), message);
         assert!(!line.contains('\n'));
     }
 

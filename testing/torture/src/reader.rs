@@ -28,28 +28,28 @@ pub(crate) struct ReaderArgs {
 }
 
 /// Reports the stored data.
-pub(crate) async fn look(place: &CheckpointerLocation, question: &ReaderArgs) {
+pub(crate) async fn report_all(location: &CheckpointerLocation, question: &ReaderArgs) {
     ChildMessage::Started { pid: std::process::id() }.send();
-    match place.open().await {
+    match location.open().await {
         Ok(store) => {
             ChildMessage::Opened.send();
             for thread in &question.threads {
-                tell_thread(&store, thread, question.values).await;
+                report_thread(&store, thread, question.values).await;
             }
         }
         Err(error) => ChildMessage::failed(&error).send(),
     }
     if question.integrity {
-        ChildMessage::Integrity { verdict: place.integrity() }.send();
+        ChildMessage::Integrity { verdict: location.integrity() }.send();
     }
 }
 
 /// Reports every checkpoint of a thread, newest first in each namespace, or the reason why it cannot be read.
-pub(crate) async fn tell_thread(store: &SharedCheckpointer, thread: &str, with_values: bool) {
+pub(crate) async fn report_thread(store: &SharedCheckpointer, thread: &str, with_values: bool) {
     match read(store, thread, with_values).await {
-        Ok((seen, values, kept)) => {
+        Ok((seen, values, journal)) => {
             seen.into_iter().for_each(|seen| ChildMessage::Seen(seen).send());
-            ChildMessage::Kept { thread: thread.to_owned(), kept }.send();
+            ChildMessage::Journal { thread: thread.to_owned(), journal }.send();
             ChildMessage::Read { thread: thread.to_owned(), values }.send();
         }
         Err(error) => {
@@ -66,30 +66,30 @@ async fn read(
 ) -> Result<(Vec<CheckpointSummary>, Option<Value>, JournalSummary)> {
     let seen = seen(store, thread).await?;
     let values = if with_values { Some(newest(store, thread).await?) } else { None };
-    Ok((seen, values, kept(store, thread).await?))
+    Ok((seen, values, journal_summary(store, thread).await?))
 }
 
 /// Returns a summary of the event journal: event numbers increase (with a gap where a commit failed), and every task
 /// ends once.
-async fn kept(store: &SharedCheckpointer, thread: &str) -> Result<JournalSummary> {
+async fn journal_summary(store: &SharedCheckpointer, thread: &str) -> Result<JournalSummary> {
     let events = graph()?.threads().checkpointer(store.clone()).events(thread, &EventsQuery::default()).await?;
-    let mut kept = JournalSummary { events: events.len() as u64, ..JournalSummary::default() };
+    let mut summary = JournalSummary { events: events.len() as u64, ..JournalSummary::default() };
     let (mut tasks, mut last) = (BTreeSet::new(), 0);
     for event in &events {
         if event.number <= last {
-            kept.problems.push(format!("event {} comes after {last}", event.number));
+            summary.problems.push(format!("event {} comes after {last}", event.number));
             break;
         }
         last = event.number;
         let (kind, name) = (&event.event["event"], &event.event["name"]);
         if kind == "on_chain_end" && *name == event.event["metadata"]["node"] {
-            *kept.ends.entry(name.as_str().unwrap_or_default().to_owned()).or_default() += 1;
+            *summary.ends.entry(name.as_str().unwrap_or_default().to_owned()).or_default() += 1;
             if !tasks.insert(event.event["run_id"].to_string()) {
-                kept.problems.push(format!("a task of {name} is told to have ended twice"));
+                summary.problems.push(format!("a task of {name} is told to have ended twice"));
             }
         }
     }
-    Ok(kept)
+    Ok(summary)
 }
 
 async fn seen(store: &SharedCheckpointer, thread: &str) -> Result<Vec<CheckpointSummary>> {

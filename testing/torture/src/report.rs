@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 /// Largest number of displayed violations per test; further ones are counted.
-const SHOWN: usize = 8;
+const MAX_DISPLAYED: usize = 8;
 
 /// Result of one test.
 #[derive(Debug, Default)]
@@ -34,16 +34,16 @@ impl Report {
     }
 
     /// Adds to a named count; counts are displayed in the order of their first use.
-    pub(crate) fn count(&mut self, what: &str, more: u64) {
-        match self.counts.iter_mut().find(|(name, _)| *name == what) {
+    pub(crate) fn count(&mut self, counter: &str, more: u64) {
+        match self.counts.iter_mut().find(|(name, _)| *name == counter) {
             Some((_, count)) => *count += more,
-            None => self.counts.push((what.to_owned(), more)),
+            None => self.counts.push((counter.to_owned(), more)),
         }
     }
 
     /// Returns a count.
-    pub(crate) fn of(&self, what: &str) -> u64 {
-        self.counts.iter().find(|(name, _)| *name == what).map_or(0, |(_, count)| *count)
+    pub(crate) fn of(&self, counter: &str) -> u64 {
+        self.counts.iter().find(|(name, _)| *name == counter).map_or(0, |(_, count)| *count)
     }
 
     /// Adds a violation.
@@ -57,32 +57,32 @@ impl Report {
     }
 
     /// Adds a violation if a count is too low, because the test would then prove nothing.
-    pub(crate) fn require_count(&mut self, seed: u64, what: &str, at_least: u64) {
-        let count = self.of(what);
+    pub(crate) fn require_count(&mut self, seed: u64, counter: &str, at_least: u64) {
+        let count = self.of(counter);
         if count < at_least {
             self.add_violation(
                 seed,
-                format!("the proof itself is not worth much: {count} {what}, at least {at_least} needed"),
+                format!("the proof itself is not worth much: {count} {counter}, at least {at_least} needed"),
             );
         }
     }
 
     /// Returns the complete result for the parent process.
-    pub(crate) fn whole(&self) -> Value {
-        let found: Vec<_> = self.violations.iter().map(|violation| (violation.seed, &violation.text)).collect();
-        json!({ "counts": self.counts, "found": found })
+    pub(crate) fn to_value(&self) -> Value {
+        let violations: Vec<_> = self.violations.iter().map(|violation| (violation.seed, &violation.text)).collect();
+        json!({ "counts": self.counts, "found": violations })
     }
 
     /// Adds the result of another process.
     ///
     /// # Errors
-    /// Returns an error if the value was not created by [`Report::whole`].
-    pub(crate) fn take(&mut self, whole: &Value) -> Result<(), String> {
+    /// Returns an error if the value was not created by [`Report::to_value`].
+    pub(crate) fn take(&mut self, value: &Value) -> Result<(), String> {
         let unreadable = |error: serde_json::Error| format!("a report cannot be read: {error}");
-        let counts: Vec<(String, u64)> = Deserialize::deserialize(&whole["counts"]).map_err(unreadable)?;
-        let found: Vec<(u64, String)> = Deserialize::deserialize(&whole["found"]).map_err(unreadable)?;
+        let counts: Vec<(String, u64)> = Deserialize::deserialize(&value["counts"]).map_err(unreadable)?;
+        let violations: Vec<(u64, String)> = Deserialize::deserialize(&value["found"]).map_err(unreadable)?;
         counts.into_iter().for_each(|(name, count)| self.count(&name, count));
-        found.into_iter().for_each(|(seed, text)| self.add_violation(seed, text));
+        violations.into_iter().for_each(|(seed, text)| self.add_violation(seed, text));
         Ok(())
     }
 
@@ -94,8 +94,8 @@ impl Report {
 
     /// Returns the report as text.
     pub(crate) fn text(&self) -> String {
-        if let Some(why) = &self.skipped_because {
-            return format!("{:<8} LEFT OUT, NOTHING WAS PROVED: {why}", self.name);
+        if let Some(reason) = &self.skipped_because {
+            return format!("{:<8} LEFT OUT, NOTHING WAS PROVED: {reason}", self.name);
         }
         let counts: Vec<String> = self.counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
         let mut lines = vec![format!(
@@ -105,13 +105,13 @@ impl Report {
             self.violations.len(),
             self.time.as_secs_f64()
         )];
-        for violation in self.violations.iter().take(SHOWN) {
+        for violation in self.violations.iter().take(MAX_DISPLAYED) {
             lines.push(format!("VIOLATION in `{}`: {}", self.name, violation.text));
             let (name, seed) = (self.name, violation.seed);
             lines.push(format!("REPRO: seed={seed}\n  cargo xtask torture --only {name} --seed {seed}"));
         }
-        if self.violations.len() > SHOWN {
-            lines.push(format!("and {} more", self.violations.len() - SHOWN));
+        if self.violations.len() > MAX_DISPLAYED {
+            lines.push(format!("and {} more", self.violations.len() - MAX_DISPLAYED));
         }
         lines.join("\n")
     }
@@ -146,7 +146,7 @@ mod tests {
         assert!(text.contains("cargo xtask torture --only kill --seed 9"), "{text}");
         assert_eq!(report.json(9)["counts"]["kills"], 7);
         let mut other = Report::new("kill");
-        other.take(&report.whole()).unwrap();
+        other.take(&report.to_value()).unwrap();
         assert_eq!(other.text(), text);
     }
 

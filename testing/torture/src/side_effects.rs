@@ -35,9 +35,9 @@ impl SideEffectLog {
     }
 
     /// Records a side effect of a task.
-    pub(crate) fn note(&self, what: SideEffectKind, key: &str, node: &str) {
+    pub(crate) fn note(&self, kind: SideEffectKind, key: &str, node: &str) {
         if let Some(file) = &self.file {
-            let line = format!("{} {} {key} {node}\n", self.life, what.word());
+            let line = format!("{} {} {key} {node}\n", self.life, kind.word());
             // A node that cannot record its side effect must not continue.
             (&**file).write_all(line.as_bytes()).expect("the file of effects can be written");
         }
@@ -48,23 +48,23 @@ impl SideEffectLog {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SideEffectKind {
     /// The task started.
-    Began,
+    Started,
     /// The task finished its work.
     Worked,
     /// A result to be recorded was computed.
-    Made,
+    Computed,
     /// The recorded result was returned.
     Recorded,
 }
 
 impl SideEffectKind {
-    const ALL: [Self; 4] = [Self::Began, Self::Worked, Self::Made, Self::Recorded];
+    const ALL: [Self; 4] = [Self::Started, Self::Worked, Self::Computed, Self::Recorded];
 
     const fn word(self) -> &'static str {
         match self {
-            Self::Began => "began",
+            Self::Started => "began",
             Self::Worked => "worked",
-            Self::Made => "made",
+            Self::Computed => "made",
             Self::Recorded => "recorded",
         }
     }
@@ -74,7 +74,7 @@ impl SideEffectKind {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SideEffect {
     pub(crate) life: u32,
-    pub(crate) what: SideEffectKind,
+    pub(crate) kind: SideEffectKind,
     pub(crate) key: String,
     pub(crate) node: String,
 }
@@ -95,8 +95,8 @@ fn parse(line: &str) -> Option<SideEffect> {
     let mut words = line.split(' ');
     let life = words.next()?.parse().ok()?;
     let word = words.next()?;
-    let what = SideEffectKind::ALL.into_iter().find(|what| what.word() == word)?;
-    Some(SideEffect { life, what, key: words.next()?.to_owned(), node: words.next()?.to_owned() })
+    let kind = SideEffectKind::ALL.into_iter().find(|kind| kind.word() == word)?;
+    Some(SideEffect { life, kind, key: words.next()?.to_owned(), node: words.next()?.to_owned() })
 }
 
 /// Reported events with the number of their process.
@@ -114,38 +114,38 @@ pub(crate) struct SideEffectReport {
 
 /// Compares side effects with reported events: a task reported as finished has started and never starts again, and a
 /// recorded result is never computed again.
-pub(crate) fn judge(effects: &[SideEffect], heard: &ReportedEvents) -> SideEffectReport {
+pub(crate) fn judge(effects: &[SideEffect], reported: &ReportedEvents) -> SideEffectReport {
     let mut verdict = SideEffectReport::default();
-    let mut begun: BTreeMap<&str, Vec<&SideEffect>> = BTreeMap::new();
+    let mut starts_by_task: BTreeMap<&str, Vec<&SideEffect>> = BTreeMap::new();
     let mut recorded = BTreeSet::new();
     for effect in effects {
-        match effect.what {
-            SideEffectKind::Began => begun.entry(&effect.key).or_default().push(effect),
+        match effect.kind {
+            SideEffectKind::Started => starts_by_task.entry(&effect.key).or_default().push(effect),
             SideEffectKind::Recorded => _ = recorded.insert(&effect.key),
-            SideEffectKind::Made if recorded.contains(&effect.key) => verdict.problems.push(format!(
+            SideEffectKind::Computed if recorded.contains(&effect.key) => verdict.problems.push(format!(
                 "life {} made the recorded result of `{}` again (task {})",
                 effect.life, effect.node, effect.key
             )),
-            SideEffectKind::Made | SideEffectKind::Worked => {}
+            SideEffectKind::Computed | SideEffectKind::Worked => {}
         }
     }
-    for (life, told) in heard {
-        let ChildMessage::Done { node, key, step, path } = told else { continue };
+    for (life, message) in reported {
+        let ChildMessage::Done { node, key, step, path } = message else { continue };
         // A subgraph is a task without side effects of its own.
-        let Some(begun) = begun.get(&**key) else {
+        let Some(starts) = starts_by_task.get(&**key) else {
             if node != crate::workload::INNER {
                 verdict.problems.push(format!("task {key} of `{node}` was told finished and never began"));
             }
             continue;
         };
-        let same_life = begun.iter().filter(|effect| effect.life == *life).count();
-        if begun.iter().any(|effect| effect.life > *life) || same_life > 1 {
+        let same_life = starts.iter().filter(|effect| effect.life == *life).count();
+        if starts.iter().any(|effect| effect.life > *life) || same_life > 1 {
             verdict.problems.push(format!(
                 "task {key} of `{node}` (step {step} of `{path}`) was told finished in life {life}, and began again"
             ));
         }
     }
-    verdict.in_flight = begun.values().map(|begun| begun.len() as u64 - 1).sum();
+    verdict.in_flight = starts_by_task.values().map(|starts| starts.len() as u64 - 1).sum();
     verdict
 }
 
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_read_or_refused() {
+    fn a_line_is_parsed_or_rejected() {
         assert!(parse("x began k plan").is_none() && parse("1 sang k plan").is_none());
     }
 }

@@ -35,8 +35,8 @@ pub(crate) fn faketime() -> Result<PathBuf, String> {
     library().ok_or_else(|| missing("`libfaketimeMT.so.1`", "faketime"))
 }
 
-fn missing(what: &str, package: &str) -> String {
-    format!("{what} is needed and not there; install it with `apt-get install {package}`")
+fn missing(tool: &str, package: &str) -> String {
+    format!("{tool} is needed and not there; install it with `apt-get install {package}`")
 }
 
 fn on_path(tool: &str) -> Option<PathBuf> {
@@ -49,21 +49,21 @@ pub(crate) fn install(package: &str) {
     eprintln!("installing {package}");
     let apt = ["apt-get", "install", "--yes", "--no-install-recommends", package];
     let words = if is_root() { apt.to_vec() } else { [&["sudo", "-n"][..], &apt].concat() };
-    let tried = |words: &[&str]| {
+    let succeeds = |words: &[&str]| {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null()).stdout(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     };
-    if !tried(&words) {
+    if !succeeds(&words) {
         // A fresh machine has no package lists yet.
         let update: Vec<&str> =
             words.iter().take_while(|word| **word != "install").copied().chain(["update"]).collect();
-        let _ = tried(&update) && tried(&words);
+        let _ = succeeds(&update) && succeeds(&words);
     }
 }
 
 /// Returns the reason why a user other than root cannot create a mount namespace; `None` if possible.
-pub(crate) fn refuses_namespaces() -> Option<String> {
+pub(crate) fn namespace_error() -> Option<String> {
     if is_root() {
         return None;
     }

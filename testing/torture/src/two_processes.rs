@@ -27,7 +27,7 @@ use crate::workload::THREAD;
 /// Number of runs of each process.
 const RUNS: u32 = 60;
 /// Number of suspended processes, and the size of their run.
-const PAUSES: u64 = 10;
+const SUSPENSIONS: u64 = 10;
 const SIZE: (u64, u64) = (2, 2_000);
 
 /// Runs the test of two processes.
@@ -41,7 +41,7 @@ pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
         report.find_all(stage.seed, problems);
     }
     let expected = undisturbed(SIZE)?;
-    let (pauses, mut seed) = (stage.at_least(PAUSES), stage.seed);
+    let (pauses, mut seed) = (stage.at_least(SUSPENSIONS), stage.seed);
     // The moment of suspension is random: further rounds are run if no takeover happened.
     while seed - stage.seed < pauses || (report.of("threads taken over") < 2 && seed - stage.seed < 5 * pauses) {
         let problems = test_paused_owner(seed, &expected, &mut report).unwrap_or_else(|problem| vec![problem]);
@@ -57,21 +57,21 @@ pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
 /// Both processes run on one thread concurrently.
 fn test_shared_thread(asks_again: bool, report: &mut Report) -> Result<Vec<String>, String> {
     let folder = TempDir::new("two")?;
-    let place = CheckpointerLocation::sqlite_in(folder.path());
+    let location = CheckpointerLocation::sqlite_in(folder.path());
     let names = ["a", "b"];
-    let errand = |name: &str| ContenderArgs { name: name.to_owned(), runs: RUNS, asks_again };
-    let children = names.map(|name| ChildProcess::start(&command("mover", &place, &errand(name))?));
+    let args = |name: &str| ContenderArgs { name: name.to_owned(), runs: RUNS, asks_again };
+    let children = names.map(|name| ChildProcess::start(&command("mover", &location, &args(name))?));
     let mut problems = Vec::new();
     for child in children {
         let end = child?.end()?;
-        match end.told.last() {
+        match end.messages.last() {
             Some(ChildMessage::Busy { times }) => report.count("times the thread was busy", *times),
             last => problems.push(format!("one of two failed: {last:?}; {}", end.describe())),
         }
         report.count("runs side by side", u64::from(RUNS));
     }
     let question = ReaderArgs { threads: vec![THREAD.to_owned()], integrity: true, values: true };
-    let stored = verify::read(&place, &question)?;
+    let stored = verify::read(&location, &question)?;
     problems.extend(stored.problems());
     problems.extend(verify::history_errors(&stored.line(THREAD, "")));
     let values = stored.values.get(THREAD).cloned().unwrap_or_default();
@@ -104,18 +104,18 @@ fn interleaving_errors(values: &Value, names: &[&str]) -> Vec<String> {
 fn test_paused_owner(seed: u64, expected: &str, report: &mut Report) -> Result<Vec<String>, String> {
     let mut random = Random::apart(seed, 7);
     let folder = TempDir::new("pause")?;
-    let place = CheckpointerLocation::sqlite_in(folder.path());
+    let location = CheckpointerLocation::sqlite_in(folder.path());
     // Alternates between a second process that waits and one that takes over threads of suspended holders.
     let is_hasty = seed.is_multiple_of(2);
-    let rival = if is_hasty { CheckpointerLocation::SqliteHasty(place.file().to_owned()) } else { place.clone() };
+    let rival = if is_hasty { CheckpointerLocation::SqliteHasty(location.file().to_owned()) } else { location.clone() };
     let mut order =
-        WorkerArgs { threads: vec![THREAD.to_owned()], laps: SIZE.0, weight: SIZE.1, ..WorkerArgs::default() };
+        WorkerArgs { threads: vec![THREAD.to_owned()], rounds: SIZE.0, weight: SIZE.1, ..WorkerArgs::default() };
     (order.effects, order.life) = (Some(folder.join("effects")), 1);
-    let mut owner = ChildProcess::start(&command("victim", &place, &order)?)?;
+    let mut owner = ChildProcess::start(&command("victim", &location, &order)?)?;
     let mut by_owner = Vec::new();
     for _ in 0..8 + random.below(40) {
-        if let ChildOutput::Told(told) = owner.next_message()? {
-            by_owner.push(told);
+        if let ChildOutput::Message(message) = owner.next_message()? {
+            by_owner.push(message);
         }
     }
     std::thread::sleep(Duration::from_micros(u64::from(random.below(4_000))));
@@ -126,32 +126,34 @@ fn test_paused_owner(seed: u64, expected: &str, report: &mut Report) -> Result<V
     let mut by_other = Vec::new();
     if is_hasty {
         // Until it has ended or failed.
-        while let ChildOutput::Told(told) = other.next_message()? {
-            by_other.push(told);
+        while let ChildOutput::Message(message) = other.next_message()? {
+            by_other.push(message);
         }
     } else {
         std::thread::sleep(Duration::from_millis(u64::from(random.below(300))));
     }
     owner.signal(Signal::CONT);
     let (owner, other) = (owner.end()?, other.end()?);
-    by_owner.extend(owner.told);
-    by_other.extend(other.told);
+    by_owner.extend(owner.messages);
+    by_other.extend(other.messages);
     let mut problems = verdict(&by_owner, &by_other, expected, report);
-    let told: side_effects::ReportedEvents =
-        by_owner.into_iter().map(|told| (1, told)).chain(by_other.into_iter().map(|told| (2, told))).collect();
-    let stored = verify::read_thread(&place)?;
+    let reported: side_effects::ReportedEvents = by_owner
+        .into_iter()
+        .map(|message| (1, message))
+        .chain(by_other.into_iter().map(|message| (2, message)))
+        .collect();
+    let stored = verify::read_thread(&location)?;
     problems.extend(stored.problems());
     problems.extend(verify::history_errors(&stored.line(THREAD, "")));
-    problems.extend(stored.missing(THREAD, told.iter().map(|(_, told)| told)));
-    problems.extend(side_effects::judge(&side_effects::read(&folder.join("effects"))?, &told).problems);
+    problems.extend(stored.missing(THREAD, reported.iter().map(|(_, message)| message)));
+    problems.extend(side_effects::judge(&side_effects::read(&folder.join("effects"))?, &reported).problems);
     Ok(problems)
 }
 
 /// Checks the result of both: at least one finished, and a failed one was rejected.
 fn verdict(by_owner: &[ChildMessage], by_other: &[ChildMessage], expected: &str, report: &mut Report) -> Vec<String> {
-    let is_ended =
-        |told: &[ChildMessage]| matches!(told.last(), Some(ChildMessage::Ended { digest }) if digest == expected);
-    let took_over = by_other.iter().any(|told| matches!(told, ChildMessage::Done { .. }));
+    let is_ended = |messages: &[ChildMessage]| matches!(messages.last(), Some(ChildMessage::Ended { digest }) if digest == expected);
+    let took_over = by_other.iter().any(|message| matches!(message, ChildMessage::Done { .. }));
     report.count("threads taken over", u64::from(took_over));
     let mut problems = Vec::new();
     match by_owner.last() {

@@ -19,7 +19,7 @@ pub(crate) struct StoredState {
     /// Newest values by thread, if requested.
     pub(crate) values: BTreeMap<String, Value>,
     /// Journal summaries by thread.
-    pub(crate) kept: BTreeMap<String, JournalSummary>,
+    pub(crate) journals: BTreeMap<String, JournalSummary>,
     /// Result of the database's own integrity check.
     pub(crate) integrity: Option<String>,
     /// Description of a crash of the reader, which no corruption justifies.
@@ -38,33 +38,33 @@ pub(crate) struct Unreadable {
 ///
 /// # Errors
 /// Returns an error if the reader does not start.
-pub(crate) fn read(place: &CheckpointerLocation, question: &ReaderArgs) -> Result<StoredState, String> {
-    let end = match ChildProcess::start(&command("reader", place, question)?)?.end() {
+pub(crate) fn read(location: &CheckpointerLocation, question: &ReaderArgs) -> Result<StoredState, String> {
+    let end = match ChildProcess::start(&command("reader", location, question)?)?.end() {
         Ok(end) => end,
         Err(stuck) => return Ok(StoredState { crash: Some(stuck), ..StoredState::default() }),
     };
     let wild = end.is_crash().then(|| format!("the reader ended with {}", end.describe()));
-    Ok(StoredState { crash: wild, ..StoredState::from_messages(end.told) })
+    Ok(StoredState { crash: wild, ..StoredState::from_messages(end.messages) })
 }
 
 /// Reads the thread that most tests use, with all information.
 ///
 /// # Errors
 /// Returns an error if the reader does not start.
-pub(crate) fn read_thread(place: &CheckpointerLocation) -> Result<StoredState, String> {
-    read(place, &ReaderArgs { threads: vec![THREAD.to_owned()], integrity: true, values: false })
+pub(crate) fn read_thread(location: &CheckpointerLocation) -> Result<StoredState, String> {
+    read(location, &ReaderArgs { threads: vec![THREAD.to_owned()], integrity: true, values: false })
 }
 
 impl StoredState {
     /// Collects the messages of a reader.
-    pub(crate) fn from_messages(told: impl IntoIterator<Item = ChildMessage>) -> Self {
+    pub(crate) fn from_messages(messages: impl IntoIterator<Item = ChildMessage>) -> Self {
         let mut stored = Self::default();
-        told.into_iter().for_each(|told| stored.apply(told));
+        messages.into_iter().for_each(|message| stored.apply(message));
         stored
     }
 
-    fn apply(&mut self, told: ChildMessage) {
-        match told {
+    fn apply(&mut self, reported: ChildMessage) {
+        match reported {
             ChildMessage::Seen(seen) => self.seen.push(seen),
             ChildMessage::Unreadable { thread, code, message } => {
                 self.unreadable.push(Unreadable { thread, code, message })
@@ -73,7 +73,7 @@ impl StoredState {
                 self.unreadable.push(Unreadable { thread: String::new(), code, message });
             }
             ChildMessage::Read { thread, values: Some(values) } => _ = self.values.insert(thread, values),
-            ChildMessage::Kept { thread, kept } => _ = self.kept.insert(thread, kept),
+            ChildMessage::Journal { thread, journal: kept } => _ = self.journals.insert(thread, kept),
             ChildMessage::Integrity { verdict } => self.integrity = Some(verdict),
             _ => {}
         }
@@ -85,7 +85,8 @@ impl StoredState {
         problems.extend(self.unreadable.iter().map(|Unreadable { thread, code, message }| {
             format!("thread `{thread}` cannot be read: {code}: {message}")
         }));
-        let gaps = self.kept.iter().flat_map(|(thread, kept)| kept.problems.iter().map(move |gap| (thread, gap)));
+        let gaps =
+            self.journals.iter().flat_map(|(thread, journal)| journal.problems.iter().map(move |gap| (thread, gap)));
         problems.extend(gaps.map(|(thread, gap)| format!("thread `{thread}`: {gap}")));
         let sick = self.integrity.iter().filter(|verdict| *verdict != "ok");
         problems.extend(sick.map(|verdict| format!("integrity_check: {verdict}")));
@@ -98,13 +99,17 @@ impl StoredState {
     }
 
     /// Returns what was acknowledged for a thread and is not stored.
-    pub(crate) fn missing<'a>(&self, thread: &str, told: impl IntoIterator<Item = &'a ChildMessage>) -> Vec<String> {
-        let mut told = told.into_iter().peekable();
+    pub(crate) fn missing<'a>(
+        &self,
+        thread: &str,
+        messages: impl IntoIterator<Item = &'a ChildMessage>,
+    ) -> Vec<String> {
+        let mut messages = messages.into_iter().peekable();
         let index = Index::of(self.seen.iter().filter(|seen| seen.thread == thread));
         let newest = self.line(thread, "").first().map(|seen| seen.digest.clone());
         let mut lost = Vec::new();
-        while let Some(one) = told.next() {
-            let is_last = told.peek().is_none();
+        while let Some(one) = messages.next() {
+            let is_last = messages.peek().is_none();
             match one {
                 ChildMessage::Checkpoint { path, step, id } if !index.ids.contains(&(&**path, *step, &**id)) => {
                     lost.push(format!("checkpoint {id} (step {step} of `{path}`) was told saved, and is gone"));
@@ -162,8 +167,8 @@ impl<'a> Index<'a> {
 pub(crate) fn history_errors(line: &[&CheckpointSummary]) -> Vec<String> {
     let mut problems = Vec::new();
     let mut runs: Vec<&str> = Vec::new();
-    for (place, seen) in line.iter().enumerate() {
-        let before = line.get(place + 1);
+    for (index, seen) in line.iter().enumerate() {
+        let before = line.get(index + 1);
         if seen.parent.as_deref() != before.map(|before| &*before.id) {
             let (step, id, parent) = (seen.step, &seen.id, &seen.parent);
             problems.push(format!("checkpoint {id} of step {step} does not follow the one before it, but {parent:?}"));
@@ -213,27 +218,27 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_and_is_stored_is_not_lost() {
-        let told = [
+    fn reported_and_stored_data_is_not_lost() {
+        let messages = [
             ChildMessage::Checkpoint { path: String::new(), step: 1, id: "b".into() },
             values(1, "digest b"),
             done(1, "gone, but its superstep is whole"),
             done(2, "done b"),
             ChildMessage::Ended { digest: "digest b".into() },
         ];
-        assert_eq!(stored().missing("t", &told), Vec::<String>::new());
+        assert_eq!(stored().missing("t", &messages), Vec::<String>::new());
     }
 
     #[test]
     fn what_is_not_stored_is_lost() {
-        for told in [
+        for message in [
             ChildMessage::Checkpoint { path: String::new(), step: 2, id: "c".into() },
             values(1, "digest a"),
             done(2, "done c"),
             ChildMessage::Ended { digest: "digest a".into() },
         ] {
-            assert_eq!(stored().missing("t", [&told]).len(), 1, "{told:?}");
-            assert_eq!(stored().missing("other", [&told]).len(), 1, "{told:?}");
+            assert_eq!(stored().missing("t", [&message]).len(), 1, "{message:?}");
+            assert_eq!(stored().missing("other", [&message]).len(), 1, "{message:?}");
         }
     }
 
@@ -242,8 +247,8 @@ mod tests {
         let (a, b, c) = (seen(0, "a", None, "r"), seen(1, "b", Some("a"), "r"), seen(2, "c", Some("b"), "q"));
         assert!(history_errors(&[&c, &b, &a]).is_empty());
         assert_eq!(history_errors(&[&c, &a]).len(), 1);
-        let again = seen(3, "d", Some("c"), "r");
-        assert_eq!(history_errors(&[&again, &c, &b, &a]), ["run r has another between its checkpoints"]);
+        let resumed = seen(3, "d", Some("c"), "r");
+        assert_eq!(history_errors(&[&resumed, &c, &b, &a]), ["run r has another between its checkpoints"]);
         let level = seen(1, "d", Some("b"), "r");
         assert_eq!(history_errors(&[&level, &b, &a]).len(), 1);
     }

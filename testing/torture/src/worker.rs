@@ -29,7 +29,7 @@ const BUSY: Duration = Duration::from_millis(20);
 pub(crate) struct WorkerArgs {
     /// Threads to run, one after the other.
     pub(crate) threads: Vec<String>,
-    pub(crate) laps: u64,
+    pub(crate) rounds: u64,
     pub(crate) weight: u64,
     /// Path of the side effect log.
     pub(crate) effects: Option<PathBuf>,
@@ -42,19 +42,19 @@ pub(crate) struct WorkerArgs {
     /// Write the event journal.
     pub(crate) journals_events: bool,
     /// Name of a seeded bug of the engine.
-    pub(crate) planted: Option<String>,
+    pub(crate) seeded_bug: Option<String>,
 }
 
 /// Runs the threads. Returns true if all of them ended.
 ///
 /// # Errors
 /// Returns an error if the worker cannot start: a mistake of the parent and not a violation.
-pub(crate) async fn run(place: &CheckpointerLocation, order: &WorkerArgs) -> Result<bool, String> {
+pub(crate) async fn run(location: &CheckpointerLocation, order: &WorkerArgs) -> Result<bool, String> {
     ChildMessage::Started { pid: std::process::id() }.send();
-    enable(planted(order)?);
+    enable(seeded_bug(order)?);
     let effects = effects(order, order.life)?;
     let flow = graph().map_err(|error| error.to_string())?;
-    let store = match place.open().await {
+    let store = match location.open().await {
         Ok(store) => store,
         Err(error) => {
             ChildMessage::failed(&error).send();
@@ -62,10 +62,10 @@ pub(crate) async fn run(place: &CheckpointerLocation, order: &WorkerArgs) -> Res
         }
     };
     ChildMessage::Opened.send();
-    let mut victim = Worker { flow, store, effects, order };
+    let mut worker = Worker { flow, store, effects, order };
     for thread in &order.threads {
         let mut life = order.life;
-        while let Err(error) = victim.advance(thread).await {
+        while let Err(error) = worker.advance(thread).await {
             // The lease of the previous process may not have expired; a checkpointer that frees threads immediately
             // is not retried.
             if error.code() == ErrorCode::ThreadBusy && order.waits {
@@ -76,10 +76,10 @@ pub(crate) async fn run(place: &CheckpointerLocation, order: &WorkerArgs) -> Res
             if !order.waits_after_failure {
                 return Ok(false);
             }
-            victim.wait(thread).await?;
+            worker.wait(thread).await?;
             // From now on the worker counts as another process, as if it had been restarted.
             life += 1;
-            victim.effects = self::effects(order, life)?;
+            worker.effects = self::effects(order, life)?;
         }
     }
     Ok(true)
@@ -89,8 +89,8 @@ fn effects(order: &WorkerArgs, life: u32) -> Result<SideEffectLog, String> {
     order.effects.as_ref().map_or_else(|| Ok(SideEffectLog::none()), |path| SideEffectLog::open(path, life))
 }
 
-fn planted(order: &WorkerArgs) -> Result<Option<SeededBug>, String> {
-    let Some(name) = &order.planted else { return Ok(None) };
+fn seeded_bug(order: &WorkerArgs) -> Result<Option<SeededBug>, String> {
+    let Some(name) = &order.seeded_bug else { return Ok(None) };
     let bug = SeededBug::ALL.iter().find(|bug| bug.name() == name);
     bug.map(|bug| Some(*bug)).ok_or_else(|| format!("no bug `{name}`"))
 }
@@ -113,7 +113,7 @@ impl Worker<'_> {
             }
             Ok(_) => self.flow.continue_thread(thread),
             Err(error) if error.code() == ErrorCode::NotFound => {
-                self.flow.invoke(input(self.order.laps, self.order.weight)).thread(thread)
+                self.flow.invoke(input(self.order.rounds, self.order.weight)).thread(thread)
             }
             Err(error) => return Err(error),
         };
@@ -125,8 +125,8 @@ impl Worker<'_> {
         let run = if self.order.journals_events { run.journal_events() } else { run };
         let mut stream = run.stream();
         while let Some(event) = stream.next().await {
-            if let Some(told) = to_message(thread, &event) {
-                told.send();
+            if let Some(message) = to_message(thread, &event) {
+                message.send();
             }
         }
         let outcome = stream.finish().await?;
@@ -139,7 +139,7 @@ impl Worker<'_> {
 
     /// Reports what can still be read, and waits for a line of the parent.
     async fn wait(&self, thread: &str) -> Result<(), String> {
-        reader::tell_thread(&self.store, thread, false).await;
+        reader::report_thread(&self.store, thread, false).await;
         let mut line = String::new();
         let read = std::io::stdin().lock().read_line(&mut line).map_err(|error| error.to_string())?;
         if read == 0 { Err("the parent has gone".to_owned()) } else { Ok(()) }

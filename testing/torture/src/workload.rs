@@ -35,7 +35,7 @@ pub(crate) struct WorkloadState {
     pub(crate) paid: u64,
     pub(crate) round: u64,
     /// Number of rounds to run.
-    pub(crate) laps: u64,
+    pub(crate) rounds: u64,
     /// Size of `bulk` in bytes.
     pub(crate) weight: u64,
 }
@@ -61,8 +61,8 @@ pub(crate) type SubgraphGraph = CompiledGraph<SubgraphState, SideEffectLog>;
 type NodeResult<T = WorkloadStateUpdate> = Result<T, NodeError>;
 
 /// Returns the input of a thread.
-pub(crate) fn input(laps: u64, weight: u64) -> WorkloadStateUpdate {
-    WorkloadState::update().laps(laps).weight(weight)
+pub(crate) fn input(rounds: u64, weight: u64) -> WorkloadStateUpdate {
+    WorkloadState::update().rounds(rounds).weight(weight)
 }
 
 /// Builds the graph.
@@ -93,16 +93,16 @@ pub(crate) fn graph() -> Result<WorkloadGraph> {
         });
     let inner = graph.add_node(INNER, inner_graph()?);
     let pay = graph.add_node("pay", pays);
-    let beside = graph
+    let parallel = graph
         .add_node("beside", |work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
             plain(work, effects, cx, 2)
         });
     let turn = graph.add_node("turn", turns);
     graph.add_edge(START, plan).add_edge(plan, quick).add_edge(plan, slow).add_edge(plan, slower);
     graph.add_join([quick, slow, slower], gather).add_edge(gather, inner);
-    graph.add_edge(inner, pay).add_edge(inner, beside).add_join([pay, beside], turn);
-    let again = move |work: &WorkloadState| if work.round < work.laps { Goto::node(plan) } else { Goto::end() };
-    graph.add_conditional_edges(turn, again, [plan.into(), END]);
+    graph.add_edge(inner, pay).add_edge(inner, parallel).add_join([pay, parallel], turn);
+    let next_round = move |work: &WorkloadState| if work.round < work.rounds { Goto::node(plan) } else { Goto::end() };
+    graph.add_conditional_edges(turn, next_round, [plan.into(), END]);
     graph.compile()
 }
 
@@ -112,21 +112,21 @@ pub(crate) fn graph() -> Result<WorkloadGraph> {
 /// Returns an error only if the graph is invalid.
 pub(crate) fn inner_graph() -> Result<SubgraphGraph> {
     let mut graph = StateGraph::<SubgraphState, SideEffectLog>::new("part");
-    let first = graph
-        .add_node("first", |part: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
-            inside(part, effects, cx, 0)
+    let first =
+        graph.add_node("first", |part: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
+            run_in_subgraph(part, effects, cx, 0)
         });
-    let left = graph
-        .add_node("left", |part: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
-            inside(part, effects, cx, 1)
+    let left =
+        graph.add_node("left", |part: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
+            run_in_subgraph(part, effects, cx, 1)
         });
-    let right = graph
-        .add_node("right", |part: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
-            inside(part, effects, cx, 2)
+    let right =
+        graph.add_node("right", |part: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
+            run_in_subgraph(part, effects, cx, 2)
         });
-    let last = graph
-        .add_node("last", |part: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
-            inside(part, effects, cx, 0)
+    let last =
+        graph.add_node("last", |part: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
+            run_in_subgraph(part, effects, cx, 0)
         });
     graph
         .add_edge(START, first)
@@ -140,7 +140,7 @@ pub(crate) fn inner_graph() -> Result<SubgraphGraph> {
 /// Performs a task: records its start, waits, records its end.
 async fn work_on(effects: &SideEffectLog, cx: &TaskContext, milliseconds: u64) {
     let key = cx.idempotency_key().to_string();
-    effects.note(SideEffectKind::Began, &key, cx.node());
+    effects.note(SideEffectKind::Started, &key, cx.node());
     if milliseconds > 0 {
         cx.sleep(Duration::from_millis(milliseconds)).await;
     }
@@ -175,7 +175,7 @@ async fn turns(work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx
 async fn pays(work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext) -> NodeResult {
     let key = cx.idempotency_key().to_string();
     let make = async {
-        effects.note(SideEffectKind::Made, &key, cx.node());
+        effects.note(SideEffectKind::Computed, &key, cx.node());
         Ok::<u64, NodeError>(work.count)
     };
     let paid = cx.once("pay", make).await?;
@@ -183,7 +183,7 @@ async fn pays(work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx:
     Ok(plain(work, effects, cx, 1).await?.paid(paid))
 }
 
-async fn inside(
+async fn run_in_subgraph(
     part: View<SubgraphState>,
     effects: RunContext<SideEffectLog>,
     cx: TaskContext,

@@ -18,8 +18,8 @@ pub(super) struct Claims {
 }
 
 /// Reads the claims of one file.
-pub(super) fn read(file: &File, known: &[Id]) -> Claims {
-    let mut claims = Claims { problems: unknown_ids(file, known), ..Claims::default() };
+pub(super) fn read(file: &File, defined_ids: &[Id]) -> Claims {
+    let mut claims = Claims { problems: unknown_ids(file, defined_ids), ..Claims::default() };
     let rust = RustSource::new(&file.text);
     let code = rust.code();
     let view = View { source: file.text.lines().collect(), code: &code, code_lines: code.lines().collect() };
@@ -29,25 +29,26 @@ pub(super) fn read(file: &File, known: &[Id]) -> Claims {
         if test.ids.is_empty() || !(test.is_test || properties.iter().any(|range| range.contains(&at))) {
             continue;
         }
-        let place = format!("{}:{}", file.path, line_of(view.code, at));
+        let location = format!("{}:{}", file.path, line_of(view.code, at));
         if test.names_a_range {
-            claims.problems.push(format!("{place}: test `{}` names a range of ids; name each id", test.name));
+            claims.problems.push(format!("{location}: test `{}` names a range of ids; name each id", test.name));
         } else if test.asserts {
             claims.ids.extend(test.ids);
         } else {
-            claims.problems.push(format!("{place}: test `{}` names ids and asserts nothing", test.name));
+            claims.problems.push(format!("{location}: test `{}` names ids and asserts nothing", test.name));
         }
     }
     claims
 }
 
 /// Returns a problem for each id in a doc comment that the specification does not define.
-fn unknown_ids(file: &File, known: &[Id]) -> Vec<String> {
+fn unknown_ids(file: &File, defined_ids: &[Id]) -> Vec<String> {
     let mut problems = Vec::new();
     for (index, line) in file.text.lines().enumerate().filter(|(_, line)| is_doc(line)) {
-        let unknown = ids_in(line).into_iter().filter(|found| !known.contains(&found.id));
-        problems
-            .extend(unknown.map(|found| format!("{}:{}: the specification has no {}", file.path, index + 1, found.id)));
+        let unknown = ids_in(line).into_iter().filter(|reference| !defined_ids.contains(&reference.id));
+        problems.extend(
+            unknown.map(|reference| format!("{}:{}: the specification has no {}", file.path, index + 1, reference.id)),
+        );
     }
     problems
 }
@@ -88,9 +89,9 @@ impl View<'_> {
         }
         let header = self.header(line_of(self.code, at) - 1);
         let docs = header.iter().map(|&line| self.source[line]).filter(|line| line.trim_start().starts_with("///"));
-        let found: Vec<_> = docs.flat_map(ids_in).collect();
-        let names_a_range = found.iter().any(|found| found.is_range());
-        let mut ids: Vec<Id> = found.into_iter().map(|found| found.id).collect();
+        let references: Vec<_> = docs.flat_map(ids_in).collect();
+        let names_a_range = references.iter().any(|reference| reference.is_range());
+        let mut ids: Vec<Id> = references.into_iter().map(|reference| reference.id).collect();
         ids.sort();
         ids.dedup();
         let body = &self.code[at..end_of_item(self.code, at)];
@@ -130,8 +131,9 @@ mod tests {
     use super::*;
 
     fn read_text(text: &str) -> (Vec<String>, Vec<String>) {
-        let known: Vec<Id> = ids_in("R-GRA-1 R-GRA-2 R-GRA-3").into_iter().map(|found| found.id).collect();
-        let claims = read(&File::fake("crates/a/src/lib.rs", text), &known);
+        let defined_ids: Vec<Id> =
+            ids_in("R-GRA-1 R-GRA-2 R-GRA-3").into_iter().map(|reference| reference.id).collect();
+        let claims = read(&File::fake("crates/a/src/lib.rs", text), &defined_ids);
         (claims.ids.iter().map(Id::to_string).collect(), claims.problems)
     }
 
@@ -166,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_without_an_assertion_is_refused() {
+    fn a_claim_without_an_assertion_is_rejected() {
         let problem = "crates/a/src/lib.rs:3: test `a` names ids and asserts nothing";
         check_problem("/// R-GRA-1\n#[test]\nfn a() { run(); }", problem);
         check_problem("/// R-GRA-1\n#[test]\nfn a() { /* assert */ run(\"assert\"); }", problem);
     }
 
     #[test]
-    fn unknown_ids_and_ranges_are_refused() {
+    fn unknown_ids_and_ranges_are_rejected() {
         check_problem("//! x\n/// see R-GRA-9\nfn a() {}", "crates/a/src/lib.rs:2: the specification has no R-GRA-9");
         check_problem("//! x\n/// R-GRA-1a\nfn a() {}", "crates/a/src/lib.rs:2: the specification has no R-GRA-1a");
         check_problem(

@@ -28,12 +28,12 @@ impl Id {
 }
 
 /// An id in a text, with the text after it.
-pub(super) struct Found<'a> {
+pub(super) struct IdReference<'a> {
     pub(super) id: Id,
     pub(super) rest: &'a str,
 }
 
-impl Found<'_> {
+impl IdReference<'_> {
     /// Returns true if the id starts a range such as `R-GRA-1..5`, whose other ids cannot be found by a search.
     pub(super) fn is_range(&self) -> bool {
         ["..", "…", "–"].iter().any(|dots| self.rest.starts_with(dots))
@@ -41,13 +41,13 @@ impl Found<'_> {
 }
 
 /// Returns all ids in a text, in order.
-pub(super) fn ids_in(text: &str) -> Vec<Found<'_>> {
+pub(super) fn ids_in(text: &str) -> Vec<IdReference<'_>> {
     let starts = text.match_indices("R-").map(|(at, _)| at);
     let alone = starts.filter(|&at| !text[..at].chars().next_back().is_some_and(char::is_alphanumeric));
     alone.filter_map(|at| id_at(&text[at..])).collect()
 }
 
-fn id_at(text: &str) -> Option<Found<'_>> {
+fn id_at(text: &str) -> Option<IdReference<'_>> {
     let tail = text.strip_prefix("R-")?;
     let (family, tail) = tail.split_at_checked(3)?;
     let digits = tail.strip_prefix('-')?;
@@ -56,14 +56,14 @@ fn id_at(text: &str) -> Option<Found<'_>> {
     let (part, rest) = tail.split_at(tail.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(tail.len()));
     let is_family = family.bytes().all(|byte| byte.is_ascii_uppercase());
     let id = Id { family: family.into(), number: number.parse().ok()?, part: part.into() };
-    is_family.then_some(Found { id, rest })
+    is_family.then_some(IdReference { id, rest })
 }
 
 /// The ids the chapters define, families in the order of the chapters, numbers rising.
 ///
 /// # Errors
 /// When an id is defined twice, as a whole and in parts, or there is none at all.
-pub(super) fn known(files: &[File]) -> Result<Vec<Id>, String> {
+pub(super) fn all_ids(files: &[File]) -> Result<Vec<Id>, String> {
     let chapters = files.iter().filter(|file| is_chapter(&file.path));
     let ids: Vec<Id> = chapters.flat_map(|file| file.text.lines().filter_map(defined)).collect();
     let mut families: Vec<String> = ids.iter().map(|id| id.family.clone()).collect();
@@ -92,14 +92,14 @@ fn defined(line: &str) -> Option<Id> {
         Some(text) => (text, "**"),
         None => (line.strip_prefix("| ")?, " |"),
     };
-    id_at(text).filter(|found| found.rest.starts_with(closing)).map(|found| found.id)
+    id_at(text).filter(|reference| reference.rest.starts_with(closing)).map(|reference| reference.id)
 }
 
 /// The ids that `spec/required.txt` asks for.
 ///
 /// # Errors
 /// When a line is not an id or a range of ids, or names one the specification lacks.
-pub(super) fn required(files: &[File], known: &[Id]) -> Result<Vec<Id>, String> {
+pub(super) fn required(files: &[File], defined_ids: &[Id]) -> Result<Vec<Id>, String> {
     let Some(file) = files.iter().find(|file| file.path == "spec/required.txt") else { return Ok(Vec::new()) };
     let mut required = Vec::new();
     for (index, line) in file.text.lines().enumerate() {
@@ -109,7 +109,7 @@ pub(super) fn required(files: &[File], known: &[Id]) -> Result<Vec<Id>, String> 
         }
         let ids =
             range(line).ok_or_else(|| format!("{}:{}: `{line}` is not an id or a range", file.path, index + 1))?;
-        if let Some(unknown) = ids.iter().find(|id| !known.contains(id)) {
+        if let Some(unknown) = ids.iter().find(|id| !defined_ids.contains(id)) {
             return Err(format!("{}:{}: the specification has no {unknown}", file.path, index + 1));
         }
         required.extend(ids);
@@ -134,7 +134,7 @@ fn range(line: &str) -> Option<Vec<Id>> {
 mod tests {
     use super::*;
 
-    fn spoken(ids: &[Id]) -> Vec<String> {
+    fn texts(ids: &[Id]) -> Vec<String> {
         ids.iter().map(Id::to_string).collect()
     }
 
@@ -151,16 +151,16 @@ mod tests {
     }
 
     #[test]
-    fn an_id_defined_twice_is_refused() {
+    fn an_id_defined_twice_is_rejected() {
         let file = File::fake("spec/01-state.md", "- **R-GRA-1** a\n- **R-GRA-1** b\n");
-        assert_eq!(known(&[file]).unwrap_err(), "R-GRA-1 is defined twice in spec");
+        assert_eq!(all_ids(&[file]).unwrap_err(), "R-GRA-1 is defined twice in spec");
     }
 
     #[test]
     fn a_requirement_is_defined_as_a_whole_or_in_parts() {
-        let read = |text: &str| known(&[File::fake("spec/08-cli.md", text)]);
+        let read = |text: &str| all_ids(&[File::fake("spec/08-cli.md", text)]);
         let parts = read("- **R-CLI-5** five\n- **R-CLI-4b** b\n- **R-CLI-4a** a\n").unwrap();
-        assert_eq!(spoken(&parts), ["R-CLI-4a", "R-CLI-4b", "R-CLI-5"]);
+        assert_eq!(texts(&parts), ["R-CLI-4a", "R-CLI-4b", "R-CLI-5"]);
         let problem = "R-CLI-4 is defined as a whole and in parts in spec";
         assert_eq!(read("- **R-CLI-4a** a\n- **R-CLI-4** four\n").unwrap_err(), problem);
         assert!(read("- **R-CLI-4a** a\n- **R-CLI-4a** b\n").unwrap_err().contains("R-CLI-4a is defined twice"));
@@ -168,9 +168,10 @@ mod tests {
 
     #[test]
     fn a_part_is_required_by_its_own_name_only() {
-        let known = ids_in("R-CLI-3 R-CLI-4a R-CLI-4b R-CLI-5").into_iter().map(|found| found.id).collect::<Vec<_>>();
-        let read = |text: &str| required(&[File::fake("spec/required.txt", text)], &known);
-        assert_eq!(spoken(&read("R-CLI-3\nR-CLI-4a\n").unwrap()), ["R-CLI-3", "R-CLI-4a"]);
+        let defined_ids =
+            ids_in("R-CLI-3 R-CLI-4a R-CLI-4b R-CLI-5").into_iter().map(|reference| reference.id).collect::<Vec<_>>();
+        let read = |text: &str| required(&[File::fake("spec/required.txt", text)], &defined_ids);
+        assert_eq!(texts(&read("R-CLI-3\nR-CLI-4a\n").unwrap()), ["R-CLI-3", "R-CLI-4a"]);
         assert!(read("R-CLI-3..5").unwrap_err().contains("no R-CLI-4"));
         assert!(read("R-CLI-4").unwrap_err().contains("no R-CLI-4"));
         assert!(read("R-CLI-4c").unwrap_err().contains("no R-CLI-4c"));
@@ -181,16 +182,16 @@ mod tests {
     fn ids_are_found_where_they_stand_alone() {
         let ids: Vec<Id> = ids_in("R-GRA-7, (R-FWK-30), R-CLI-4a: and XR-GRA-8, R-gra-9, R-GRA-")
             .into_iter()
-            .map(|found| found.id)
+            .map(|reference| reference.id)
             .collect();
-        assert_eq!(spoken(&ids), ["R-GRA-7", "R-FWK-30", "R-CLI-4a"]);
+        assert_eq!(texts(&ids), ["R-GRA-7", "R-FWK-30", "R-CLI-4a"]);
     }
 
     #[test]
     fn required_ids_may_be_ranges_and_must_exist() {
-        let known = range("R-GRA-1..3").unwrap();
-        let read = |text: &str| required(&[File::fake("spec/required.txt", text)], &known);
-        assert_eq!(spoken(&read("# note\nR-GRA-2..3\n").unwrap()), ["R-GRA-2", "R-GRA-3"]);
+        let defined_ids = range("R-GRA-1..3").unwrap();
+        let read = |text: &str| required(&[File::fake("spec/required.txt", text)], &defined_ids);
+        assert_eq!(texts(&read("# note\nR-GRA-2..3\n").unwrap()), ["R-GRA-2", "R-GRA-3"]);
         assert_eq!(read("\nR-GRA-2..9\n").unwrap_err(), "spec/required.txt:2: the specification has no R-GRA-4");
         assert!(read("GRA-2").unwrap_err().contains("not an id"));
     }

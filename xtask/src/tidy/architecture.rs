@@ -8,9 +8,9 @@ use crate::rust_source::{RustSource, line_of, words};
 use crate::workspace::File;
 
 /// Nothing awaits while state changes, so core has no async code outside its ports and test suites.
-pub(super) fn pure_rooms(files: &[File]) -> Vec<String> {
+pub(super) fn pure_modules(files: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
-    for file in files.iter().filter(|file| file.is_rust() && is_pure_room(&file.path)) {
+    for file in files.iter().filter(|file| file.is_rust() && is_pure_module(&file.path)) {
         let code = RustSource::new(&file.text).code();
         for word in ["async", "await"] {
             problems.extend(words(&code, word).map(|at| format!("{}:{}: `{word}`", file.path, line_of(&code, at))));
@@ -19,9 +19,11 @@ pub(super) fn pure_rooms(files: &[File]) -> Vec<String> {
     problems
 }
 
-fn is_pure_room(path: &str) -> bool {
-    let room = path.strip_prefix("crates/superstep-core/src/");
-    room.is_some_and(|room| !["port.rs", "port/", "testing.rs", "testing/"].iter().any(|open| room.starts_with(open)))
+fn is_pure_module(path: &str) -> bool {
+    let module = path.strip_prefix("crates/superstep-core/src/");
+    module.is_some_and(|module| {
+        !["port.rs", "port/", "testing.rs", "testing/"].iter().any(|open| module.starts_with(open))
+    })
 }
 
 /// Reports a second run loop: only `engine/driver.rs` asks the machine for its next action.
@@ -29,7 +31,7 @@ pub(super) fn one_loop(files: &[File]) -> Vec<String> {
     let outside = |path: &str| {
         path.starts_with("crates/")
             && path != "crates/superstep/src/engine/driver.rs"
-            && !["/tests/", "/testing/", "/testing.rs"].iter().any(|room| path.contains(room))
+            && !["/tests/", "/testing/", "/testing.rs"].iter().any(|folder| path.contains(folder))
     };
     let rust = files.iter().filter(|file| file.is_rust() && outside(&file.path));
     rust.filter(|file| steps_a_machine(&file.text)).map(|file| format!("{} steps the machine", file.path)).collect()
@@ -62,9 +64,9 @@ fn is_sql(text: &str) -> bool {
 
 /// The number of the persisted format is written once, beside the format.
 pub(super) fn one_format_version(files: &[File]) -> Vec<String> {
-    let room = "crates/superstep-core/src/checkpoint";
+    let module = "crates/superstep-core/src/checkpoint";
     let rust = || files.iter().filter(|file| file.is_rust() && file.path.starts_with("crates/"));
-    if !rust().any(|file| file.path.starts_with(room)) {
+    if !rust().any(|file| file.path.starts_with(module)) {
         return Vec::new();
     }
     let definitions: Vec<&str> = rust()
@@ -75,9 +77,9 @@ pub(super) fn one_format_version(files: &[File]) -> Vec<String> {
         })
         .collect();
     match definitions[..] {
-        [path] if path.starts_with(room) => Vec::new(),
+        [path] if path.starts_with(module) => Vec::new(),
         _ => vec![format!(
-            "`FORMAT_VERSION` must be defined once, in {room}, and is defined in [{}]",
+            "`FORMAT_VERSION` must be defined once, in {module}, and is defined in [{}]",
             definitions.join(", ")
         )],
     }
@@ -167,18 +169,18 @@ mod tests {
     }
 
     #[test]
-    fn async_code_is_refused_in_pure_rooms_only() {
+    fn async_code_is_rejected_in_pure_modules_only() {
         let text = "async fn f() {\n    g().await\n}\n// async and await\nenum Durability { Async }";
-        let problems = pure_rooms(&one("crates/superstep-core/src/plan.rs", text));
+        let problems = pure_modules(&one("crates/superstep-core/src/plan.rs", text));
         let expected = ["crates/superstep-core/src/plan.rs:1: `async`", "crates/superstep-core/src/plan.rs:2: `await`"];
         assert_eq!(problems, expected);
-        assert!(pure_rooms(&one("crates/superstep-core/src/port/node.rs", text)).is_empty());
-        assert!(pure_rooms(&one("crates/superstep-core/src/testing.rs", text)).is_empty());
-        assert!(pure_rooms(&one("crates/superstep/src/run.rs", text)).is_empty());
+        assert!(pure_modules(&one("crates/superstep-core/src/port/node.rs", text)).is_empty());
+        assert!(pure_modules(&one("crates/superstep-core/src/testing.rs", text)).is_empty());
+        assert!(pure_modules(&one("crates/superstep/src/run.rs", text)).is_empty());
     }
 
     #[test]
-    fn a_second_loop_is_refused() {
+    fn a_second_loop_is_rejected() {
         let text = "fn drive() { self.machine\n    .next_action(now) }";
         assert_eq!(
             one_loop(&one("crates/superstep/src/stream.rs", text)),
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn sql_away_from_home_is_refused() {
+    fn sql_outside_its_modules_is_rejected() {
         let text = "let a = 1;\nlet q = \"UPDATE runs SET status = 1\";\n// SELECT in a comment";
         assert_eq!(
             sql_at_home(&one("crates/superstep/src/run.rs", text)),
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_second_or_misplaced_format_version_is_refused() {
+    fn a_missing_second_or_misplaced_format_version_is_rejected() {
         let home = File::fake("crates/superstep-core/src/checkpoint.rs", "pub const FORMAT_VERSION: u32 = 1;");
         let other = File::fake("crates/superstep/src/memory.rs", "const FORMAT_VERSION: u32 = 2;");
         let empty = File::fake("crates/superstep-core/src/checkpoint/migrate.rs", "// const FORMAT_VERSION");
@@ -217,23 +219,23 @@ mod tests {
     }
 
     #[test]
-    fn agents_that_reach_inside_are_refused() {
+    fn agents_that_use_internals_are_rejected() {
         let root = "pub mod model;\nmod run;\npub use graph::{Graph, NodeHandle};\npub use superstep_core as core;\n\
             pub use memory::Memory;\n";
         let root = File::fake("crates/superstep/src/lib.rs", root);
         let agent = "use crate::model::{Answer, Request};\nuse crate::core::port::Clock;\n\
             use crate::{\n    Graph, Memory, run::Machine,\n};\nfn f() { crate::context::lock(); }";
-        let found = |path: &str| agents_use_public_api(&[root.clone(), File::fake(path, agent)]);
-        let room = "crates/superstep/src/agents/build.rs";
+        let problems = |path: &str| agents_use_public_api(&[root.clone(), File::fake(path, agent)]);
+        let module = "crates/superstep/src/agents/build.rs";
         assert_eq!(
-            found(room),
-            [format!("{room}:3: `run` is not public"), format!("{room}:6: `context` is not public")]
+            problems(module),
+            [format!("{module}:3: `run` is not public"), format!("{module}:6: `context` is not public")]
         );
-        assert!(found("crates/superstep/src/run.rs").is_empty());
+        assert!(problems("crates/superstep/src/run.rs").is_empty());
     }
 
     #[test]
-    fn unsafe_code_is_refused_wherever_it_stands() {
+    fn unsafe_code_is_rejected_everywhere() {
         let text = "#![forbid(unsafe_code)]\n// unsafe here is a word\nfn f() { unsafe { g() } }";
         assert_eq!(no_unsafe(&one("apps/a/main.rs", text)), ["apps/a/main.rs:3: `unsafe`"]);
     }

@@ -15,10 +15,10 @@ pub(super) fn absent(package: &str, tree: &BTreeSet<String>, forbidden: &[&str])
 /// The crates of this workspace that a package uses although it may not.
 pub(super) fn uses_only(metadata: &Value, package: &str, allowed: &[&str]) -> Vec<String> {
     let ours: Vec<&str> = packages(metadata)
-        .filter(|found| found["source"].is_null())
-        .filter_map(|found| found["name"].as_str())
+        .filter(|entry| entry["source"].is_null())
+        .filter_map(|entry| entry["name"].as_str())
         .collect();
-    let Some(subject) = packages(metadata).find(|found| found["name"] == package) else { return Vec::new() };
+    let Some(subject) = packages(metadata).find(|entry| entry["name"] == package) else { return Vec::new() };
     let used =
         list(&subject["dependencies"]).filter(|used| used["kind"] != "dev").filter_map(|used| used["name"].as_str());
     used.filter(|name| ours.contains(name) && !allowed.contains(name))

@@ -10,7 +10,7 @@ use crate::rust_source::{RustSource, line_of, words};
 use crate::workspace::File;
 
 /// Lines a source file may have, tests included.
-const LONGEST: usize = 800;
+const MAX_LINES: usize = 800;
 
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: [&str; 4] = ["utils", "common", "helpers", "manager"];
@@ -35,8 +35,8 @@ pub(super) fn shapes(files: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for File { path, text } in files.iter().filter(|file| file.is_rust()) {
         let lines = text.lines().count();
-        if lines > LONGEST {
-            problems.push(format!("{path} has {lines} lines; {LONGEST} is the limit"));
+        if lines > MAX_LINES {
+            problems.push(format!("{path} has {lines} lines; {MAX_LINES} is the limit"));
         }
         if path.ends_with("/mod.rs") {
             problems.push(format!("{path}: a module `foo` is `foo.rs` beside `foo/`, not `mod.rs`"));
@@ -58,7 +58,7 @@ pub(super) fn openings(files: &[File]) -> Vec<String> {
 
 fn is_source(path: &str) -> bool {
     path.starts_with("xtask/src/")
-        || ["crates/", "apps/"].iter().any(|room| path.starts_with(room)) && path.contains("/src/")
+        || ["crates/", "apps/"].iter().any(|folder| path.starts_with(folder)) && path.contains("/src/")
 }
 
 /// Tests switched off, notes to self, and examples that nobody compiles.
@@ -67,8 +67,8 @@ pub(super) fn left_behind(files: &[File]) -> Vec<String> {
     for file in files.iter().filter(|file| file.is_rust()) {
         let rust = RustSource::new(&file.text);
         let (code, comments) = (rust.code(), rust.comments());
-        let places = code.match_indices("#[ignore").map(|(at, _)| (line_of(&code, at), "a test is switched off"));
-        problems.extend(places.map(|(line, problem)| format!("{}:{line}: {problem}", file.path)));
+        let ignored = code.match_indices("#[ignore").map(|(at, _)| (line_of(&code, at), "a test is switched off"));
+        problems.extend(ignored.map(|(line, problem)| format!("{}:{line}: {problem}", file.path)));
         for note in ["TODO", "FIXME"] {
             problems
                 .extend(words(&comments, note).map(|at| format!("{}:{}: `{note}`", file.path, line_of(&comments, at))));
@@ -97,8 +97,8 @@ pub(super) fn test_binaries(metadata: &Value) -> Vec<String> {
         let paths = tests.filter_map(|target| target["src_path"].as_str()).map(|path| path.replace('\\', "/"));
         let strays = paths.filter(|path| !path.ends_with("/tests/it/main.rs"));
         problems.extend(strays.map(|path| {
-            let place = path.find("/tests/").map_or(path.as_str(), |at| &path[at + 1..]);
-            format!("`{name}` has the test binary `{place}`; tests are modules of `tests/it/main.rs`")
+            let file = path.find("/tests/").map_or(path.as_str(), |at| &path[at + 1..]);
+            format!("`{name}` has the test binary `{file}`; tests are modules of `tests/it/main.rs`")
         }));
     }
     problems
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn long_files_and_empty_names_are_refused() {
+    fn long_files_and_empty_names_are_rejected() {
         assert_eq!(
             shapes(&one("crates/a/src/b.rs", &"x\n".repeat(801))),
             ["crates/a/src/b.rs has 801 lines; 800 is the limit"]
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_does_not_open_with_its_reason_is_refused() {
+    fn a_file_that_does_not_start_with_its_purpose_is_rejected() {
         assert_eq!(openings(&one("crates/a/src/b.rs", "use x;")), ["crates/a/src/b.rs does not start with `//!`"]);
         assert_eq!(openings(&one("xtask/src/b.rs", "\n//! late")).len(), 1);
         assert!(openings(&one("crates/a/src/b.rs", "//! Why.")).is_empty());
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_behind_is_refused() {
+    fn leftovers_are_rejected() {
         let check = |text: &str, problems: &[&str]| assert_eq!(left_behind(&one("a.rs", text)), problems, "{text}");
         check("#[test]\n#[ignore = \"slow\"]\nfn a() {}", &["a.rs:2: a test is switched off"]);
         check("// TODO later\n/* FIXME */", &["a.rs:1: `TODO`", "a.rs:2: `FIXME`"]);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_test_binary_is_refused() {
+    fn a_second_test_binary_is_rejected() {
         let target = |path: &str| json!({ "kind": ["test"], "src_path": path });
         let metadata = json!({ "packages": [
             { "name": "a", "source": null, "targets": [target("/x/a/tests/it/main.rs"), target("/x/a/tests/slow.rs")] },
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_registries_are_refused_and_names_are_not() {
+    fn registry_addresses_are_rejected_and_names_are_not() {
         let check = |text: &str, count: usize| {
             let text = text.replace("SCHEME", "https:/").replace("^", "/");
             assert_eq!(registry_addresses(&one("a.md", &text)).len(), count, "{text}");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changelog_without_unreleased_is_refused() {
+    fn a_changelog_without_unreleased_is_rejected() {
         assert_eq!(changelog(&[]).len(), 1);
         assert_eq!(changelog(&one("CHANGELOG.md", "# Changes\n## 0.1.0\n")).len(), 1);
         assert!(changelog(&one("CHANGELOG.md", "# Changes\n\n## Unreleased\n")).is_empty());

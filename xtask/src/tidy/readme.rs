@@ -6,7 +6,7 @@ use crate::workspace::File;
 
 const README: &str = "README.md";
 const EXAMPLE: &str = "examples/01_story.rs";
-const LONGEST_PROGRAM: usize = 30;
+const MAX_PROGRAM_LINES: usize = 30;
 
 /// A fenced block of Markdown.
 pub(super) struct Fence<'a> {
@@ -64,9 +64,9 @@ fn commands(fences: &[Fence<'_>]) -> Vec<String> {
 
 fn first_program(program: &[&str], example: Option<&str>) -> Vec<String> {
     let mut problems = Vec::new();
-    if program.len() > LONGEST_PROGRAM {
+    if program.len() > MAX_PROGRAM_LINES {
         problems.push(format!(
-            "the first program of README.md has {} lines; {LONGEST_PROGRAM} is the limit",
+            "the first program of README.md has {} lines; {MAX_PROGRAM_LINES} is the limit",
             program.len()
         ));
     }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn other_commands_than_the_two_are_refused() {
+    fn commands_other_than_the_two_are_rejected() {
         assert_eq!(problems(&GOOD.replace("cargo run\n", "cargo run\nnpm install\n"), "fn main() {}\n").len(), 1);
         assert_eq!(problems(&GOOD.replace("cargo xtask test", "make"), "fn main() {}\n").len(), 1);
     }

@@ -13,7 +13,7 @@ use super::dependencies::packages;
 use crate::workspace::File;
 
 /// Crates the tree may have, ours included.
-const MOST_CRATES: usize = 380;
+const MAX_CRATES: usize = 380;
 
 /// The lock files, and what one of them may have although it is banned.
 const LOCKS: [(&str, &[&str]); 2] = [
@@ -81,9 +81,9 @@ pub(super) fn licences(files: &[File], metadata: &Value) -> Vec<String> {
     let list = deny.get("licenses").and_then(|licences| licences.get("allow")).and_then(toml::Value::as_array);
     let allowed: Vec<&str> = list.into_iter().flatten().filter_map(toml::Value::as_str).collect();
     let foreign = packages(metadata).filter(|package| !package["source"].is_null());
-    let refused =
+    let rejected =
         foreign.filter(|package| !package["license"].as_str().is_some_and(|licence| is_allowed(licence, &allowed)));
-    refused.map(|package| format!("{} has the licence {}", package["name"], package["license"])).collect()
+    rejected.map(|package| format!("{} has the licence {}", package["name"], package["license"])).collect()
 }
 
 /// Returns true if allowed licences satisfy an SPDX expression: one side of `OR` (or the old `/`), both sides of `AND`.
@@ -99,7 +99,7 @@ fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
         return both.into_iter().all(|side| is_allowed(side, allowed));
     }
     match expression.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
-        Some(inside) => is_allowed(inside, allowed),
+        Some(inner) => is_allowed(inner, allowed),
         // `X+` is "X or later", which X itself meets.
         None => allowed.contains(&expression) || allowed.contains(&expression.trim_end_matches('+')),
     }
@@ -134,8 +134,8 @@ pub(super) fn sources(files: &[File], tree: &BTreeSet<String>) -> Vec<String> {
             Err(problem) => problems.push(problem),
         }
     }
-    if tree.len() > MOST_CRATES {
-        problems.push(format!("the tree has {} crates; {MOST_CRATES} is the limit", tree.len()));
+    if tree.len() > MAX_CRATES {
+        problems.push(format!("the tree has {} crates; {MAX_CRATES} is the limit", tree.len()));
     }
     problems
 }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_would_ban_nothing_is_refused() {
+    fn an_entry_that_would_ban_nothing_is_rejected() {
         let deny = "[bans]\ndeny = [{ crate = \"rmcp@<1.4.0\", reason = \"x\" }]\n";
         let problems = floors(&files(deny, "rmcp", "1.3.0"));
         assert!(problems[0].starts_with("deny.toml: `crate` in"), "{problems:?}");
@@ -234,11 +234,11 @@ mod tests {
     }
 
     #[test]
-    fn git_sources_and_too_many_crates_are_refused() {
+    fn git_sources_and_too_many_crates_are_rejected() {
         let lock = "[[package]]\nname = \"a\"\nversion = \"1.0.0\"\nsource = \"git+https://example.org/a\"\n";
-        let tree: BTreeSet<String> = (0..=MOST_CRATES).map(|number| format!("crate-{number} 1.0.0")).collect();
+        let tree: BTreeSet<String> = (0..=MAX_CRATES).map(|number| format!("crate-{number} 1.0.0")).collect();
         let problems = sources(&[File::fake("Cargo.lock", lock), File::fake(LOCKS[1].0, "")], &tree);
-        let too_many = format!("the tree has {} crates; {MOST_CRATES} is the limit", MOST_CRATES + 1);
+        let too_many = format!("the tree has {} crates; {MAX_CRATES} is the limit", MAX_CRATES + 1);
         assert_eq!(problems, ["\"a\" comes from a git repository".to_owned(), too_many]);
     }
 }

@@ -14,13 +14,13 @@ use superstep::core::error::Diagnostic;
 use superstep::settings::Secret;
 use superstep::{Error, ErrorCode, Result};
 
-use super::Settings;
+use super::AssistantSettings;
 use crate::tools::query::bigquery::BigQuery;
 use crate::tools::{McpServerSettings, McpTransport, WebSettings};
 
 /// Validated settings of an installation, not yet connected to any service.
 pub struct ConfigFile {
-    settings: Settings,
+    settings: AssistantSettings,
     mcp_servers: Vec<(McpServerSettings, Option<Secret>)>,
 }
 
@@ -93,8 +93,8 @@ impl ConfigFile {
             Error::new(ErrorCode::ConfigInvalid, fact)
         })?;
         let written: RawConfig = toml::from_str(&text).map_err(|error| parse_error(file, &text, &error))?;
-        let beside = file.parent().unwrap_or(Path::new(""));
-        let mut reader = ConfigReader { beside, variable, problems: Vec::new() };
+        let directory = file.parent().unwrap_or(Path::new(""));
+        let mut reader = ConfigReader { directory, variable, problems: Vec::new() };
         let read = reader.installation(written);
         match reader.problems.is_empty() {
             true => read,
@@ -108,10 +108,13 @@ impl ConfigFile {
     /// Returns the keys of the services that are reached over the network.
     #[must_use]
     pub fn network_keys(&self) -> Vec<&'static str> {
-        let Settings { bigquery, web, .. } = &self.settings;
+        let AssistantSettings { bigquery, web, .. } = &self.settings;
         let is_remote = |(server, _): &(McpServerSettings, _)| matches!(server.via, McpTransport::Http { .. });
-        let keys =
-            [("bigquery", bigquery.is_some()), ("web", web.is_some()), ("mcp_servers", self.mcp_servers.iter().any(is_remote))];
+        let keys = [
+            ("bigquery", bigquery.is_some()),
+            ("web", web.is_some()),
+            ("mcp_servers", self.mcp_servers.iter().any(is_remote)),
+        ];
         keys.into_iter().filter(|(_, is_used)| *is_used).map(|(key, _)| key).collect()
     }
 
@@ -120,7 +123,7 @@ impl ConfigFile {
     /// # Errors
     /// Returns an error if a server cannot be reached, if its tools differ from the approved ones, or if two tools
     /// have the same name.
-    pub async fn connect(self) -> Result<Settings> {
+    pub async fn connect(self) -> Result<AssistantSettings> {
         let mut settings = self.settings;
         for (server, token) in &self.mcp_servers {
             let connected = settings.connect(std::slice::from_ref(server), |_| token.clone()).await;
@@ -136,22 +139,22 @@ impl ConfigFile {
 
 /// Resolves paths and secrets of the file and collects all errors.
 struct ConfigReader<'a, V> {
-    beside: &'a Path,
+    directory: &'a Path,
     variable: V,
     problems: Vec<Diagnostic>,
 }
 
 impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
     fn installation(&mut self, written: RawConfig) -> Result<ConfigFile> {
-        let folder = self.beside.join(written.folder.unwrap_or_default());
+        let folder = self.directory.join(written.folder.unwrap_or_default());
         // An empty path is the current folder, which has no name that an error could show.
         let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
-        let mut settings = Settings::new(folder);
-        settings.policy = written.policy.map(|path| self.beside.join(path));
-        settings.profiles = written.profiles.map(|path| self.beside.join(path));
-        settings.synonyms = written.synonyms.map(|path| self.beside.join(path));
-        settings.data = written.data.map(|path| self.beside.join(path));
-        settings.documents = written.handbook.map(|path| self.beside.join(path));
+        let mut settings = AssistantSettings::new(folder);
+        settings.policy = written.policy.map(|path| self.directory.join(path));
+        settings.profiles = written.profiles.map(|path| self.directory.join(path));
+        settings.synonyms = written.synonyms.map(|path| self.directory.join(path));
+        settings.data = written.data.map(|path| self.directory.join(path));
+        settings.documents = written.handbook.map(|path| self.directory.join(path));
         settings.examples = written.examples;
         settings.keeps_facts = written.keep_facts;
         self.check_paths(&settings);
@@ -161,7 +164,7 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
         let mut mcp_servers = Vec::new();
         for (number, server) in written.mcp_servers.into_iter().enumerate() {
             if !names.insert(server.name.clone()) {
-                self.refuse(format!("mcp_servers.{number}.name"), "another server has this name", "give each its own");
+                self.reject(format!("mcp_servers.{number}.name"), "another server has this name", "give each its own");
             }
             mcp_servers.extend(self.server(number, server));
         }
@@ -169,19 +172,19 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
     }
 
     /// Checks that all required paths and all configured paths exist.
-    fn check_paths(&mut self, settings: &Settings) {
+    fn check_paths(&mut self, settings: &AssistantSettings) {
         let needed = [("policy", settings.policy()), ("profiles", settings.profiles()), ("data", settings.data())];
         let named = [("synonyms", settings.synonyms.clone()), ("handbook", settings.documents.clone())];
         let named = named.into_iter().filter_map(|(key, path)| Some((key, path?)));
         for (key, path) in needed.into_iter().chain(named).filter(|(_, path)| !path.exists()) {
             let fact = format!("there is no `{}`", path.display());
-            self.refuse(key, fact, "paths start from the folder of the file");
+            self.reject(key, fact, "paths start from the folder of the file");
         }
     }
 
     fn bigquery(&mut self, written: RawBigQuery) -> Result<BigQuery> {
         if written.datasets.is_empty() {
-            self.refuse("bigquery.datasets", "there is none", "name the data sets that may be asked");
+            self.reject("bigquery.datasets", "there is none", "name the data sets that may be asked");
         }
         let token = self.secret("bigquery.token", &written.token).unwrap_or_else(|| Secret::new(""));
         let mut bigquery = BigQuery::new(written.project, written.datasets, token)?;
@@ -201,16 +204,16 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
         let RawMcpServer { name, command, args, env, url, allow, token, pin, trusted } = written;
         let via = match (command, url) {
             (Some(command), None) => {
-                self.refuse_beside(&at, "command", for_url);
+                self.reject_conflicting_keys(&at, "command", for_url);
                 McpTransport::Program { command, args, env: self.variables(&at, env) }
             }
             (None, Some(url)) => {
-                self.refuse_beside(&at, "url", for_program);
+                self.reject_conflicting_keys(&at, "url", for_program);
                 McpTransport::Http { url, allow }
             }
             _ => {
                 let help = "give `command` for a program, or `url` for a server on the web";
-                self.refuse(at, "it has to be reached in one way", help);
+                self.reject(at, "it has to be reached in one way", help);
                 return None;
             }
         };
@@ -219,9 +222,13 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
     }
 
     /// Rejects keys that have no effect next to another key, because the user relies on them.
-    fn refuse_beside(&mut self, at: &str, way: &str, keys: [(&str, bool); 2]) {
+    fn reject_conflicting_keys(&mut self, at: &str, transport: &str, keys: [(&str, bool); 2]) {
         for (key, _) in keys.into_iter().filter(|(_, is_given)| *is_given) {
-            self.refuse(format!("{at}.{key}"), format!("it does not belong to a server with `{way}`"), "leave it out");
+            self.reject(
+                format!("{at}.{key}"),
+                format!("it does not belong to a server with `{transport}`"),
+                "leave it out",
+            );
         }
     }
 
@@ -238,20 +245,22 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
     /// Resolves a secret from its reference.
     fn secret(&mut self, key: &str, reference: &str) -> Option<Secret> {
         const HELP: &str = "refer to it: `env:NAME` or `file:PATH`";
-        let found = match reference.split_once(':') {
+        let resolved = match reference.split_once(':') {
             Some(("env", name)) => (self.variable)(name).ok_or("the variable is not set"),
-            Some(("file", path)) => fs::read_to_string(self.beside.join(path)).map_err(|_| "the file cannot be read"),
+            Some(("file", path)) => {
+                fs::read_to_string(self.directory.join(path)).map_err(|_| "the file cannot be read")
+            }
             _ => Err("a secret does not stand here"),
         };
-        match found.map(|text| text.trim_end_matches(['\r', '\n']).to_owned()) {
+        match resolved.map(|text| text.trim_end_matches(['\r', '\n']).to_owned()) {
             Ok(text) if !text.is_empty() => return Some(Secret::new(text)),
-            Ok(_) => self.refuse(key, "it is empty", HELP),
-            Err(fact) => self.refuse(key, fact, HELP),
+            Ok(_) => self.reject(key, "it is empty", HELP),
+            Err(fact) => self.reject(key, fact, HELP),
         }
         None
     }
 
-    fn refuse(&mut self, key: impl Into<String>, fact: impl Into<String>, help: &str) {
+    fn reject(&mut self, key: impl Into<String>, fact: impl Into<String>, help: &str) {
         self.problems.push(Diagnostic { pointer: key.into(), message: fact.into(), help: Some(help.to_owned()) });
     }
 }
@@ -260,16 +269,16 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
 fn parse_error(file: &Path, text: &str, error: &toml::de::Error) -> Error {
     // The given value may be a secret under a wrong key, so the message contains only the expected type.
     let message = match error.message().split_once(", expected ") {
-        Some((given, expected)) if given.starts_with("invalid") => format!("expected {expected}"),
+        Some((actual, expected)) if actual.starts_with("invalid") => format!("expected {expected}"),
         _ => error.message().to_owned(),
     };
-    let place = error.span().map(|span| {
+    let location = error.span().map(|span| {
         let line = text.get(..span.start).unwrap_or(text).matches('\n').count();
         let key = key_at(&text.lines().take(line + 1).collect::<Vec<_>>());
         format!(" line {}, `{key}`:", line + 1)
     });
-    let place = place.unwrap_or_else(|| ":".to_owned());
-    let fact = format!("the settings of the assistant `{}`{place} {message}", file.display());
+    let location = location.unwrap_or_else(|| ":".to_owned());
+    let fact = format!("the settings of the assistant `{}`{location} {message}", file.display());
     Error::new(ErrorCode::ConfigInvalid, fact)
 }
 

@@ -30,7 +30,7 @@ const SAMPLE_QUESTIONS: [&str; 7] = [
 
 /// Settings of the assistant.
 #[derive(Clone)]
-pub struct Settings {
+pub struct AssistantSettings {
     /// Folder with `policy.toml`, `profiles.json`, `synonyms.txt`, `shop` and `handbook`; each has an override
     /// below.
     pub folder: PathBuf,
@@ -68,7 +68,7 @@ pub struct Settings {
     pub is_sample: bool,
 }
 
-impl Settings {
+impl AssistantSettings {
     /// Creates settings whose paths all lie in one folder.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
@@ -135,7 +135,7 @@ impl Settings {
         self.documents.clone().or_else(usual)
     }
 
-    fn path_or_default(&self, given: Option<&Path>, usual: &str) -> PathBuf {
-        given.map_or_else(|| self.folder.join(usual), Path::to_path_buf)
+    fn path_or_default(&self, path: Option<&Path>, usual: &str) -> PathBuf {
+        path.map_or_else(|| self.folder.join(usual), Path::to_path_buf)
     }
 }

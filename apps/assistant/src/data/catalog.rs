@@ -158,8 +158,8 @@ impl Catalog {
     /// # Errors
     /// Returns an error that names the table that cannot be read.
     pub(super) fn from_connection(connection: &mut Connection, schema: &str) -> Result<Self, CatalogError> {
-        let found = listed(connection)?;
-        let (views, own): (Vec<_>, Vec<_>) = found.iter().partition(|(.., is_view)| *is_view);
+        let listing = listed(connection)?;
+        let (views, own): (Vec<_>, Vec<_>) = listing.iter().partition(|(.., is_view)| *is_view);
         let mut tables = Vec::new();
         until(connection, Some(Instant::now() + TIME))?;
         for (name, sql, _) in own {
@@ -293,9 +293,9 @@ fn sample_column(connection: &Connection, table: &str, rows: u64, column: &mut C
         FEW + 1
     );
     let mut statement = connection.prepare(&values)?;
-    let mut found = statement.query([])?;
+    let mut result_rows = statement.query([])?;
     let mut values = Vec::new();
-    while let Some(row) = found.next()? {
+    while let Some(row) = result_rows.next()? {
         values.push(row.get_ref(0).map(seen)?);
     }
     column.kind = seen_kind(column, &values);
@@ -311,9 +311,9 @@ fn sample_column(connection: &Connection, table: &str, rows: u64, column: &mut C
 /// Samples values of each column of a view to infer their types.
 fn sample_view(connection: &Connection, view: &str, columns: usize) -> Result<Vec<Vec<SampledValue>>> {
     let mut statement = connection.prepare(&format!("SELECT * FROM {} LIMIT {GLANCED_AT}", quoted(view)))?;
-    let mut found = statement.query([])?;
+    let mut rows = statement.query([])?;
     let mut values = vec![Vec::new(); columns];
-    while let Some(row) = found.next()? {
+    while let Some(row) = rows.next()? {
         for (at, values) in values.iter_mut().enumerate() {
             let value = row.get_ref(at)?;
             values.extend((value != ValueRef::Null).then(|| seen(value)));

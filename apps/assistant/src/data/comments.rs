@@ -10,9 +10,10 @@ pub(super) fn column_comments(sql: &str, columns: &[&str]) -> Vec<String> {
         let (code, comment) = split_comment(line);
         if depth == 1 {
             let first = first_name(code);
-            let found = first.and_then(|first| columns.iter().position(|column| column.eq_ignore_ascii_case(first)));
+            let column_index =
+                first.and_then(|first| columns.iter().position(|column| column.eq_ignore_ascii_case(first)));
             // A line of code that declares no column is a table constraint.
-            current = if found.is_some() || !code.trim().is_empty() { found } else { current };
+            current = if column_index.is_some() || !code.trim().is_empty() { column_index } else { current };
         }
         depth += balance(code);
         if let (Some(at), Some(comment)) = (current, comment) {

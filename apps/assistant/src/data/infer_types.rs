@@ -17,12 +17,12 @@ pub(super) fn declaration<'a>(values: impl Iterator<Item = &'a str>) -> &'static
 /// a phone number.
 fn number(text: &str) -> Option<&'static str> {
     let digits = text.strip_prefix('-').unwrap_or(text);
-    let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(whole, rest)| (whole, Some(rest)));
+    let (integer, fraction) = digits.split_once('.').map_or((digits, None), |(integer, rest)| (integer, Some(rest)));
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_padded = whole.len() > 1 && whole.starts_with('0');
+    let is_padded = integer.len() > 1 && integer.starts_with('0');
     match fraction {
         // Longer numbers would lose digits.
-        _ if !is_digits(whole) || is_padded || digits.len() > 15 => None,
+        _ if !is_digits(integer) || is_padded || digits.len() > 15 => None,
         Some(fraction) => is_digits(fraction).then_some("DECIMAL"),
         None => Some("INTEGER"),
     }
@@ -34,7 +34,7 @@ mod tests {
 
     /// R-PLN-53: a column of a file without a schema gets the type that fits all its values.
     #[test]
-    fn values_say_what_a_column_holds() {
+    fn values_determine_the_type_of_a_column() {
         for (values, expected) in [
             (vec!["1", "-20", ""], "INTEGER"),
             (vec!["1", "2.50"], "DECIMAL"),

@@ -16,7 +16,7 @@ use super::{infer_types, parquet};
 /// File that declares the tables.
 const SCHEMA: &str = "schema.sql";
 /// Maximum size in bytes of a file that is loaded into memory.
-const LARGEST: u64 = 256 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Content of a file: bytes in memory, or a path on disk.
 pub(crate) enum FileContent {
@@ -48,11 +48,11 @@ pub(super) fn list(folder: &Path) -> io::Result<Vec<(String, FileContent)>> {
 
 /// Creates and fills the tables and returns the text of the schema.
 pub(super) fn fill(connection: &mut Connection, files: Vec<(String, FileContent)>) -> Result<String> {
-    prepare(connection).map_err(|cause| wrong(SCHEMA, &cause.to_string()))?;
+    prepare(connection).map_err(|cause| load_error(SCHEMA, &cause.to_string()))?;
     let mut schema = String::new();
     if let Some((_, content)) = files.iter().find(|(name, _)| name == SCHEMA) {
-        schema = content.text().map_err(|reason| wrong(SCHEMA, &reason))?;
-        connection.execute_batch(&schema).map_err(|cause| wrong(SCHEMA, &cause.to_string()))?;
+        schema = content.text().map_err(|reason| load_error(SCHEMA, &reason))?;
+        connection.execute_batch(&schema).map_err(|cause| load_error(SCHEMA, &cause.to_string()))?;
     }
     let mut count = 0;
     for (name, content) in &files {
@@ -62,12 +62,14 @@ pub(super) fn fill(connection: &mut Connection, files: Vec<(String, FileContent)
             "parquet" => parquet::read_table(content),
             _ => continue,
         };
-        let sheet = sheet.map_err(|reason| wrong(name, &reason))?;
-        insert(connection, table, &sheet).map_err(|reason| wrong(name, &reason))?;
+        let sheet = sheet.map_err(|reason| load_error(name, &reason))?;
+        insert(connection, table, &sheet).map_err(|reason| load_error(name, &reason))?;
         count += 1;
     }
     if count == 0 {
-        return Err(wrong("*.csv, *.parquet", "there is no such file").with_help("put one file for each table there"));
+        return Err(
+            load_error("*.csv, *.parquet", "there is no such file").with_help("put one file for each table there")
+        );
     }
     Ok(schema)
 }
@@ -85,8 +87,8 @@ impl FileContent {
             Self::Bytes(bytes) => Cow::Borrowed(bytes.as_ref()),
             Self::Path(path) => {
                 let size = fs::metadata(path).map_err(|cause| cause.to_string())?.len();
-                if size > LARGEST {
-                    return Err(format!("it has {size} bytes, more than {LARGEST}"));
+                if size > MAX_FILE_BYTES {
+                    return Err(format!("it has {size} bytes, more than {MAX_FILE_BYTES}"));
                 }
                 Cow::Owned(fs::read(path).map_err(|cause| cause.to_string())?)
             }
@@ -119,8 +121,8 @@ fn insert(connection: &mut Connection, table: &str, sheet: &TableData) -> Result
         transaction.execute_batch(&create).map_err(|cause| cause.to_string())?;
     }
     let names: Vec<String> = sheet.columns.iter().map(|name| quoted(name)).collect();
-    let places = vec!["?"; names.len()].join(", ");
-    let insert = format!("INSERT INTO {} ({}) VALUES ({places})", quoted(table), names.join(", "));
+    let placeholders = vec!["?"; names.len()].join(", ");
+    let insert = format!("INSERT INTO {} ({}) VALUES ({placeholders})", quoted(table), names.join(", "));
     {
         let mut statement = transaction.prepare(&insert).map_err(|cause| cause.to_string())?;
         for (at, row) in sheet.rows.iter().enumerate() {
@@ -130,6 +132,6 @@ fn insert(connection: &mut Connection, table: &str, sheet: &TableData) -> Result
     transaction.commit().map_err(|cause| cause.to_string())
 }
 
-fn wrong(file: &str, reason: &str) -> Error {
+fn load_error(file: &str, reason: &str) -> Error {
     Error::new(ErrorCode::ConfigInvalid, format!("cannot load `{file}`: {reason}"))
 }

@@ -13,7 +13,7 @@ use rusqlite::types::Value;
 use super::load::{FileContent, TableData};
 
 /// Maximum number of rows that are loaded.
-const MOST: i64 = 5_000_000;
+const MAX_ROWS: i64 = 5_000_000;
 
 /// Reads the rows of a file.
 pub(super) fn read_table(content: &FileContent) -> Result<TableData, String> {
@@ -21,8 +21,8 @@ pub(super) fn read_table(content: &FileContent) -> Result<TableData, String> {
     let file = File::open(path).map_err(|cause| cause.to_string())?;
     let reader = SerializedFileReader::new(file).map_err(|cause| cause.to_string())?;
     let metadata = reader.metadata().file_metadata();
-    if metadata.num_rows() > MOST {
-        return Err(format!("it has {} rows, more than {MOST}", metadata.num_rows()));
+    if metadata.num_rows() > MAX_ROWS {
+        return Err(format!("it has {} rows, more than {MAX_ROWS}", metadata.num_rows()));
     }
     let columns: Vec<String> = metadata.schema().get_fields().iter().map(|field| field.name().to_owned()).collect();
     let mut declarations = vec!["TEXT"; columns.len()];
@@ -46,13 +46,13 @@ fn declared(field: &Field) -> Option<&'static str> {
         Field::Decimal(_) => Some("DECIMAL"),
         Field::Date(_) => Some("DATE"),
         Field::TimestampMillis(_) | Field::TimestampMicros(_) => Some("TIMESTAMP"),
-        _ if whole(field).is_some() => Some("INTEGER"),
+        _ if integer(field).is_some() => Some("INTEGER"),
         _ => Some("TEXT"),
     }
 }
 
 fn value(field: Field) -> Value {
-    if let Some(number) = whole(&field) {
+    if let Some(number) = integer(&field) {
         return Value::Integer(number);
     }
     match field {
@@ -74,7 +74,7 @@ fn value(field: Field) -> Value {
     }
 }
 
-fn whole(field: &Field) -> Option<i64> {
+fn integer(field: &Field) -> Option<i64> {
     match *field {
         Field::Byte(number) => Some(number.into()),
         Field::Short(number) => Some(number.into()),
@@ -102,12 +102,12 @@ fn day(days: i32) -> Option<Date> {
 fn decimal(number: &Decimal) -> String {
     let bytes = number.data();
     let is_negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
-    let mut whole: i128 = if is_negative { -1 } else { 0 };
+    let mut unscaled: i128 = if is_negative { -1 } else { 0 };
     for byte in bytes {
-        whole = (whole << 8) | i128::from(*byte);
+        unscaled = (unscaled << 8) | i128::from(*byte);
     }
     let scale = usize::try_from(number.scale()).unwrap_or(0);
-    let digits = format!("{:0>width$}", whole.unsigned_abs(), width = scale + 1);
+    let digits = format!("{:0>width$}", unscaled.unsigned_abs(), width = scale + 1);
     let (before, after) = digits.split_at(digits.len() - scale);
     let sign = if is_negative { "-" } else { "" };
     if after.is_empty() { format!("{sign}{before}") } else { format!("{sign}{before}.{after}") }

@@ -37,11 +37,11 @@ mod tests {
 
     /// R-PLN-53: sums of money are formatted as a person would write them.
     #[test]
-    fn numbers_come_out_as_they_were_meant() {
-        for (number, shown) in
+    fn numbers_are_formatted_as_people_write_them() {
+        for (number, expected) in
             [(0.1 + 0.2, "0.3"), (44.9, "44.9"), (1e300, "1e+300"), (-12.345, "-12.345"), (0.0, "0.0")]
         {
-            assert_eq!(json(ValueRef::Real(number)).to_string(), shown);
+            assert_eq!(json(ValueRef::Real(number)).to_string(), expected);
         }
         let dimes: f64 = (0..10).map(|_| 0.1).sum();
         assert_eq!(json(ValueRef::Real(dimes)).to_string(), "1.0");

@@ -82,7 +82,7 @@ pub(crate) fn annotate_request(mut order: RunRequest) -> RunRequest {
     }
     let first = input["messages"].as_array().and_then(|all| all.first()).unwrap_or(&input["messages"]);
     match first["content"].as_str().or_else(|| first.as_str()).map(str::to_owned) {
-        Some(said) => order.title_from_text(&said),
+        Some(text) => order.title_from_text(&text),
         None => order,
     }
 }

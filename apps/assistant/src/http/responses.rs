@@ -7,21 +7,21 @@ use superstep::{Error, ErrorCode, Message};
 use superstep_server::{Problem, RunError, RunService, RunStatus, ThreadRecord, ThreadState};
 
 use super::{TALKS, TurnOptions};
-use crate::app::AppState;
+use crate::app::AssistantAppState;
+use crate::current_turn::is_user_or_assistant_text;
 use crate::plan::PlannedCall;
 use crate::state::AgentState;
-use crate::turn::is_user_or_assistant_text;
 
 /// Returns the full session.
 pub(super) async fn session_response(
-    desk: &RunService,
-    office: &AppState,
+    runs: &RunService,
+    app_state: &AssistantAppState,
     record: &ThreadRecord,
 ) -> Result<Value, Problem> {
-    let state = TALKS.state(desk, &record.thread).await?;
+    let state = TALKS.state(runs, &record.thread).await?;
     let talk = state.as_ref().map(conversation).transpose()?;
-    let messages = talk.as_ref().map(|talk| messages(talk, office)).unwrap_or_default();
-    let options = TurnOptions::read(&TALKS.latest_context(desk, record).await?);
+    let messages = talk.as_ref().map(|talk| messages(talk, app_state)).unwrap_or_default();
+    let options = TurnOptions::read(&TALKS.latest_context(runs, record).await?);
     Ok(json!({
         "sessionId": record.thread,
         "userId": options.user_id,
@@ -35,28 +35,28 @@ pub(super) async fn session_response(
         "retries": talk.as_ref().map_or(0, |talk| talk.retry_count),
         "verdict": talk.as_ref().and_then(|talk| talk.verdict.as_ref()),
         "tokensUsed": talk.as_ref().map_or(0, |talk| talk.tokens_used),
-        "model": office.model_json(&options),
+        "model": app_state.model_json(&options),
         "failure": record.error,
-        "lastEventId": desk.last_event_number(&record.thread).await?,
+        "lastEventId": runs.last_event_number(&record.thread).await?,
     }))
 }
 
 /// Returns the result of a turn: the answer or the open interrupt.
 pub(super) async fn turn_response(
-    desk: &RunService,
-    office: &AppState,
+    runs: &RunService,
+    app_state: &AssistantAppState,
     record: &ThreadRecord,
 ) -> Result<Value, Problem> {
-    let mut whole = session_response(desk, office, record).await?;
-    let last = whole["messages"].as_array().and_then(|messages| messages.last());
+    let mut response = session_response(runs, app_state, record).await?;
+    let last = response["messages"].as_array().and_then(|messages| messages.last());
     let last = last.filter(|message| message["role"] == "assistant").cloned();
-    whole["answer"] = last.as_ref().map_or(Value::Null, |message| message["text"].clone());
-    whole["references"] = last.map_or_else(|| json!([]), |message| message["references"].clone());
-    if let Value::Object(whole) = &mut whole {
-        whole.remove("messages");
-        whole.remove("summary");
+    response["answer"] = last.as_ref().map_or(Value::Null, |message| message["text"].clone());
+    response["references"] = last.map_or_else(|| json!([]), |message| message["references"].clone());
+    if let Value::Object(fields) = &mut response {
+        fields.remove("messages");
+        fields.remove("summary");
     }
-    Ok(whole)
+    Ok(response)
 }
 
 /// Returns a session as an entry of a list.
@@ -100,55 +100,55 @@ fn status(record: &ThreadRecord) -> &'static str {
 
 /// Returns the open interrupt with the id that an answer must name.
 fn pending_interrupt_json(record: &ThreadRecord, state: Option<&ThreadState>) -> Option<Value> {
-    let asked = state?.interrupts().next().filter(|_| record.status == RunStatus::AwaitingInput)?;
-    let mut waiting = asked.value.as_object().cloned().unwrap_or_default();
-    waiting.insert("id".to_owned(), json!(asked.id.to_string()));
+    let interrupt = state?.interrupts().next().filter(|_| record.status == RunStatus::AwaitingInput)?;
+    let mut waiting = interrupt.value.as_object().cloned().unwrap_or_default();
+    waiting.insert("id".to_owned(), json!(interrupt.id.to_string()));
     Some(waiting.into())
 }
 
 /// Returns the messages of user and assistant, without tool calls and their results.
-fn messages(talk: &AgentState, office: &AppState) -> Vec<Value> {
-    let said = talk.messages.iter().filter(|message| is_user_or_assistant_text(message));
-    said.map(|message| {
+fn messages(talk: &AgentState, app_state: &AssistantAppState) -> Vec<Value> {
+    let visible_messages = talk.messages.iter().filter(|message| is_user_or_assistant_text(message));
+    visible_messages.map(|message| {
         let role = if message.role == Role::User { "user" } else { "assistant" };
         json!({
-            "id": message.id, "role": role, "text": message.text(), "references": references(message, talk, office),
+            "id": message.id, "role": role, "text": message.text(), "references": references(message, talk, app_state),
         })
     })
     .collect()
 }
 
 /// Returns the sources behind the reference numbers of an answer.
-fn references(message: &Message, talk: &AgentState, office: &AppState) -> Vec<Value> {
-    let kept = message.metadata.get("references").and_then(Value::as_array);
-    kept.into_iter().flatten().map(|reference| shown_reference(reference, talk, office)).collect()
+fn references(message: &Message, talk: &AgentState, app_state: &AssistantAppState) -> Vec<Value> {
+    let saved = message.metadata.get("references").and_then(Value::as_array);
+    saved.into_iter().flatten().map(|reference| shown_reference(reference, talk, app_state)).collect()
 }
 
-fn shown_reference(kept: &Value, talk: &AgentState, office: &AppState) -> Value {
-    let is_it = |call: &&ToolCall| kept["call"] == call.id.as_str();
+fn shown_reference(reference: &Value, talk: &AgentState, app_state: &AssistantAppState) -> Value {
+    let is_it = |call: &&ToolCall| reference["call"] == call.id.as_str();
     let call = talk.messages.iter().flat_map(|message| &message.tool_calls).find(is_it);
-    let asked = |name: &str| call.and_then(|call| call.args.get(name)).and_then(Value::as_str);
-    let source = kept["source"].as_str().unwrap_or_default();
-    let (source, query) = match kept["tool"].as_str() {
+    let argument = |name: &str| call.and_then(|call| call.args.get(name)).and_then(Value::as_str);
+    let source = reference["source"].as_str().unwrap_or_default();
+    let (source, query) = match reference["tool"].as_str() {
         // A query does not contain the dataset, so the dataset is shown as the source.
-        Some("bq_query") => (asked("dataset").unwrap_or(office.data_name()), Some(source)),
+        Some("bq_query") => (argument("dataset").unwrap_or(app_state.data_name()), Some(source)),
         // A tool without arguments, such as a clock, is its own source.
         Some(tool) if source.is_empty() => (tool, None),
-        _ => (source, asked("query").filter(|query| *query != source)),
+        _ => (source, argument("query").filter(|query| *query != source)),
     };
-    json!({ "n": kept["number"], "tool": kept["tool"], "source": source, "query": query })
+    json!({ "n": reference["number"], "tool": reference["tool"], "source": source, "query": query })
 }
 
 /// Returns the calls of the last plan with their outcomes.
 fn plan(talk: &AgentState) -> Vec<Value> {
     let of = |call: &PlannedCall| {
-        let mut shown = json!(call);
+        let mut entry = json!(call);
         let is_its = |message: &&Message| message.tool_call_id.as_deref() == Some(call.id.as_str());
         if let Some(message) = talk.tool_outputs.iter().find(is_its) {
-            shown["status"] = json!(if message.status == ToolStatus::Success { "success" } else { "error" });
-            shown["output"] = json!(message.text());
+            entry["status"] = json!(if message.status == ToolStatus::Success { "success" } else { "error" });
+            entry["output"] = json!(message.text());
         }
-        shown
+        entry
     };
     talk.tool_calls.iter().map(of).collect()
 }

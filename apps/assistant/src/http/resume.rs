@@ -8,7 +8,7 @@ use superstep_server::{Problem, RunService, RunStatus, ThreadInterrupt, ThreadRe
 use utoipa::ToSchema;
 
 use super::GRAPH;
-use crate::nodes::{Decision, DecisionKind, LONGEST_ANSWER};
+use crate::nodes::{Decision, DecisionKind, MAX_ANSWER_CHARS};
 
 /// An answer to what a conversation asks.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -26,13 +26,13 @@ pub(crate) struct ResumeRequest {
 /// # Errors
 /// Returns a problem with status 409 if no interrupt is open, or a different one.
 pub(crate) async fn pending_interrupt(
-    desk: &RunService,
+    runs: &RunService,
     record: &ThreadRecord,
     id: &str,
 ) -> Result<ThreadInterrupt, Problem> {
     let thread = &record.thread;
     let is_waiting = record.status == RunStatus::AwaitingInput;
-    let open = desk.graph(GRAPH)?.state(thread).await?;
+    let open = runs.graph(GRAPH)?.state(thread).await?;
     let mut open = open.interrupts().filter(|_| is_waiting).peekable();
     let detail = match open.peek() {
         Some(_) => format!("conversation `{thread}` asks something else"),
@@ -52,8 +52,9 @@ pub(crate) fn resume_value(answering: ResumeRequest, question: &Value) -> Result
     match (question["kind"].as_str(), answering.answer) {
         (Some("approval"), answer) => parse_decision(answer, &question["decisions"]),
         // The error omits the text itself, because its length is not limited.
-        (_, Value::String(text)) if text.chars().count() > LONGEST_ANSWER => {
-            let fact = format!("expected at most {LONGEST_ANSWER} characters, and there are {}", text.chars().count());
+        (_, Value::String(text)) if text.chars().count() > MAX_ANSWER_CHARS => {
+            let fact =
+                format!("expected at most {MAX_ANSWER_CHARS} characters, and there are {}", text.chars().count());
             Err(invalid("/answer", &fact, "say it in fewer words"))
         }
         (_, Value::String(text)) if !text.trim().is_empty() => Ok(Value::String(text)),
@@ -84,21 +85,21 @@ enum DecisionInput {
 
 fn parse_decision(answer: Value, offered: &Value) -> Result<Value, Problem> {
     const HELP: &str = "decide `allow_once`, `allow_session`, `change` with `arguments`, or `deny`";
-    let said: ToolDecisionInput =
+    let input: ToolDecisionInput =
         serde_json::from_value(answer).map_err(|error| invalid("/answer", &error.to_string(), HELP))?;
-    let decision = match said.decision {
+    let decision = match input.decision {
         DecisionInput::AllowOnce => DecisionKind::AllowOnce,
         DecisionInput::AllowSession => DecisionKind::AllowSession,
         DecisionInput::Change => DecisionKind::Edit,
         DecisionInput::Deny => DecisionKind::Deny,
     };
-    if (decision == DecisionKind::Edit) != said.arguments.is_some() {
+    if (decision == DecisionKind::Edit) != input.arguments.is_some() {
         return Err(invalid("/answer/arguments", "expected with `change`, and only then", HELP));
     }
     if offered.as_array().is_some_and(|offered| !offered.contains(&json!(decision))) {
         return Err(invalid("/answer/decision", &format!("only these are asked for: {offered}"), "decide one of them"));
     }
-    Ok(json!(Decision { decision, args: said.arguments, reason: said.reason }))
+    Ok(json!(Decision { decision, args: input.arguments, reason: input.reason }))
 }
 
 fn invalid(pointer: &str, fact: &str, help: &str) -> Problem {
@@ -112,7 +113,7 @@ fn invalid(pointer: &str, fact: &str, help: &str) -> Problem {
 mod tests {
     use super::*;
 
-    fn said(question: &str, answer: Value) -> Result<Value, u16> {
+    fn parse_answer(question: &str, answer: Value) -> Result<Value, u16> {
         resume_value(ResumeRequest { question_id: String::new(), answer }, &json!({ "kind": question }))
             .map_err(|problem| problem.status())
     }
@@ -146,7 +147,7 @@ mod tests {
             ("approval", json!({ "decision": "perhaps" }), Err(422)),
         ];
         for (question, answer, expected) in rows {
-            assert_eq!(said(question, answer.clone()), expected, "{question}: {answer}");
+            assert_eq!(parse_answer(question, answer.clone()), expected, "{question}: {answer}");
         }
     }
 }

@@ -43,10 +43,10 @@ pub enum DecisionKind {
 /// Requests the decision on this call. A call with another id, tool or arguments is a different interrupt.
 pub(super) async fn decision(
     call: &ToolCall,
-    shown: Value,
-    (ask, cx): (&Interrupts, &TaskContext),
+    payload: Value,
+    (interrupts, cx): (&Interrupts, &TaskContext),
 ) -> Result<Decision, NodeError> {
     let text = sort_keys(json!([call.name, call.args])).to_string();
     let key = format!("approval {} {:032x}", call.id, hash_id(&[text.as_bytes()]));
-    cx.once(&key, ask.raise("approval", shown)).await
+    cx.once(&key, interrupts.raise("approval", payload)).await
 }

@@ -8,10 +8,10 @@ use superstep::{Error, Message, NodeError, RunContext, TaskContext, View};
 
 use super::{can_judge, tokens};
 use crate::context::{AssistantContext, ModelUnavailablePolicy};
+use crate::current_turn::{RULE, previous_calls, started_at_json, task_prompt, useful_outputs};
 use crate::prompt::{ModelTask, TaskPrompt, ToolResult};
 use crate::scratchpad;
 use crate::state::{AgentState, AgentStateUpdate, Phase};
-use crate::turn::{RULE, started_at_json, task_prompt, tried, useful_outputs};
 use crate::verdict::VerdictStatus;
 
 /// Prefix of an answer that rules wrote because the model was unavailable.
@@ -19,35 +19,35 @@ const BY_RULES: &str = "(The language model could not be reached. This answer wa
 /// Suffix of an answer that refers to none of the tool results.
 const UNBACKED: &str = "\n\n(Nothing that was looked up backs this answer: it is the model's own knowledge.)";
 /// Maximum number of characters per tool result in an answer without a model.
-const SHOWN: usize = 600;
+const MAX_OUTPUT_CHARS: usize = 600;
 
 /// Writes the answer.
 pub(crate) async fn generator(
     state: View<AgentState>,
-    desk: RunContext<AssistantContext>,
+    context: RunContext<AssistantContext>,
     cx: TaskContext,
 ) -> Result<AgentStateUpdate, NodeError> {
     let update = AgentState::update().phase(Phase::Generate);
     if state.safety_check == Some(false) {
-        return Ok(update.messages(refusal(&state)));
+        return Ok(update.messages(rejection(&state)));
     }
-    let mut ask = task_prompt(ModelTask::Answer, &state, &desk, &cx).await?;
-    ask.outputs = useful_outputs(&state);
+    let mut prompt = task_prompt(ModelTask::Answer, &state, &context, &cx).await?;
+    prompt.outputs = useful_outputs(&state);
     // A reference number is the position in this list, so outputs that cannot be referenced come last.
-    ask.outputs.sort_by_key(|output| !output.is_good());
-    ask.previous_calls = tried(&state);
-    let said = generate_answer(&ask, &desk, &cx).await?;
-    let spent = tokens(&said);
-    let said = said
-        .with_metadata("references", references(&ask.outputs))
+    prompt.outputs.sort_by_key(|output| !output.is_good());
+    prompt.previous_calls = previous_calls(&state);
+    let message = generate_answer(&prompt, &context, &cx).await?;
+    let spent = tokens(&message);
+    let message = message
+        .with_metadata("references", references(&prompt.outputs))
         .with_metadata("retries", state.retry_count)
         .with_metadata("start_time", started_at_json(&state));
-    Ok(update.messages(said).tokens_used(spent))
+    Ok(update.messages(message).tokens_used(spent))
 }
 
 /// Returns the refusal of the policy with the name of the rule.
-fn refusal(state: &AgentState) -> Message {
-    let note: Value = scratchpad::read(state, scratchpad::REFUSAL);
+fn rejection(state: &AgentState) -> Message {
+    let note: Value = scratchpad::read(state, scratchpad::REJECTION);
     let (name, answer) = (note["name"].as_str().unwrap_or_default(), note["answer"].as_str().unwrap_or_default());
     Message::assistant(format!("{answer} (rule `{name}`)"))
         .with_metadata(RULE, name)
@@ -55,29 +55,38 @@ fn refusal(state: &AgentState) -> Message {
         .with_metadata("start_time", started_at_json(state))
 }
 
-async fn generate_answer(ask: &TaskPrompt, desk: &AssistantContext, cx: &TaskContext) -> Result<Message, NodeError> {
-    let error = match with_model(ask, &desk.model, prefix(ask), cx).await {
+async fn generate_answer(
+    prompt: &TaskPrompt,
+    context: &AssistantContext,
+    cx: &TaskContext,
+) -> Result<Message, NodeError> {
+    let error = match with_model(prompt, &context.model, prefix(prompt), cx).await {
         Ok(message) => return Ok(message),
         Err(error) => error,
     };
-    if ModelErrorKind::from_error(&error).is_none() || desk.without_model == ModelUnavailablePolicy::Fail {
+    if ModelErrorKind::from_error(&error).is_none() || context.without_model == ModelUnavailablePolicy::Fail {
         return Err(error.into());
     }
-    let by_rules = match &desk.fallback_model {
-        Some(spare) => with_model(ask, spare, BY_RULES.to_owned(), cx).await?,
-        None => Message::assistant(format!("{BY_RULES}{}", answer_without_model(ask))),
+    let by_rules = match &context.fallback_model {
+        Some(spare) => with_model(prompt, spare, BY_RULES.to_owned(), cx).await?,
+        None => Message::assistant(format!("{BY_RULES}{}", answer_without_model(prompt))),
     };
     Ok(by_rules.with_metadata("assembled", true).with_metadata("because", error.message()))
 }
 
-async fn with_model(ask: &TaskPrompt, model: &SharedModel, prefix: String, cx: &TaskContext) -> Result<Message, Error> {
+async fn with_model(
+    prompt: &TaskPrompt,
+    model: &SharedModel,
+    prefix: String,
+    cx: &TaskContext,
+) -> Result<Message, Error> {
     // The rule model names gaps and sources by itself; a language model may omit them.
-    let outputs = ask.outputs.iter().filter(|output| output.is_good() && can_judge(model)).count();
+    let outputs = prompt.outputs.iter().filter(|output| output.is_good() && can_judge(model)).count();
     let model = match prefix == BY_RULES || can_judge(model) {
         true => WrappedModel { model: model.clone(), prefix, outputs }.into(),
         false => model.clone(),
     };
-    let answer = cx.model(&model).request(ask.request()).await?;
+    let answer = cx.model(&model).request(prompt.request()).await?;
     match answer.message.text().trim().is_empty() {
         true => Err(ModelErrorKind::InvalidResponse.error(&answer.model, "the answer has no text")),
         false => Ok(answer.message),
@@ -85,8 +94,8 @@ async fn with_model(ask: &TaskPrompt, model: &SharedModel, prefix: String, cx: &
 }
 
 /// Returns the prefix that names what is missing after the verifier gave up.
-fn prefix(ask: &TaskPrompt) -> String {
-    match &ask.verdict {
+fn prefix(prompt: &TaskPrompt) -> String {
+    match &prompt.verdict {
         Some(verdict) if verdict.status == VerdictStatus::GivingUp => {
             let missing = if verdict.missing.is_empty() { "an answer".to_owned() } else { verdict.missing.join("; ") };
             format!("I could not find everything: {missing}.\n\n")
@@ -98,8 +107,8 @@ fn prefix(ask: &TaskPrompt) -> String {
 /// Returns the sources behind the reference numbers: the successful outputs, in order.
 fn references(outputs: &[ToolResult]) -> Value {
     let good = outputs.iter().filter(|output| output.is_good()).enumerate();
-    let all = good.map(|(place, output)| {
-        json!({ "number": place + 1, "tool": output.tool, "call": output.id, "source": source(output) })
+    let all = good.map(|(index, output)| {
+        json!({ "number": index + 1, "tool": output.tool, "call": output.id, "source": source(output) })
     });
     all.collect()
 }
@@ -111,21 +120,21 @@ fn source(output: &ToolResult) -> String {
         let sources: Vec<&str> = passages.iter().filter_map(|passage| passage["source"].as_str()).collect();
         return sources.join(", ");
     }
-    let told = ["sql", "path", "table", "expression", "url"].iter().find_map(|key| value.get(*key)?.as_str());
-    let asked = || output.args.values().find_map(Value::as_str);
-    told.or_else(asked).unwrap_or_default().to_owned()
+    let from_output = ["sql", "path", "table", "expression", "url"].iter().find_map(|key| value.get(*key)?.as_str());
+    let from_args = || output.args.values().find_map(Value::as_str);
+    from_output.or_else(from_args).unwrap_or_default().to_owned()
 }
 
 /// Writes an answer from the tool results, for contexts without a rule model.
-fn answer_without_model(ask: &TaskPrompt) -> String {
-    let good = ask.outputs.iter().filter(|output| output.is_good()).enumerate();
+fn answer_without_model(prompt: &TaskPrompt) -> String {
+    let good = prompt.outputs.iter().filter(|output| output.is_good()).enumerate();
     let lines: Vec<String> = good
-        .map(|(place, output)| {
-            let shown: String = output.content.chars().take(SHOWN).collect();
-            format!("[{}] {}: {shown}", place + 1, output.tool)
+        .map(|(index, output)| {
+            let excerpt: String = output.content.chars().take(MAX_OUTPUT_CHARS).collect();
+            format!("[{}] {}: {excerpt}", index + 1, output.tool)
         })
         .collect();
-    let missing = prefix(ask);
+    let missing = prefix(prompt);
     match lines.is_empty() {
         true => format!("{missing}There is nothing from tools that answers this."),
         false => format!("{missing}This was found:\n{}", lines.join("\n")),

@@ -10,41 +10,41 @@ use superstep::store::{IndexFields, PutOp, SearchOp};
 use superstep::{Error, ErrorCode, Message, Messages, NodeError, Overwrite, Result, RunContext, TaskContext, View};
 
 use crate::context::AssistantContext;
+use crate::current_turn::RULE;
 use crate::memory;
 use crate::policy::{Policy, PolicyRule, UnknownUser};
 use crate::profile::{Profile, Profiles};
 use crate::scratchpad;
 use crate::state::{AgentState, AgentStateUpdate, Phase};
-use crate::turn::RULE;
 
 const HOUR: i64 = 3_600_000_000;
 /// Maximum number of turns per hour that are read, and therefore the highest effective limit.
-const MOST_TURNS: usize = 10_000;
+const MAX_TURNS: usize = 10_000;
 /// Minimum retention of a counted turn: one hour plus clock skew.
-const KEPT: Duration = Duration::from_secs(2 * 3_600);
+const TURN_RETENTION: Duration = Duration::from_secs(2 * 3_600);
 
 /// Checks user and question and starts the turn.
 pub(crate) async fn ingress(
     state: View<AgentState>,
-    desk: RunContext<AssistantContext>,
+    context: RunContext<AssistantContext>,
     cx: TaskContext,
 ) -> Result<AgentStateUpdate, NodeError> {
-    questions(&state.messages, &desk.policy)?;
-    let profile = profile(&state.user_id, &desk.policy, &desk.profiles)?;
-    count_turn(&state.user_id, profile, &desk.policy, &cx).await?;
-    let rights = desk.policy.permissions(profile);
-    let mut known = BTreeMap::from([
+    questions(&state.messages, &context.policy)?;
+    let profile = profile(&state.user_id, &context.policy, &context.profiles)?;
+    count_turn(&state.user_id, profile, &context.policy, &cx).await?;
+    let rights = context.policy.permissions(profile);
+    let mut user_data = BTreeMap::from([
         ("name".to_owned(), json!(profile.name)),
         ("role".to_owned(), json!(profile.role)),
         ("permissions".to_owned(), json!(profile.permissions)),
         ("preferences".to_owned(), json!(profile.preferences)),
         ("rights".to_owned(), json!(rights)),
     ]);
-    known.retain(|key, value| state.user_context.get(key) != Some(value));
-    let (refusal, marked) = apply_policy_rules(&state.messages, &desk.policy);
-    let noted = refusal.map(|rule| {
+    user_data.retain(|key, value| state.user_context.get(key) != Some(value));
+    let (violated_rule, marked) = apply_policy_rules(&state.messages, &context.policy);
+    let noted = violated_rule.map(|rule| {
         let note = json!({ "name": rule.name, "answer": rule.answer, "needs_person": rule.needs_person });
-        (scratchpad::REFUSAL.to_owned(), note)
+        (scratchpad::REJECTION.to_owned(), note)
     });
     #[expect(
         clippy::cast_precision_loss,
@@ -53,7 +53,7 @@ pub(crate) async fn ingress(
     let seconds = cx.now() as f64 / 1e6;
     let mut update = AgentState::update()
         .phase(Phase::Plan)
-        .safety_check(refusal.is_none())
+        .safety_check(violated_rule.is_none())
         .scratchpad(Overwrite(noted.into_iter().collect::<BTreeMap<String, Value>>()))
         .retry_count(0_u32)
         .start_time(seconds)
@@ -64,8 +64,8 @@ pub(crate) async fn ingress(
     if !marked.is_empty() {
         update = update.messages(marked);
     }
-    if !known.is_empty() {
-        update = update.user_context(known);
+    if !user_data.is_empty() {
+        update = update.user_context(user_data);
     }
     if state.session_id.is_empty()
         && let Some(thread) = cx.thread_id()
@@ -81,10 +81,10 @@ impl AgentState {
     /// # Errors
     /// Returns `InputInvalid` if the message has no text, `TooLarge` if the message is too long, and
     /// `PolicyRefused` if the user is unknown.
-    pub fn open(desk: &AssistantContext, user: &str, message: &str) -> Result<AgentStateUpdate> {
-        profile(user, &desk.policy, &desk.profiles)?;
+    pub fn open(context: &AssistantContext, user: &str, message: &str) -> Result<AgentStateUpdate> {
+        profile(user, &context.policy, &context.profiles)?;
         let message = Message::user(message);
-        question(&message, &desk.policy)?;
+        question(&message, &context.policy)?;
         Ok(Self::input().user_id(user).messages(message))
     }
 }
@@ -124,15 +124,15 @@ fn invalid(message: &str) -> Error {
 /// message that is already marked is hidden from models and does not stop a later turn; the last message is the
 /// question and is checked whatever mark it has.
 fn apply_policy_rules<'a>(messages: &Messages, policy: &'a Policy) -> (Option<&'a PolicyRule>, Vec<Message>) {
-    let (mut refusal, mut marked) = (None, Vec::new());
-    for (place, message) in messages.iter().enumerate().filter(|(_, message)| message.role == Role::User) {
-        let is_known = message.metadata.contains_key(RULE) && place + 1 < messages.len();
+    let (mut violated_rule, mut marked) = (None, Vec::new());
+    for (index, message) in messages.iter().enumerate().filter(|(_, message)| message.role == Role::User) {
+        let is_known = message.metadata.contains_key(RULE) && index + 1 < messages.len();
         if let Some(rule) = policy.matching_rule(&message.text()).filter(|_| !is_known) {
             marked.push(message.clone().with_metadata(RULE, rule.name.as_str()));
-            refusal = Some(rule);
+            violated_rule = Some(rule);
         }
     }
-    (refusal, marked)
+    (violated_rule, marked)
 }
 
 fn profile<'a>(user: &str, policy: &Policy, profiles: &'a Profiles) -> Result<&'a Profile> {
@@ -148,16 +148,17 @@ async fn count_turn(user: &str, profile: &Profile, policy: &Policy, cx: &TaskCon
     let (Some(limit), Ok(store)) = (policy.turns_per_hour(&profile.role), cx.store()) else { return Ok(()) };
     let (hour, turn) = (cx.now() / HOUR, cx.idempotency_key().to_string());
     let [users, user, turns] = memory::user_namespace(user, "turns");
-    let place = [users, user, turns, hour.to_string()];
-    let counted = PutOp::new(place.clone(), turn.as_str(), true).index(IndexFields::None);
-    store.put_with(counted.ttl(KEPT)).await?;
-    let (allowed, most) = (usize::try_from(limit).unwrap_or(MOST_TURNS), MOST_TURNS);
-    let begun = store.search(SearchOp::new(place.clone()).limit(most).refresh(false)).await?;
-    let began = |key: &str| begun.iter().map(|hit| &hit.item).find(|item| item.key == key).map(|item| item.created_at);
-    let own = (began(&turn), &turn);
-    let before = begun.iter().filter(|hit| (Some(hit.item.created_at), &hit.item.key) < own).count();
-    if before >= allowed || begun.len() == most {
-        store.delete(place, turn).await?;
+    let namespace = [users, user, turns, hour.to_string()];
+    let counted = PutOp::new(namespace.clone(), turn.as_str(), true).index(IndexFields::None);
+    store.put_with(counted.ttl(TURN_RETENTION)).await?;
+    let (allowed, most) = (usize::try_from(limit).unwrap_or(MAX_TURNS), MAX_TURNS);
+    let started = store.search(SearchOp::new(namespace.clone()).limit(most).refresh(false)).await?;
+    let started_at =
+        |key: &str| started.iter().map(|hit| &hit.item).find(|item| item.key == key).map(|item| item.created_at);
+    let own = (started_at(&turn), &turn);
+    let before = started.iter().filter(|hit| (Some(hit.item.created_at), &hit.item.key) < own).count();
+    if before >= allowed || started.len() == most {
+        store.delete(namespace, turn).await?;
         let fact = format!("{limit} turns in an hour are allowed (rule `turns_per_hour`)");
         return Err(Error::new(ErrorCode::PolicyRefused, fact).with_help("go on in the next hour").into());
     }

@@ -11,11 +11,11 @@ use superstep::{Error, Message, NodeError, RunContext, TaskContext, View};
 
 use super::tokens;
 use crate::context::{AssistantContext, ModelUnavailablePolicy};
+use crate::current_turn::{previous_calls, task_prompt, tool_descriptions, useful_outputs};
 use crate::plan::{NextStep, Plan, reference};
 use crate::prompt::{ModelTask, TaskPrompt};
 use crate::scratchpad;
 use crate::state::{AgentState, AgentStateUpdate, Phase};
-use crate::turn::{task_prompt, tool_descriptions, tried, useful_outputs};
 use crate::verdict::{Verdict, VerdictStatus};
 
 /// Maximum number of requests for a plan.
@@ -24,20 +24,20 @@ const ATTEMPTS: u32 = 2;
 /// Requests a plan that was not executed before in this turn.
 pub(crate) async fn planner(
     state: View<AgentState>,
-    desk: RunContext<AssistantContext>,
+    context: RunContext<AssistantContext>,
     cx: TaskContext,
 ) -> Result<AgentStateUpdate, NodeError> {
-    let mut ask = task_prompt(ModelTask::Plan, &state, &desk, &cx).await?;
-    ask.tool_descriptions = tool_descriptions(&state, &desk).await?;
-    ask.tools = ask.tool_descriptions.iter().map(|manual| manual.tool.clone()).collect();
-    ask.previous_calls = tried(&state);
-    ask.outputs = useful_outputs(&state);
+    let mut prompt = task_prompt(ModelTask::Plan, &state, &context, &cx).await?;
+    prompt.tool_descriptions = tool_descriptions(&state, &context).await?;
+    prompt.tools = prompt.tool_descriptions.iter().map(|manual| manual.tool.clone()).collect();
+    prompt.previous_calls = previous_calls(&state);
+    prompt.outputs = useful_outputs(&state);
     let mut plans: Vec<String> = scratchpad::read(&state, scratchpad::PLANS);
     let mut spent = 0;
     for _ in 0..ATTEMPTS {
-        let said = request_plan(&ask, &desk, &cx).await?;
-        spent += tokens(&said);
-        match Plan::parse(&said.text()).and_then(|plan| reject_repeated_plan(plan, &plans)) {
+        let message = request_plan(&prompt, &context, &cx).await?;
+        spent += tokens(&message);
+        match Plan::parse(&message.text()).and_then(|plan| reject_repeated_plan(plan, &plans)) {
             Ok(plan) => {
                 plans.push(plan.signature());
                 let gives_up = giving_up_verdict(&state, &plan);
@@ -48,7 +48,7 @@ pub(crate) async fn planner(
                     None => update,
                 });
             }
-            Err(reason) => ask.plan_rejection = Some(reason),
+            Err(reason) => prompt.plan_rejection = Some(reason),
         }
     }
     // The reasons for rejected plans are addressed to the planner and not to the user.
@@ -69,14 +69,14 @@ fn giving_up_verdict(state: &AgentState, plan: &Plan) -> Option<Verdict> {
     gives_up.then(|| Verdict { status: VerdictStatus::GivingUp, ..verdict.clone() })
 }
 
-async fn request_plan(ask: &TaskPrompt, desk: &AssistantContext, cx: &TaskContext) -> Result<Message, NodeError> {
-    let asked = cx.model(&desk.model).request(ask.request()).tag("nostream").await;
-    match (asked, &desk.fallback_model) {
+async fn request_plan(prompt: &TaskPrompt, context: &AssistantContext, cx: &TaskContext) -> Result<Message, NodeError> {
+    let response = cx.model(&context.model).request(prompt.request()).tag("nostream").await;
+    match (response, &context.fallback_model) {
         (Ok(answer), _) => Ok(answer.message),
         (Err(error), Some(spare))
-            if is_model_unavailable(&error) && desk.without_model == ModelUnavailablePolicy::UseRules =>
+            if is_model_unavailable(&error) && context.without_model == ModelUnavailablePolicy::UseRules =>
         {
-            Ok(cx.model(spare).request(ask.request()).tag("nostream").await?.message)
+            Ok(cx.model(spare).request(prompt.request()).tag("nostream").await?.message)
         }
         (Err(error), _) => Err(error.into()),
     }

@@ -12,41 +12,42 @@ use superstep::{Message, NodeError, Overwrite, RemoveMessage, RunContext, TaskCo
 use super::planner::is_model_unavailable;
 use super::{can_judge, tokens};
 use crate::context::{AssistantContext, TurnLimits};
+use crate::current_turn::{CLARIFIES, CurrentTurn, today};
 use crate::memory::{Fact, SummaryOutput, save_fact};
 use crate::prompt::{HistoryMessage, ModelTask, TaskPrompt, history_message};
 use crate::state::{AgentState, AgentStateUpdate, Phase};
-use crate::turn::{CLARIFIES, Turn, today};
 
 /// Prefix of every summary; the first topic is never dropped.
-const BEGAN: &str = "Began with: ";
+const FIRST_TOPIC_PREFIX: &str = "Began with: ";
 /// Maximum length of a summary in characters.
-const LONGEST: usize = 4_000;
+const MAX_SUMMARY_CHARS: usize = 4_000;
 /// Maximum length of a quoted message in a summary in characters.
-const LONGEST_LINE: usize = 200;
+const MAX_LINE_CHARS: usize = 200;
 
 /// Summarises the conversation and resets the scratchpad.
 pub(crate) async fn summarizer(
     state: View<AgentState>,
-    desk: RunContext<AssistantContext>,
+    context: RunContext<AssistantContext>,
     cx: TaskContext,
 ) -> Result<AgentStateUpdate, NodeError> {
     let mut update = AgentState::update()
         .phase(Phase::Generate)
         .scratchpad(Overwrite(BTreeMap::<String, Value>::new()))
-        .messages(trimmed(&state, &desk.limits));
+        .messages(trimmed(&state, &context.limits));
     if state.safety_check == Some(false) {
         // A summary is given to models in later turns, so a refused message must not enter it.
         return Ok(update);
     }
     let mut summed = by_rules(&state);
-    if can_judge(&desk.model)
-        && let Some((said, spent)) = by_model(&state, &desk, &cx).await?
+    if can_judge(&context.model)
+        && let Some((output, spent)) = by_model(&state, &context, &cx).await?
     {
         update = update.tokens_used(spent);
-        summed = said.map_or(summed, |said| SummaryOutput { summary: with_beginning(&state, &said.summary), ..said });
+        summed = output
+            .map_or(summed, |output| SummaryOutput { summary: with_beginning(&state, &output.summary), ..output });
     }
-    if consents(&state, &desk) {
-        keep_facts(&summed.facts, &state, &desk, &cx).await?;
+    if consents(&state, &context) {
+        keep_facts(&summed.facts, &state, &context, &cx).await?;
     }
     Ok(update.summary(summed.summary))
 }
@@ -58,37 +59,37 @@ fn trimmed(state: &AgentState, limits: &TurnLimits) -> MessageUpdates {
     if all.len() <= limits.max_messages && weight <= limits.max_context_tokens {
         return MessageUpdates::default();
     }
-    let begins = |message: &&Message| message.role == Role::User && !message.metadata.contains_key(CLARIFIES);
+    let starts_turn = |message: &&Message| message.role == Role::User && !message.metadata.contains_key(CLARIFIES);
     let latest = all.len().saturating_sub(limits.min_recent_messages);
-    let start = all[..(latest + 1).min(all.len())].iter().rposition(begins).unwrap_or(0);
+    let start = all[..(latest + 1).min(all.len())].iter().rposition(starts_turn).unwrap_or(0);
     all[..start].iter().filter_map(|message| message.id.clone()).map(RemoveMessage).collect()
 }
 
 /// Appends one line about this turn to the summary; a long summary keeps its start and its end.
 fn by_rules(state: &AgentState) -> SummaryOutput {
-    let turn = Turn::current(state);
+    let turn = CurrentTurn::current(state);
     let question = turn.question();
     let answer = state.messages.last().map(Message::text).unwrap_or_default();
     let line = format!("- {} -> {}", short(&question), short(&answer));
     let summary = match state.summary.is_empty() {
-        true => format!("{BEGAN}{}\n{line}", short(&question)),
+        true => format!("{FIRST_TOPIC_PREFIX}{}\n{line}", short(&question)),
         false => format!("{}\n{line}", state.summary),
     };
-    SummaryOutput { summary: bounded(&summary), facts: told_facts(&question) }
+    SummaryOutput { summary: bounded(&summary), facts: stated_facts(&question) }
 }
 
 async fn by_model(
     state: &AgentState,
-    desk: &AssistantContext,
+    context: &AssistantContext,
     cx: &TaskContext,
 ) -> Result<Option<(Option<SummaryOutput>, u64)>, NodeError> {
-    let turn = Turn::current(state);
-    let mut ask = TaskPrompt::new(ModelTask::Summarize, "Sum up.");
+    let turn = CurrentTurn::current(state);
+    let mut prompt = TaskPrompt::new(ModelTask::Summarize, "Sum up.");
     let first = HistoryMessage { role: "user".to_owned(), text: turn.question().into_owned() };
-    ask.history = std::iter::once(first).chain(state.messages.last().map(history_message)).collect();
-    ask.summary.clone_from(&state.summary);
-    ask.today = today(state, desk, cx)?;
-    let answer = match cx.model(&desk.model).request(ask.request()).tag("hidden").await {
+    prompt.history = std::iter::once(first).chain(state.messages.last().map(history_message)).collect();
+    prompt.summary.clone_from(&state.summary);
+    prompt.today = today(state, context, cx)?;
+    let answer = match cx.model(&context.model).request(prompt.request()).tag("hidden").await {
         Ok(answer) => answer,
         Err(error) if is_model_unavailable(&error) => return Ok(None),
         Err(error) => return Err(error.into()),
@@ -101,8 +102,8 @@ async fn by_model(
 /// Puts the first topic of the conversation in front of a summary by a model.
 fn with_beginning(state: &AgentState, written: &str) -> String {
     let first = match state.summary.lines().next() {
-        Some(line) if line.starts_with(BEGAN) => line.to_owned(),
-        _ => format!("{BEGAN}{}", short(&Turn::current(state).question())),
+        Some(line) if line.starts_with(FIRST_TOPIC_PREFIX) => line.to_owned(),
+        _ => format!("{FIRST_TOPIC_PREFIX}{}", short(&CurrentTurn::current(state).question())),
     };
     let rest = written.strip_prefix(first.as_str()).unwrap_or(written);
     bounded(&format!("{first}\n{}", rest.trim_start()))
@@ -110,25 +111,25 @@ fn with_beginning(state: &AgentState, written: &str) -> String {
 
 fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.chars().count() > LONGEST_LINE {
-        true => format!("{}...", line.chars().take(LONGEST_LINE).collect::<String>()),
+    match line.chars().count() > MAX_LINE_CHARS {
+        true => format!("{}...", line.chars().take(MAX_LINE_CHARS).collect::<String>()),
         false => line,
     }
 }
 
 /// Shortens a summary to its first three lines and the latest lines that fit.
 fn bounded(summary: &str) -> String {
-    if summary.chars().count() <= LONGEST {
+    if summary.chars().count() <= MAX_SUMMARY_CHARS {
         return summary.to_owned();
     }
     let lines: Vec<&str> = summary.lines().collect();
     let (head, tail) = lines.split_at(lines.len().min(3));
-    let mut room = LONGEST.saturating_sub(head.iter().map(|line| line.chars().count() + 1).sum());
+    let mut remaining = MAX_SUMMARY_CHARS.saturating_sub(head.iter().map(|line| line.chars().count() + 1).sum());
     let fits = |line: &&&str| {
         let length = line.chars().count() + 1;
-        let has_room = length <= room;
-        room = room.saturating_sub(length);
-        has_room
+        let has_space = length <= remaining;
+        remaining = remaining.saturating_sub(length);
+        has_space
     };
     let mut latest: Vec<&str> = tail.iter().rev().take_while(fits).copied().collect();
     latest.reverse();
@@ -140,21 +141,21 @@ fn bounded(summary: &str) -> String {
         .join("\n")
 }
 
-fn consents(state: &AgentState, desk: &AssistantContext) -> bool {
-    let said = state.user_context.get("preferences").and_then(|known| known["remember"].as_bool());
-    said.unwrap_or(desk.remember_facts)
+fn consents(state: &AgentState, context: &AssistantContext) -> bool {
+    let consent = state.user_context.get("preferences").and_then(|preferences| preferences["remember"].as_bool());
+    consent.unwrap_or(context.remember_facts)
 }
 
 async fn keep_facts(
     facts: &[String],
     state: &AgentState,
-    desk: &AssistantContext,
+    context: &AssistantContext,
     cx: &TaskContext,
 ) -> Result<(), NodeError> {
     let Ok(store) = cx.store() else { return Ok(()) };
-    let turn = Turn::current(state);
+    let turn = CurrentTurn::current(state);
     let source = turn.message().and_then(|message| message.id.as_ref()).map(ToString::to_string).unwrap_or_default();
-    let date = today(state, desk, cx)?;
+    let date = today(state, context, cx)?;
     for text in facts.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
         let fact = Fact { text: text.to_owned(), source: source.clone(), date: date.clone() };
         save_fact(store, &state.user_id, &fact).await?;
@@ -163,12 +164,13 @@ async fn keep_facts(
 }
 
 /// Extracts statements of users about themselves, sentence by sentence.
-fn told_facts(question: &str) -> Vec<String> {
+fn stated_facts(question: &str) -> Vec<String> {
     static FACT: LazyLock<Regex> = LazyLock::new(|| {
         let about = r"my name is|i (?:live|work) (?:in|at|for|with)|i am (?:responsible|based|from)|i (?:always )?prefer|i like";
         Regex::new(&format!(r"(?i)(?:\bremember that\s+)([^.!?\n]+)|\b((?:{about})\b[^.!?\n]+)")).expect("a pattern")
     });
-    let whole =
-        |found: regex::Captures<'_>| found.get(1).or_else(|| found.get(2)).map(|fact| fact.as_str().trim().to_owned());
-    FACT.captures_iter(question).filter_map(whole).collect()
+    let fact_text = |captures: regex::Captures<'_>| {
+        captures.get(1).or_else(|| captures.get(2)).map(|fact| fact.as_str().trim().to_owned())
+    };
+    FACT.captures_iter(question).filter_map(fact_text).collect()
 }

@@ -29,8 +29,8 @@ use unknown_outcome::{ask_about_unknown_outcome, is_unknown};
 /// Runs the calls and returns their outputs in the order of the calls.
 pub(crate) async fn tool_executor(
     state: View<AgentState>,
-    desk: RunContext<AssistantContext>,
-    ask: Interrupts,
+    context: RunContext<AssistantContext>,
+    interrupts: Interrupts,
     cx: TaskContext,
 ) -> Result<AgentStateUpdate, NodeError> {
     let routed: RoutedCalls = scratchpad::read(&state, scratchpad::ROUTED);
@@ -53,12 +53,12 @@ pub(crate) async fn tool_executor(
                 }
             }
         }
-        for (call, mut message) in ready.clone().into_iter().zip(desk.tool_node().run_calls(&cx, ready).await?) {
+        for (call, mut message) in ready.clone().into_iter().zip(context.tool_node().run_calls(&cx, ready).await?) {
             let id = call.id.clone();
             if is_unknown(&message) {
-                message = ask_about_unknown_outcome(message, call, &desk, (&ask, &cx)).await?;
+                message = ask_about_unknown_outcome(message, call, &context, (&interrupts, &cx)).await?;
             }
-            done.insert(id, cut(message, &desk, &cx).await?);
+            done.insert(id, cut(message, &context, &cx).await?);
         }
     }
     let outputs: Vec<Message> = state.tool_calls.iter().filter_map(|call| done.remove(&call.id)).collect();
@@ -74,9 +74,9 @@ fn skipped_call_message(call: &PlannedCall, reason: &str) -> Message {
 
 /// Cuts a result that is too long, with a note, and saves the full text in the store, where it is deleted with its
 /// thread.
-async fn cut(mut message: Message, desk: &AssistantContext, cx: &TaskContext) -> Result<Message, NodeError> {
+async fn cut(mut message: Message, context: &AssistantContext, cx: &TaskContext) -> Result<Message, NodeError> {
     let text = message.text().into_owned();
-    let short = truncate_output(&text, desk.limits.result_bytes);
+    let short = truncate_output(&text, context.limits.result_bytes);
     if short == text {
         return Ok(message);
     }
@@ -88,10 +88,10 @@ async fn cut(mut message: Message, desk: &AssistantContext, cx: &TaskContext) ->
     message.content = short.into();
     if let (Ok(store), Some(thread), None) = (cx.store(), cx.thread_id(), was_cut) {
         let key = format!("{:032x}", hash_id(&[text.as_bytes()]));
-        let place = thread_data_namespace(thread);
-        let reference = format!("{}/{key}", place.join("/"));
+        let namespace = thread_data_namespace(thread);
+        let reference = format!("{}/{key}", namespace.join("/"));
         // The text is not searched, so it is not indexed.
-        store.put_with(PutOp::new(place, key, text).index(IndexFields::None)).await?;
+        store.put_with(PutOp::new(namespace, key, text).index(IndexFields::None)).await?;
         message = message.with_metadata("whole", reference);
     }
     Ok(message)
@@ -105,10 +105,10 @@ fn counted_from_first(short: &str, before: &str) -> String {
     };
     if let (Some(notes), Some(first)) = (value.get_mut("cut").and_then(Value::as_object_mut), before["cut"].as_object())
     {
-        for (place, note) in first {
-            match notes.get_mut(place).and_then(Value::as_object_mut) {
+        for (pointer, note) in first {
+            match notes.get_mut(pointer).and_then(Value::as_object_mut) {
                 Some(now) => drop(now.insert("of".to_owned(), note["of"].clone())),
-                None => drop(notes.insert(place.clone(), note.clone())),
+                None => drop(notes.insert(pointer.clone(), note.clone())),
             }
         }
     }

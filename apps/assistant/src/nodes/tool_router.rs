@@ -16,14 +16,14 @@ use superstep::{Interrupts, Message, NodeError, RunContext, TaskContext, View};
 
 use super::approval::{DecisionKind, decision};
 use crate::context::AssistantContext;
+use crate::current_turn::{previous_calls, rights};
 use crate::plan::{PlannedCall, groups, reference, signature};
 use crate::policy::Permissions;
 use crate::scratchpad;
 use crate::state::{AgentState, AgentStateUpdate, Phase};
-use crate::turn::{rights, tried};
 
 /// Maximum length in characters of a user's reason that is passed to a model.
-const LONGEST_REASON: usize = 1_000;
+const MAX_REASON_CHARS: usize = 1_000;
 /// Key of `user_context` with the tools that are approved for the session.
 const APPROVED: &str = "approved";
 
@@ -39,51 +39,52 @@ pub(crate) struct RoutedCalls {
 /// Validates every call and requests the necessary approvals.
 pub(crate) async fn tool_router(
     state: View<AgentState>,
-    desk: RunContext<AssistantContext>,
-    ask: Interrupts,
+    context: RunContext<AssistantContext>,
+    interrupts: Interrupts,
     cx: TaskContext,
 ) -> Result<AgentStateUpdate, NodeError> {
-    let specs = desk.tools().specs().await?;
+    let specs = context.tools().specs().await?;
     let specs = specs.iter().map(|spec| (spec.name.as_str(), spec)).collect();
     let gate = CallValidator { specs, rights: rights(&state) };
     let mut approved: Vec<String> = state
         .user_context
         .get(APPROVED)
-        .and_then(|known| serde_json::from_value(known.clone()).ok())
+        .and_then(|value| serde_json::from_value(value.clone()).ok())
         .unwrap_or_default();
     let already = approved.len();
     let mut calls = state.tool_calls.clone();
     let mut routed = RoutedCalls { groups: groups(&calls).map_err(NodeError::new)?, ..RoutedCalls::default() };
-    let mut made: BTreeSet<String> = tried(&state).iter().map(|tried| signature(&tried.tool, &tried.args)).collect();
-    for (place, call) in calls.iter_mut().enumerate() {
-        let most = desk.limits.max_calls;
-        let looked = match place < most {
+    let mut signatures: BTreeSet<String> =
+        previous_calls(&state).iter().map(|previous| signature(&previous.tool, &previous.args)).collect();
+    for (index, call) in calls.iter_mut().enumerate() {
+        let most = context.limits.max_calls;
+        let validated = match index < most {
             true => gate.validate(call),
             false => Err(format!("refused: a plan has at most {most} calls")),
         };
-        let settled = match looked {
+        let settled = match validated {
             // An approval for the session does not cover a repetition of the same call.
             Ok(spec)
                 if spec.annotations.destructive
-                    && (!approved.contains(&call.tool) || made.contains(&call.signature())) =>
+                    && (!approved.contains(&call.tool) || signatures.contains(&call.signature())) =>
             {
                 // Edited arguments are validated like planned ones: a person cannot approve what the role forbids.
-                match request_approval(call, spec, &mut approved, (&desk, &ask, &cx)).await? {
+                match request_approval(call, spec, &mut approved, (&context, &interrupts, &cx)).await? {
                     Ok(()) => gate.validate(call).map(|_| ()),
-                    refused => refused,
+                    rejected => rejected,
                 }
             }
-            looked => looked.map(|_| ()),
+            other => other.map(|_| ()),
         };
         if let Err(reason) = settled {
             routed.rejected.insert(call.id.clone(), reason);
         }
-        made.insert(call.signature());
+        signatures.insert(call.signature());
     }
-    let asks = calls.iter().map(|call| ToolCall::new(&call.id, &call.tool, Value::Object(call.args.clone())));
+    let tool_calls = calls.iter().map(|call| ToolCall::new(&call.id, &call.tool, Value::Object(call.args.clone())));
     let mut update = AgentState::update()
         .phase(Phase::Execute)
-        .messages(Message::assistant("").with_tool_calls(asks))
+        .messages(Message::assistant("").with_tool_calls(tool_calls))
         .scratchpad((scratchpad::ROUTED.to_owned(), json!(routed)));
     if approved.len() > already {
         update = update.user_context((APPROVED.to_owned(), json!(approved)));
@@ -102,8 +103,8 @@ impl<'a> CallValidator<'a> {
     /// a person sees the call.
     fn validate(&self, call: &mut PlannedCall) -> Result<&'a ToolSpec, String> {
         let Some(spec) = self.specs.get(call.tool.as_str()) else {
-            let known: Vec<&str> = self.specs.keys().copied().filter(|name| self.rights.allows(name)).collect();
-            return Err(format!("invalid: no tool `{}`; {}", call.tool, did_you_mean_or_list(&call.tool, &known)));
+            let available: Vec<&str> = self.specs.keys().copied().filter(|name| self.rights.allows(name)).collect();
+            return Err(format!("invalid: no tool `{}`; {}", call.tool, did_you_mean_or_list(&call.tool, &available)));
         };
         if !self.rights.allows(&call.tool) {
             return Err(format!("refused: this user may not use `{}` (rule `tools`)", call.tool));
@@ -128,8 +129,8 @@ impl<'a> CallValidator<'a> {
     fn cap_rows(&self, call: &mut PlannedCall, spec: &ToolSpec) {
         let Some(most) = self.rights.rows.filter(|_| call.tool == "bq_query") else { return };
         let takes_limit = spec.input_schema["properties"].get("max_rows").is_some();
-        let asked = call.args.get("max_rows").and_then(Value::as_u64);
-        if takes_limit && asked.is_none_or(|asked| asked > most) {
+        let requested = call.args.get("max_rows").and_then(Value::as_u64);
+        if takes_limit && requested.is_none_or(|requested| requested > most) {
             call.args.insert("max_rows".to_owned(), json!(most));
         }
     }
@@ -155,15 +156,15 @@ async fn request_approval(
     call: &mut PlannedCall,
     spec: &ToolSpec,
     approved: &mut Vec<String>,
-    (desk, ask, cx): (&AssistantContext, &Interrupts, &TaskContext),
+    (context, interrupts, cx): (&AssistantContext, &Interrupts, &TaskContext),
 ) -> Result<Result<(), String>, NodeError> {
-    let shown = json!({
-        "kind": "approval", "tool": call.tool, "arguments": call.args, "effect": spec.description, "why": call.why,
+    let payload = json!({
+        "kind": "approval", "tool": call.tool, "arguments": call.args, "effect": spec.description, "why": call.reason,
         "decisions": ["allow_once", "allow_session", "edit", "deny"],
     });
     let about = ToolCall::new(&call.id, &call.tool, Value::Object(call.args.clone()));
-    let said = decision(&about, shown, (ask, cx)).await?;
-    Ok(match (said.decision, said.args) {
+    let user_decision = decision(&about, payload, (interrupts, cx)).await?;
+    Ok(match (user_decision.decision, user_decision.args) {
         (DecisionKind::AllowOnce, _) => Ok(()),
         (DecisionKind::AllowSession, _) => {
             if !approved.contains(&call.tool) {
@@ -176,16 +177,16 @@ async fn request_approval(
             Ok(())
         }
         (DecisionKind::Edit, None) => Err("refused: it was to be changed, and nobody said how".to_owned()),
-        (DecisionKind::Deny, _) => Err(with_reason("refused: the user said no", &said.reason, desk)),
+        (DecisionKind::Deny, _) => Err(with_reason("refused: the user said no", &user_decision.reason, context)),
     })
 }
 
 /// Returns the message to the model about a declined call, with the user's reason. The policy applies to the reason
 /// as to every other user text.
-pub(crate) fn with_reason(told: &str, reason: &str, desk: &AssistantContext) -> String {
-    match desk.policy.matching_rule(reason) {
-        _ if reason.trim().is_empty() => told.to_owned(),
-        Some(rule) => format!("{told}; the reason was against the rule `{}`", rule.name),
-        None => format!("{told}: {}", reason.chars().take(LONGEST_REASON).collect::<String>()),
+pub(crate) fn with_reason(text: &str, reason: &str, context: &AssistantContext) -> String {
+    match context.policy.matching_rule(reason) {
+        _ if reason.trim().is_empty() => text.to_owned(),
+        Some(rule) => format!("{text}; the reason was against the rule `{}`", rule.name),
+        None => format!("{text}: {}", reason.chars().take(MAX_REASON_CHARS).collect::<String>()),
     }
 }

@@ -10,10 +10,10 @@ use superstep::{Interrupts as Person, Message, NodeError, RunContext, TaskContex
 
 use super::{can_judge, tokens};
 use crate::context::AssistantContext;
+use crate::current_turn::{CLARIFIES, CurrentTurn, RULE, last_outputs, previous_calls, task_prompt, useful_outputs};
 use crate::prompt::{ModelTask, PreviousCall, ToolResult};
 use crate::scratchpad;
 use crate::state::{AgentState, AgentStateUpdate, Phase};
-use crate::turn::{CLARIFIES, RULE, Turn, last_outputs, task_prompt, tried, useful_outputs};
 use crate::verdict::{Judgement, Verdict, VerdictReason, VerdictStatus};
 
 mod rules;
@@ -21,39 +21,40 @@ mod rules;
 use rules::{AmbiguousQuestion, RuleVerdict};
 
 /// Maximum number of clarification questions per turn.
-const MOST_QUESTIONS: u32 = 3;
+const MAX_QUESTIONS: u32 = 3;
 /// Maximum length in characters of an answer to a clarification question.
-pub(crate) const LONGEST_ANSWER: usize = 4_000;
+pub(crate) const MAX_ANSWER_CHARS: usize = 4_000;
 
 /// Verifies the outputs and chooses the next node.
 pub(crate) async fn verifier(
     state: View<AgentState>,
-    desk: RunContext<AssistantContext>,
+    context: RunContext<AssistantContext>,
     person: Person,
     cx: TaskContext,
 ) -> Result<AgentStateUpdate, NodeError> {
-    let (turn, outputs) = (Turn::current(&state), last_outputs(&state));
+    let (turn, outputs) = (CurrentTurn::current(&state), last_outputs(&state));
     let mut finding = rules::judge(&turn.question(), &turn.clarified(), &outputs);
     let mut spent = 0;
     if let RuleVerdict::Good { missing } = &finding
-        && can_judge(&desk.model)
+        && can_judge(&context.model)
     {
         // Recorded, so that resuming after a clarification does not repeat the model call.
-        let judged: ModelJudgement = cx.once("judged", judge_with_model(&state, &desk, &cx)).await?;
+        let judged: ModelJudgement = cx.once("judged", judge_with_model(&state, &context, &cx)).await?;
         spent = judged.tokens;
-        finding = judged.judgement.map_or_else(|| finding.clone(), |said| verdict_from_judgement(said, missing));
+        finding =
+            judged.judgement.map_or_else(|| finding.clone(), |judgement| verdict_from_judgement(judgement, missing));
     }
-    let asked: u32 = scratchpad::read(&state, scratchpad::ASKED);
+    let question_count: u32 = scratchpad::read(&state, scratchpad::QUESTION_COUNT);
     let update = match finding {
-        RuleVerdict::Unclear(unclear) if asked < MOST_QUESTIONS => {
-            let update = clarify(&unclear, &state, &desk, (&person, &cx)).await?;
-            let counted = (scratchpad::ASKED.to_owned(), json!(asked + 1));
+        RuleVerdict::Unclear(unclear) if question_count < MAX_QUESTIONS => {
+            let update = clarify(&unclear, &state, &context, (&person, &cx)).await?;
+            let counted = (scratchpad::QUESTION_COUNT.to_owned(), json!(question_count + 1));
             update.scratchpad(counted).scratchpad(attempt_record(&state, &outputs, VerdictReason::Error))
         }
         RuleVerdict::Unclear(unclear) => {
-            replan_or_give_up(VerdictReason::Error, vec![unclear.question], &state, &desk, &cx).await?
+            replan_or_give_up(VerdictReason::Error, vec![unclear.question], &state, &context, &cx).await?
         }
-        RuleVerdict::Bad { reason, missing } => replan_or_give_up(reason, missing, &state, &desk, &cx).await?,
+        RuleVerdict::Bad { reason, missing } => replan_or_give_up(reason, missing, &state, &context, &cx).await?,
         RuleVerdict::Good { missing } => {
             cx.emit(json!({ "status": "verified", "missing": missing })).await?;
             decided(VerdictStatus::Verified, None, missing)
@@ -73,27 +74,29 @@ struct ModelJudgement {
 /// stays.
 async fn judge_with_model(
     state: &AgentState,
-    desk: &AssistantContext,
+    context: &AssistantContext,
     cx: &TaskContext,
 ) -> Result<ModelJudgement, NodeError> {
-    let mut ask = task_prompt(ModelTask::Verify, state, desk, cx).await?;
-    ask.outputs = useful_outputs(state);
-    match cx.model(&desk.model).request(ask.request()).tag("hidden").await {
+    let mut prompt = task_prompt(ModelTask::Verify, state, context, cx).await?;
+    prompt.outputs = useful_outputs(state);
+    match cx.model(&context.model).request(prompt.request()).tag("hidden").await {
         Ok(answer) => Ok(ModelJudgement { judgement: answer.parse().ok(), tokens: tokens(&answer.message) }),
         Err(error) if super::planner::is_model_unavailable(&error) => Ok(ModelJudgement { judgement: None, tokens: 0 }),
         Err(error) => Err(error.into()),
     }
 }
 
-fn verdict_from_judgement(said: Judgement, missing: &[String]) -> RuleVerdict {
-    let missing: Vec<String> = missing.iter().cloned().chain(said.missing).collect();
-    match said.reason {
-        Some(VerdictReason::Ambiguous) if !said.answers && !said.choices.is_empty() => {
+fn verdict_from_judgement(judgement: Judgement, missing: &[String]) -> RuleVerdict {
+    let missing: Vec<String> = missing.iter().cloned().chain(judgement.missing).collect();
+    match judgement.reason {
+        Some(VerdictReason::Ambiguous) if !judgement.answers && !judgement.choices.is_empty() => {
             let about = missing.first().cloned().unwrap_or_default();
             let question = "What do you mean?".to_owned();
-            RuleVerdict::Unclear(AmbiguousQuestion { kind: "ambiguous", about, question, choices: said.choices })
+            RuleVerdict::Unclear(AmbiguousQuestion { kind: "ambiguous", about, question, choices: judgement.choices })
         }
-        reason if !said.answers => RuleVerdict::Bad { reason: reason.unwrap_or(VerdictReason::Irrelevant), missing },
+        reason if !judgement.answers => {
+            RuleVerdict::Bad { reason: reason.unwrap_or(VerdictReason::Irrelevant), missing }
+        }
         _ => RuleVerdict::Good { missing },
     }
 }
@@ -103,12 +106,12 @@ async fn replan_or_give_up(
     reason: VerdictReason,
     missing: Vec<String>,
     state: &AgentState,
-    desk: &AssistantContext,
+    context: &AssistantContext,
     cx: &TaskContext,
 ) -> Result<AgentStateUpdate, NodeError> {
     let (name, attempt) = (reason.name(), state.retry_count + 1);
     let (key, all) = attempt_record(state, &last_outputs(state), reason);
-    if state.retry_count >= desk.limits.max_replans {
+    if state.retry_count >= context.limits.max_replans {
         cx.emit(json!({ "status": "giving_up", "reason": name, "missing": missing, "tried": all })).await?;
         return Ok(decided(VerdictStatus::GivingUp, Some(reason), missing).scratchpad((key, all)));
     }
@@ -123,7 +126,7 @@ fn decided(status: VerdictStatus, reason: Option<VerdictReason>, missing: Vec<St
 
 /// Returns the record of all attempts so far, as an entry of the scratchpad.
 fn attempt_record(state: &AgentState, outputs: &[ToolResult], reason: VerdictReason) -> (String, serde_json::Value) {
-    let mut all = tried(state);
+    let mut all = previous_calls(state);
     all.extend(outputs.iter().map(|output| {
         let outcome = match output.is_good() {
             false => format!("error: {}", output.content),
@@ -133,32 +136,32 @@ fn attempt_record(state: &AgentState, outputs: &[ToolResult], reason: VerdictRea
         };
         PreviousCall { tool: output.tool.clone(), args: output.args.clone(), outcome }
     }));
-    (scratchpad::TRIED.to_owned(), json!(all))
+    (scratchpad::PREVIOUS_CALLS.to_owned(), json!(all))
 }
 
 /// Asks the user a clarification question. The answer becomes a user message, and the policy applies to it.
 async fn clarify(
     unclear: &AmbiguousQuestion,
     state: &AgentState,
-    desk: &AssistantContext,
+    context: &AssistantContext,
     (person, cx): (&Person, &TaskContext),
 ) -> Result<AgentStateUpdate, NodeError> {
     let AmbiguousQuestion { kind, about, question, choices } = unclear;
-    let told = json!({ "status": "clarification_needed", "reason": kind, "question": question, "choices": choices });
+    let event = json!({ "status": "clarification_needed", "reason": kind, "question": question, "choices": choices });
     // The node runs again after the interrupt, and this event must not be emitted twice.
-    cx.once("told", async { cx.emit(told).await }).await?;
-    let shown = json!({
+    cx.once("told", async { cx.emit(event).await }).await?;
+    let payload = json!({
         "kind": "clarification", "reason": kind, "about": about, "question": question, "choices": choices,
     });
-    let schema = json!({ "type": "string", "minLength": 1, "maxLength": LONGEST_ANSWER, "pattern": "\\S" });
-    let answer = person.raise_with_schema("clarification", shown, question, Some(schema)).await?;
+    let schema = json!({ "type": "string", "minLength": 1, "maxLength": MAX_ANSWER_CHARS, "pattern": "\\S" });
+    let answer = person.raise_with_schema("clarification", payload, question, Some(schema)).await?;
     let answer = answer.as_str().unwrap_or_default().trim().to_owned();
     let message = Message::user(answer.as_str()).with_metadata(CLARIFIES, about.as_str());
-    if let Some(rule) = desk.policy.matching_rule(&answer) {
-        let refusal = json!({ "name": rule.name, "answer": rule.answer, "needs_person": rule.needs_person });
+    if let Some(rule) = context.policy.matching_rule(&answer) {
+        let rejection = json!({ "name": rule.name, "answer": rule.answer, "needs_person": rule.needs_person });
         let message = message.with_metadata(RULE, rule.name.as_str());
         let update = decided(VerdictStatus::GivingUp, None, Vec::new()).safety_check(false).messages(message);
-        return Ok(update.scratchpad((scratchpad::REFUSAL.to_owned(), refusal)));
+        return Ok(update.scratchpad((scratchpad::REJECTION.to_owned(), rejection)));
     }
     let missing = state.verdict.iter().flat_map(|verdict| verdict.missing.clone()).collect();
     Ok(decided(VerdictStatus::ClarificationNeeded, None, missing).messages(message))

@@ -9,9 +9,9 @@ use super::{NextStep, Plan, PlannedCall};
 
 /// Finds the first object in a text, or the list of objects in its place.
 pub(super) fn object(text: &str) -> Option<Value> {
-    let start = text.char_indices().find(|(place, letter)| match letter {
+    let start = text.char_indices().find(|(offset, letter)| match letter {
         '{' => true,
-        '[' => text[place + 1..].trim_start().starts_with('{'),
+        '[' => text[offset + 1..].trim_start().starts_with('{'),
         _ => false,
     })?;
     serde_json::from_str(&closed(&text[start.0..])).ok()
@@ -92,7 +92,7 @@ pub(super) fn plan(value: Value) -> Result<Plan, String> {
         }
         NextStep::ToolUse => {}
     }
-    Ok(Plan { next_step, tool_calls, why: text(take(&mut entries, &["why", "reason", "reasoning"])) })
+    Ok(Plan { next_step, tool_calls, reason: text(take(&mut entries, &["why", "reason", "reasoning"])) })
 }
 
 fn call(value: Value) -> Result<PlannedCall, String> {
@@ -116,7 +116,7 @@ fn call(value: Value) -> Result<PlannedCall, String> {
         id => vec![text(id)],
     };
     let id = text(take(&mut entries, &["id", "call_id"]));
-    Ok(PlannedCall { id, tool, args, depends_on, why: text(take(&mut entries, &["why", "reason"])) })
+    Ok(PlannedCall { id, tool, args, depends_on, reason: text(take(&mut entries, &["why", "reason"])) })
 }
 
 fn take(entries: &mut Map<String, Value>, names: &[&str]) -> Option<Value> {

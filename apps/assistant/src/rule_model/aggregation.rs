@@ -45,8 +45,9 @@ impl QueryBuilder<'_> {
     /// Returns the measure.
     pub(super) fn measure(&self, groups: &[GroupBy]) -> Option<Measure> {
         let signs = &self.reading.signs;
-        let number = self.parts.numbers.first().map(|mention| mention.what.clone());
-        let happens = |all: &[ColumnRef]| all.first().is_some_and(|place| self.book.is_event_table(&place.table));
+        let number = self.parts.numbers.first().map(|mention| mention.target.clone());
+        let happens =
+            |all: &[ColumnRef]| all.first().is_some_and(|column_ref| self.book.is_event_table(&column_ref.table));
         match number {
             _ if self.averages && signs.counts.is_some() => None,
             Some(number) if self.averages => Some(Measure::Average(number)),
@@ -70,19 +71,21 @@ impl QueryBuilder<'_> {
     }
 
     /// Returns the tables that the query may be built around, most likely first.
-    pub(super) fn candidate_tables(&self, wanted: &Measure) -> Vec<String> {
-        let mut all: Vec<String> = match wanted {
+    pub(super) fn candidate_tables(&self, measure: &Measure) -> Vec<String> {
+        let mut all: Vec<String> = match measure {
             Measure::Count(table) => vec![table.clone()],
-            Measure::Sum(places) | Measure::Average(places) => places.iter().map(|place| place.table.clone()).collect(),
+            Measure::Sum(column_refs) | Measure::Average(column_refs) => {
+                column_refs.iter().map(|column_ref| column_ref.table.clone()).collect()
+            }
             Measure::Days(earlier, _) => vec![earlier.table.clone()],
             Measure::Rows => {
                 let columns = self.parts.numbers.iter().chain(&self.parts.texts).chain(&self.parts.dates);
-                let columns = columns.flat_map(|mention| &mention.what).map(|place| place.table.clone());
-                let values = self.parts.values.iter().flat_map(|mention| &mention.what);
-                let tables = self.parts.tables.iter().map(|mention| mention.what.clone());
+                let columns = columns.flat_map(|mention| &mention.target).map(|column_ref| column_ref.table.clone());
+                let values = self.parts.values.iter().flat_map(|mention| &mention.target);
+                let tables = self.parts.tables.iter().map(|mention| mention.target.clone());
                 let keys = self.reading.keys.iter().map(|(table, _)| table.clone());
-                let conditions = self.parts.conditions.iter().map(|mention| mention.what.table.clone());
-                let values = values.map(|stored| stored.place.table.clone());
+                let conditions = self.parts.conditions.iter().map(|mention| mention.target.table.clone());
+                let values = values.map(|stored| stored.column_ref.table.clone());
                 tables.chain(keys).chain(values).chain(conditions).chain(columns).collect()
             }
         };
@@ -99,14 +102,15 @@ impl QueryBuilder<'_> {
     /// Returns the columns of which the question names several values.
     fn shared_places(&self) -> Option<Vec<ColumnRef>> {
         let values = &self.parts.values;
-        let has = |mention: &Mention<Vec<StoredValue>>, place: &ColumnRef| {
-            mention.what.iter().any(|stored| stored.place == *place)
+        let has = |mention: &Mention<Vec<StoredValue>>, column_ref: &ColumnRef| {
+            mention.target.iter().any(|stored| stored.column_ref == *column_ref)
         };
         for (index, mention) in values.iter().enumerate() {
-            let places = mention.what.iter().map(|stored| stored.place.clone());
-            let is_several = mention.what.iter().any(|stored| stored.values.len() > 1);
-            let is_shared = |place: &ColumnRef| is_several || values[index + 1..].iter().any(|other| has(other, place));
-            let shared: Vec<ColumnRef> = places.filter(is_shared).collect();
+            let column_refs = mention.target.iter().map(|stored| stored.column_ref.clone());
+            let is_several = mention.target.iter().any(|stored| stored.values.len() > 1);
+            let is_shared =
+                |column_ref: &ColumnRef| is_several || values[index + 1..].iter().any(|other| has(other, column_ref));
+            let shared: Vec<ColumnRef> = column_refs.filter(is_shared).collect();
             if !shared.is_empty() {
                 return Some(shared);
             }
@@ -116,8 +120,8 @@ impl QueryBuilder<'_> {
 
     /// Returns the mentioned tables and text columns, in order.
     fn entities(&self) -> Vec<GroupMention> {
-        let tables = self.parts.tables.iter().map(|mention| (mention.start, GroupBy::Table(mention.what.clone())));
-        let texts = self.parts.texts.iter().map(|mention| (mention.start, GroupBy::Column(mention.what.clone())));
+        let tables = self.parts.tables.iter().map(|mention| (mention.start, GroupBy::Table(mention.target.clone())));
+        let texts = self.parts.texts.iter().map(|mention| (mention.start, GroupBy::Column(mention.target.clone())));
         let mut all: Vec<GroupMention> = tables.chain(texts).collect();
         all.sort_by_key(|(start, _)| *start);
         all
@@ -125,7 +129,7 @@ impl QueryBuilder<'_> {
 
     /// Returns true if the group is the table whose rows are measured.
     fn is_own(&self, group: &GroupBy) -> bool {
-        let number = self.parts.numbers.first().and_then(|mention| mention.what.first());
+        let number = self.parts.numbers.first().and_then(|mention| mention.target.first());
         matches!((group, number), (GroupBy::Table(table), Some(place)) if place.table == *table)
     }
 
@@ -137,11 +141,13 @@ impl QueryBuilder<'_> {
     /// Other mentioned tables are shown next to the row if the question refers to that row, as in `which supplier
     /// has the cheapest product`.
     fn is_ranking_of_rows(&self) -> bool {
-        let Some(place) = self.parts.numbers.first().and_then(|mention| mention.what.first()) else { return false };
-        let happens = self.book.is_event_table(&place.table);
-        let is_other = |group: &GroupBy| !self.is_own(group) && (happens || !self.is_of_row(group, place));
+        let Some(column_ref) = self.parts.numbers.first().and_then(|mention| mention.target.first()) else {
+            return false;
+        };
+        let happens = self.book.is_event_table(&column_ref.table);
+        let is_other = |group: &GroupBy| !self.is_own(group) && (happens || !self.is_of_row(group, column_ref));
         let has_others = self.entities().iter().any(|(_, group)| is_other(group));
-        !self.averages && !self.sums && (!has_others || self.names_ranked_row(place))
+        !self.averages && !self.sums && (!has_others || self.names_ranked_row(column_ref))
     }
 
     /// Returns true if the group is a column of the table whose rows are measured.
@@ -160,7 +166,7 @@ impl QueryBuilder<'_> {
         };
         let is_named = |mention: &Mention<String>| {
             let is_before = joins(mention.end, most.at) && self.is_singular(mention.start);
-            mention.what == row.table && (mention.start == number.end || is_before)
+            mention.target == row.table && (mention.start == number.end || is_before)
         };
         is_near && self.parts.tables.iter().any(is_named)
     }
@@ -171,39 +177,40 @@ impl QueryBuilder<'_> {
             return Some(());
         }
         if self.is_ranking_of_rows() {
-            let is_said = |group: &GroupBy| matches!(group, GroupBy::Table(_) | GroupBy::Column(_) | GroupBy::Dates(_));
-            return (!groups.iter().any(is_said)).then_some(());
+            let is_mentioned =
+                |group: &GroupBy| matches!(group, GroupBy::Table(_) | GroupBy::Column(_) | GroupBy::Dates(_));
+            return (!groups.iter().any(is_mentioned)).then_some(());
         }
         let counted = if self.parts.numbers.is_empty() { self.counted_with_most() } else { None };
-        let is_kept =
+        let is_covered =
             |(start, group): &GroupMention| groups.contains(group) || self.is_own(group) || Some(*start) == counted;
-        self.entities().iter().all(is_kept).then_some(())
+        self.entities().iter().all(is_covered).then_some(())
     }
 
     /// Returns true if the result is grouped by something other than the measured rows.
     fn divides_others(&self, groups: &[GroupBy]) -> bool {
-        let Some(row) = self.parts.numbers.first().and_then(|mention| mention.what.first()) else { return false };
-        let is_said = self.reading.signs.most.is_some() || !self.reading.signs.groups.is_empty();
+        let Some(row) = self.parts.numbers.first().and_then(|mention| mention.target.first()) else { return false };
+        let is_mentioned = self.reading.signs.most.is_some() || !self.reading.signs.groups.is_empty();
         let is_other = |group: &GroupBy| {
             matches!(group, GroupBy::Table(_) | GroupBy::Column(_))
                 && !self.is_own(group)
                 && !self.is_of_row(group, row)
         };
-        is_said && groups.iter().any(is_other)
+        is_mentioned && groups.iter().any(is_other)
     }
 
     /// Returns true if the number is additive, such as a quantity; prices and weights are not summed.
-    fn adds_up(&self, places: &[ColumnRef]) -> bool {
+    fn adds_up(&self, column_refs: &[ColumnRef]) -> bool {
         const UNITS: [&str; 6] = ["_grams", "_days", "_hours", "_minutes", "_percent", "_year"];
-        let counts = |place: &ColumnRef| {
-            let column = self.book.column(place);
+        let counts = |column_ref: &ColumnRef| {
+            let column = self.book.column(column_ref);
             column.is_some_and(|it| it.kind == ColumnType::Integer && !UNITS.iter().any(|unit| it.name.ends_with(unit)))
         };
         let Some(start) = self.parts.numbers.first().map(|mention| mention.start) else { return false };
         // As in `top 3 suppliers by stock`.
         let is_by = self.reading.signs.groups.iter().any(|(at, _)| *at == start);
         let is_most = |most: Superlative| self.is_amount(most.at) && start == most.at + 1;
-        (is_by || self.reading.signs.most.is_none_or(is_most)) && places.iter().all(counts)
+        (is_by || self.reading.signs.most.is_none_or(is_most)) && column_refs.iter().all(counts)
     }
 
     /// Returns true if the word asks for a number of things and not for a size.
@@ -223,11 +230,11 @@ impl QueryBuilder<'_> {
         let sized = self.parts.tables.iter().find(|mention| (most.at + 1..=behind).contains(&mention.start));
         let Some(table) = sized.filter(|_| !self.is_amount(most.at)) else { return Some(()) };
         let is_size = self.reading.words[most.at].is_in(&SIZES);
-        let columns = &self.book.catalog.table(&table.what).filter(|_| is_size)?.columns;
+        let columns = &self.book.catalog.table(&table.target).filter(|_| is_size)?.columns;
         let mut money = columns.iter().filter(|column| column.kind == ColumnType::Decimal);
         let column = money.next().filter(|_| money.next().is_none())?;
-        let place = ColumnRef { table: table.what.clone(), column: column.name.clone() };
-        self.parts.numbers.push(Mention { start: most.at, end: table.start, what: vec![place] });
+        let column_ref = ColumnRef { table: table.target.clone(), column: column.name.clone() };
+        self.parts.numbers.push(Mention { start: most.at, end: table.start, target: vec![column_ref] });
         Some(())
     }
 
@@ -242,8 +249,8 @@ impl QueryBuilder<'_> {
         for table in &self.book.catalog.tables {
             let Some(names) = table.person() else { continue };
             let is_named = |column: &str| {
-                let mut stored = self.parts.values.iter().flat_map(|mention| &mention.what);
-                stored.any(|stored| stored.place.table == table.name && stored.place.column == column)
+                let mut stored = self.parts.values.iter().flat_map(|mention| &mention.target);
+                stored.any(|stored| stored.column_ref.table == table.name && stored.column_ref.column == column)
             };
             if is_named(&names[0].name) != is_named(&names[1].name) {
                 tables.push(table.name.clone());
@@ -279,7 +286,7 @@ impl QueryBuilder<'_> {
         let between: Vec<(usize, usize)> =
             self.parts.spans().into_iter().filter(|(start, _)| (at..table.start).contains(start)).collect();
         let is_joined = between.windows(2).all(|pair| pair[0].1 == pair[1].0);
-        (is_joined && between.last().is_none_or(|(_, end)| *end == table.start)).then(|| table.what.clone())
+        (is_joined && between.last().is_none_or(|(_, end)| *end == table.start)).then(|| table.target.clone())
     }
 
     fn first_is_table(&self, at: usize) -> bool {
@@ -291,21 +298,31 @@ impl QueryBuilder<'_> {
     fn counted_in_groups(&self, groups: &[GroupBy]) -> Option<String> {
         if self.reading.signs.most.is_some() {
             let start = self.counted_with_most()?;
-            return self.parts.tables.iter().find(|mention| mention.start == start).map(|mention| mention.what.clone());
+            return self
+                .parts
+                .tables
+                .iter()
+                .find(|mention| mention.start == start)
+                .map(|mention| mention.target.clone());
         }
-        let is_free = |mention: &&Mention<String>| !groups.contains(&GroupBy::Table(mention.what.clone()));
+        let is_free = |mention: &&Mention<String>| !groups.contains(&GroupBy::Table(mention.target.clone()));
         match self.parts.tables.iter().find(is_free) {
-            Some(mention) => Some(mention.what.clone()),
+            Some(mention) => Some(mention.target.clone()),
             None => self.implied_table(),
         }
     }
 
     /// Returns the table implied by synonyms if no table is named: `club members`.
     fn implied_table(&self) -> Option<String> {
-        let condition = self.parts.conditions.first().map(|mention| mention.what.table.clone());
-        let values = self.parts.values.iter().filter_map(|mention| mention.what.first());
-        let value = values.filter(|stored| stored.is_synonym).map(|stored| stored.place.table.clone()).next();
-        let date = self.parts.dates.first().and_then(|mention| mention.what.first()).map(|place| place.table.clone());
+        let condition = self.parts.conditions.first().map(|mention| mention.target.table.clone());
+        let values = self.parts.values.iter().filter_map(|mention| mention.target.first());
+        let value = values.filter(|stored| stored.is_synonym).map(|stored| stored.column_ref.table.clone()).next();
+        let date = self
+            .parts
+            .dates
+            .first()
+            .and_then(|mention| mention.target.first())
+            .map(|column_ref| column_ref.table.clone());
         condition.or(value).or(date)
     }
 }

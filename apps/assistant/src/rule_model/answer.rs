@@ -17,17 +17,17 @@ use crate::verdict::VerdictStatus;
 pub(super) use passages::search_words;
 
 /// Maximum number of characters of an output in a format that the rules do not know.
-const SHOWN: usize = 600;
+const MAX_OUTPUT_CHARS: usize = 600;
 
 impl RuleModel {
     /// Answers a question.
-    pub(super) fn answer(&self, ask: &TaskPrompt) -> String {
-        let understood = self.understand(ask);
-        let text = match self.talked(&understood.topic, ask) {
+    pub(super) fn answer(&self, prompt: &TaskPrompt) -> String {
+        let classified = self.classify(prompt);
+        let text = match self.talked(&classified.topic, prompt) {
             Some(text) => text,
-            None => self.looked_up(&understood, ask),
+            None => self.looked_up(&classified, prompt),
         };
-        match ask.preferences["language"].as_str() {
+        match prompt.preferences["language"].as_str() {
             Some(language) if !language.is_empty() && !language.starts_with("en") => {
                 format!("{text}\n\n(This assistant is {LABEL}; it answers in English only.)")
             }
@@ -36,7 +36,7 @@ impl RuleModel {
     }
 
     /// Answers a message that needs no tool.
-    fn talked(&self, topic: &QuestionKind, ask: &TaskPrompt) -> Option<String> {
+    fn talked(&self, topic: &QuestionKind, prompt: &TaskPrompt) -> Option<String> {
         let QuestionKind::Talk(talk) = topic else { return None };
         let text = match talk {
             ChatIntent::Thanks => "You are welcome.".to_owned(),
@@ -45,91 +45,91 @@ impl RuleModel {
             ChatIntent::Help => {
                 format!("I am {LABEL}: I ask the data, quote documents and calculate. {}", self.examples())
             }
-            ChatIntent::Told => "I have read that.".to_owned(),
-            ChatIntent::Said { is_first } => describe_history(ask, *is_first),
+            ChatIntent::Statement => "I have read that.".to_owned(),
+            ChatIntent::History { is_first } => describe_history(prompt, *is_first),
             _ => return None,
         };
         Some(text)
     }
 
-    fn looked_up(&self, understood: &ClassifiedQuestion, ask: &TaskPrompt) -> String {
-        let gave_up = ask.verdict.as_ref().filter(|verdict| verdict.status == VerdictStatus::GivingUp);
+    fn looked_up(&self, classified: &ClassifiedQuestion, prompt: &TaskPrompt) -> String {
+        let gave_up = prompt.verdict.as_ref().filter(|verdict| verdict.status == VerdictStatus::GivingUp);
         let missing: Vec<String> =
-            ask.verdict.iter().flat_map(|verdict| &verdict.missing).map(|text| plain(text)).collect();
-        match self.found(understood, ask) {
+            prompt.verdict.iter().flat_map(|verdict| &verdict.missing).map(|text| plain(text)).collect();
+        match self.answer_from_outputs(classified, prompt) {
             Some(text) if gave_up.is_some() && !missing.is_empty() => {
                 format!("I could not find everything: {}.\n\n{text}", missing.join("; "))
             }
-            Some(text) => match ask.outputs.iter().find(|output| !output.is_good()) {
+            Some(text) => match prompt.outputs.iter().find(|output| !output.is_good()) {
                 Some(failed) => format!("{text}\n\nNot everything worked: {}.", plain(&failed.content)),
                 None => text,
             },
-            None => self.not_known(understood, ask),
+            None => self.not_known(classified, prompt),
         }
     }
 
     /// Returns the answer from the outputs, if they contain one.
-    pub(super) fn found(&self, understood: &ClassifiedQuestion, ask: &TaskPrompt) -> Option<String> {
-        let good: Vec<(usize, &ToolResult)> = ask
+    pub(super) fn answer_from_outputs(&self, classified: &ClassifiedQuestion, prompt: &TaskPrompt) -> Option<String> {
+        let good: Vec<(usize, &ToolResult)> = prompt
             .outputs
             .iter()
             .filter(|output| output.is_good())
             .enumerate()
-            .map(|(place, output)| (place + 1, output))
+            .map(|(index, output)| (index + 1, output))
             .collect();
         let reads_records = good.iter().any(|(_, output)| output.tool == "bq_query");
         // After a clarification, outputs of the rejected interpretation are still present.
-        let is_known = |output: &ToolResult| self.query_of(understood, output).is_some();
+        let is_known = |output: &ToolResult| self.query_of(classified, output).is_some();
         let knows_one = good.iter().any(|(_, output)| is_known(output));
-        let mut told: Vec<String> = Vec::new();
+        let mut texts: Vec<String> = Vec::new();
         for (number, output) in &good {
             let text = match output.tool.as_str() {
                 "bq_query" if knows_one && !is_known(output) => None,
-                "bq_query" => self.rows_told(understood, output, (*number, !told.is_empty()), ask),
-                "search_docs" if reads_records && !told.is_empty() => None,
-                "search_docs" => passages::quote_passages(understood, output, *number, ask),
+                "bq_query" => self.describe_output_rows(classified, output, (*number, !texts.is_empty()), prompt),
+                "search_docs" if reads_records && !texts.is_empty() => None,
+                "search_docs" => passages::quote_passages(classified, output, *number, prompt),
                 _ => simple(output, *number),
             };
-            told.extend(text);
+            texts.extend(text);
         }
-        (!told.is_empty()).then(|| told.join("\n\n"))
+        (!texts.is_empty()).then(|| texts.join("\n\n"))
     }
 
     /// Returns the query of the rule model that produced this output.
-    fn query_of(&self, understood: &ClassifiedQuestion, output: &ToolResult) -> Option<SqlQuery> {
-        let QuestionKind::Data(query) = &understood.topic else { return None };
-        let asked = output.args.get("sql").and_then(Value::as_str).unwrap_or_default();
+    fn query_of(&self, classified: &ClassifiedQuestion, output: &ToolResult) -> Option<SqlQuery> {
+        let QuestionKind::Data(query) = &classified.topic else { return None };
+        let sql = output.args.get("sql").and_then(Value::as_str).unwrap_or_default();
         let all = [Some((**query).clone()), self.diagnostic_query(query)];
-        all.into_iter().flatten().find(|query| query.sql() == asked)
+        all.into_iter().flatten().find(|query| query.sql() == sql)
     }
 
     /// Describes rows. Of the date range of the data only the relevant part is mentioned: the reason for an empty
     /// result, or missing days.
-    fn rows_told(
+    fn describe_output_rows(
         &self,
-        understood: &ClassifiedQuestion,
+        classified: &ClassifiedQuestion,
         output: &ToolResult,
         (number, is_answered): (usize, bool),
-        ask: &TaskPrompt,
+        prompt: &TaskPrompt,
     ) -> Option<String> {
-        let query = self.query_of(understood, output);
-        match (&query, &understood.topic) {
-            (Some(SqlQuery { shape: ResultShape::Range, .. }), QuestionKind::Data(asked)) => match is_answered {
-                true => rows::describe_missing_days(asked, &output.value(), number, &ask.today),
-                false => rows::describe_data_range(asked, &output.value(), number),
+        let query = self.query_of(classified, output);
+        match (&query, &classified.topic) {
+            (Some(SqlQuery { shape: ResultShape::Range, .. }), QuestionKind::Data(requested)) => match is_answered {
+                true => rows::describe_missing_days(requested, &output.value(), number, &prompt.today),
+                false => rows::describe_data_range(requested, &output.value(), number),
             },
-            _ => rows::describe_rows(query.as_ref(), &output.value(), number, ask),
+            _ => rows::describe_rows(query.as_ref(), &output.value(), number, prompt),
         }
     }
 
     /// States that the answer is not known, with the reason and what is known.
-    fn not_known(&self, understood: &ClassifiedQuestion, ask: &TaskPrompt) -> String {
-        let unknown = understood.reading.unknown_words();
+    fn not_known(&self, classified: &ClassifiedQuestion, prompt: &TaskPrompt) -> String {
+        let unknown = classified.reading.unknown_words();
         let failed: Vec<String> =
-            ask.outputs.iter().filter(|output| !output.is_good()).map(|output| plain(&output.content)).collect();
-        let searched = ask.previous_calls.iter().any(|tried| tried.tool == "search_docs")
-            || ask.outputs.iter().any(|output| output.tool == "search_docs");
-        let why = match &understood.topic {
+            prompt.outputs.iter().filter(|output| !output.is_good()).map(|output| plain(&output.content)).collect();
+        let searched = prompt.previous_calls.iter().any(|previous| previous.tool == "search_docs")
+            || prompt.outputs.iter().any(|output| output.tool == "search_docs");
+        let reason = match &classified.topic {
             QuestionKind::Future => "it is about the future, and the data only has what happened".to_owned(),
             QuestionKind::Talk(ChatIntent::Memory) => return "I know nothing about you yet.".to_owned(),
             _ if !failed.is_empty() => failed.join("; "),
@@ -142,9 +142,9 @@ impl RuleModel {
             }
             _ => "I found nothing that answers it".to_owned(),
         };
-        match ask.preferences["length"].as_str() {
-            Some("short") => format!("I do not know: {why}."),
-            _ => format!("I do not know: {why}.\n\n{}", self.examples()),
+        match prompt.preferences["length"].as_str() {
+            Some("short") => format!("I do not know: {reason}."),
+            _ => format!("I do not know: {reason}.\n\n{}", self.examples()),
         }
     }
 
@@ -206,15 +206,15 @@ fn simple(output: &ToolResult, number: usize) -> Option<String> {
             Some(all.map_or("There was nothing to forget.".to_owned(), |all| format!("Forgotten:\n{all}")))
         }
         _ => {
-            let shown = value.get("text").and_then(Value::as_str).unwrap_or(&output.content);
-            let short: String = shown.chars().take(SHOWN).collect();
-            let more = if shown.chars().count() > SHOWN { " ..." } else { "" };
+            let content = value.get("text").and_then(Value::as_str).unwrap_or(&output.content);
+            let short: String = content.chars().take(MAX_OUTPUT_CHARS).collect();
+            let more = if content.chars().count() > MAX_OUTPUT_CHARS { " ..." } else { "" };
             (!short.trim().is_empty()).then(|| format!("{short}{more} [{number}]"))
         }
     }
 }
 
-fn listed(value: &Value, number: usize, tell: impl Fn(&Value) -> String) -> Option<String> {
-    let all: Vec<String> = value.as_array()?.iter().map(|item| format!("- {}", tell(item))).collect();
+fn listed(value: &Value, number: usize, format_item: impl Fn(&Value) -> String) -> Option<String> {
+    let all: Vec<String> = value.as_array()?.iter().map(|item| format!("- {}", format_item(item))).collect();
     (!all.is_empty()).then(|| format!("{} [{number}]", all.join("\n")))
 }

@@ -14,14 +14,14 @@ pub(super) enum ChatIntent {
     Bye,
     Help,
     /// Statement of users about themselves.
-    Told,
+    Statement,
     /// Question about an earlier message: the first or the last one.
-    Said {
+    History {
         is_first: bool,
     },
     /// Question about the saved facts.
     Memory,
-    Forget(String),
+    DeleteMemory(String),
     Clock,
     Tables,
     Describe(String),
@@ -49,7 +49,7 @@ pub(super) fn talk(message: &str) -> Option<ChatIntent> {
             }),
             (
                 r"\b(?:did|do|have) (?:i|we) (?:just )?(?:ask|asked|say|said|talk|talked|discuss|discussed|speak|spoken)\b|\b(?:my|our) (?:first|last|previous|earlier) (?:question|message|topic)",
-                |text| ChatIntent::Said {
+                |text| ChatIntent::History {
                     is_first: !(text.contains("last") || text.contains("just") || text.contains("previous")),
                 },
             ),
@@ -57,10 +57,10 @@ pub(super) fn talk(message: &str) -> Option<ChatIntent> {
                 r"\bwhat do you (?:know|remember) (?:about|of) me\b|\b(?:know|remember) my name\b|^what(?:'s| is) my name\b",
                 |_| ChatIntent::Memory,
             ),
-            (r"^(?:please )?forget (?:that |about )?(?P<rest>.+?)\W*$", |_| ChatIntent::Forget(String::new())),
+            (r"^(?:please )?forget (?:that |about )?(?P<rest>.+?)\W*$", |_| ChatIntent::DeleteMemory(String::new())),
             (
                 r"^(?:please )?remember that\b|^(?:my name is|i (?:live|work) (?:in|at|for|with)|i (?:always )?prefer|i like)\b",
-                |_| ChatIntent::Told,
+                |_| ChatIntent::Statement,
             ),
             (
                 r"\bwhat time is it\b|\bwhat(?:'s| is) the (?:time|date)\b|\bwhat day is (?:it|today)\b|\btoday's date\b|\bwhat(?:'s| is) today\b",
@@ -79,10 +79,10 @@ pub(super) fn talk(message: &str) -> Option<ChatIntent> {
     });
     let message = message.trim();
     FORMS.iter().find_map(|(form, talk)| {
-        let found = form.captures(message)?;
-        let rest = found.name("rest").map(|rest| rest.as_str().to_owned()).unwrap_or_default();
+        let captures = form.captures(message)?;
+        let rest = captures.name("rest").map(|rest| rest.as_str().to_owned()).unwrap_or_default();
         Some(match talk(&message.to_lowercase()) {
-            ChatIntent::Forget(_) => ChatIntent::Forget(rest),
+            ChatIntent::DeleteMemory(_) => ChatIntent::DeleteMemory(rest),
             ChatIntent::File(_) => ChatIntent::File(rest),
             ChatIntent::Describe(_) => ChatIntent::Describe(message.to_lowercase()),
             talk => talk,
@@ -91,14 +91,14 @@ pub(super) fn talk(message: &str) -> Option<ChatIntent> {
 }
 
 /// Quotes an earlier message.
-pub(super) fn describe_history(ask: &TaskPrompt, is_first: bool) -> String {
-    let began = ask.summary.lines().find_map(|line| line.strip_prefix("Began with: ")).map(str::to_owned);
-    let mut mine = ask.history.iter().filter(|said| said.role == "user").map(|said| said.text.clone());
-    let found = match is_first {
-        true => began.or_else(|| mine.next()),
-        false => mine.next_back().or(began),
+pub(super) fn describe_history(prompt: &TaskPrompt, is_first: bool) -> String {
+    let first_topic = prompt.summary.lines().find_map(|line| line.strip_prefix("Began with: ")).map(str::to_owned);
+    let mut mine = prompt.history.iter().filter(|message| message.role == "user").map(|message| message.text.clone());
+    let quoted = match is_first {
+        true => first_topic.or_else(|| mine.next()),
+        false => mine.next_back().or(first_topic),
     };
-    match (found, is_first) {
+    match (quoted, is_first) {
         (Some(text), true) => format!("First you asked: \"{text}\""),
         (Some(text), false) => format!("Before this you asked: \"{text}\""),
         (None, _) => "Nothing was said before in this conversation.".to_owned(),

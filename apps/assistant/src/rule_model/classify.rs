@@ -30,13 +30,13 @@ pub(super) struct ClassifiedQuestion {
 }
 
 /// Maximum number of questions in a chain of follow-ups.
-const LONGEST_CHAIN: usize = 5;
+const MAX_FOLLOW_UPS: usize = 5;
 
 impl RuleModel {
     /// Parses and classifies a question.
-    pub(super) fn understand(&self, ask: &TaskPrompt) -> ClassifiedQuestion {
-        let today = ask.today.parse().unwrap_or(Date::ZERO);
-        let question = self.rewrite_with_clarifications(ask, today);
+    pub(super) fn classify(&self, prompt: &TaskPrompt) -> ClassifiedQuestion {
+        let today = prompt.today.parse().unwrap_or(Date::ZERO);
+        let question = self.rewrite_with_clarifications(prompt, today);
         let reading = ParsedQuestion::new(&self.lexicon, &question, today);
         let topic = self.topic(&question, &reading);
         ClassifiedQuestion { question, reading, topic }
@@ -60,9 +60,9 @@ impl RuleModel {
     }
 
     /// Applies clarifications to the question, and completes a follow-up from the previous question.
-    fn rewrite_with_clarifications(&self, ask: &TaskPrompt, today: Date) -> String {
-        let mut question = ask.question.clone();
-        for clarified in &ask.clarified {
+    fn rewrite_with_clarifications(&self, prompt: &TaskPrompt, today: Date) -> String {
+        let mut question = prompt.question.clone();
+        for clarified in &prompt.clarified {
             question = match find_ignoring_case(&question, &clarified.about) {
                 Some(at) if !clarified.about.is_empty() => {
                     let (start, end) = (at, at + clarified.about.len());
@@ -71,9 +71,13 @@ impl RuleModel {
                 _ => clarified.answer.clone(),
             };
         }
-        let mine: Vec<&str> =
-            ask.history.iter().filter(|said| said.role == "user").map(|said| said.text.as_str()).collect();
-        let earlier = &mine[mine.len().saturating_sub(LONGEST_CHAIN)..];
+        let mine: Vec<&str> = prompt
+            .history
+            .iter()
+            .filter(|message| message.role == "user")
+            .map(|message| message.text.as_str())
+            .collect();
+        let earlier = &mine[mine.len().saturating_sub(MAX_FOLLOW_UPS)..];
         self.rewrite_follow_up(&question, earlier, today).unwrap_or(question)
     }
 
@@ -87,7 +91,7 @@ impl RuleModel {
         };
         let (last, before) = earlier.split_last()?;
         let before = self.rewrite_follow_up(last, before, today).unwrap_or_else(|| (*last).to_owned());
-        let added: Vec<&str> = all[skipped..].iter().map(|word| word.shown.as_str()).collect();
+        let added: Vec<&str> = all[skipped..].iter().map(|word| word.text.as_str()).collect();
         let (old, new) = (
             ParsedQuestion::new(&self.lexicon, &before, today),
             ParsedQuestion::new(&self.lexicon, &added.join(" "), today),
@@ -108,9 +112,9 @@ impl RuleModel {
                 drop(item.start, item.end);
             }
         }
-        let kept =
-            old.words.iter().zip(&dropped).filter(|(_, dropped)| !**dropped).map(|(word, _)| word.shown.as_str());
-        Some(kept.chain(added).collect::<Vec<_>>().join(" "))
+        let remaining =
+            old.words.iter().zip(&dropped).filter(|(_, dropped)| !**dropped).map(|(word, _)| word.text.as_str());
+        Some(remaining.chain(added).collect::<Vec<_>>().join(" "))
     }
 }
 
@@ -126,8 +130,8 @@ fn is_definition(question: &str) -> bool {
     let lower = question.to_lowercase();
     let trimmed = lower.trim_end_matches(['?', '.', '!', ' ']);
     let ends = [" mean", " means", " defined", " stand for"].iter().any(|end| trimmed.ends_with(end));
-    let begins = ["what is a ", "what is an ", "what's a ", "what's an "].iter().any(|begin| lower.starts_with(begin));
-    ends || begins
+    let starts = ["what is a ", "what is an ", "what's a ", "what's an "].iter().any(|begin| lower.starts_with(begin));
+    ends || starts
         || ["definition of", "define ", "what is meant by", "do we call", "what do we mean", "explain "]
             .iter()
             .any(|part| lower.contains(part))

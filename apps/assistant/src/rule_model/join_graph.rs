@@ -42,14 +42,14 @@ impl JoinGraph {
     fn path_to_parent(&self, from: &str, to: &str) -> Option<Vec<ForeignKey>> {
         let mut queue = VecDeque::from([(from.to_owned(), Vec::new())]);
         let mut seen = BTreeSet::from([from.to_owned()]);
-        while let Some((table, way)) = queue.pop_front() {
+        while let Some((table, path)) = queue.pop_front() {
             if table == to {
-                return Some(way);
+                return Some(path);
             }
             for link in self.0.get(&table).into_iter().flatten() {
                 if seen.insert(link.to.table.clone()) {
-                    let way = way.iter().cloned().chain([link.clone()]).collect();
-                    queue.push_back((link.to.table.clone(), way));
+                    let extended = path.iter().cloned().chain([link.clone()]).collect();
+                    queue.push_back((link.to.table.clone(), extended));
                 }
             }
         }
@@ -59,12 +59,12 @@ impl JoinGraph {
     /// Returns the only table whose rows reference `from` and lead to `to`.
     fn path_through_child(&self, from: &str, to: &str) -> Option<(ForeignKey, Vec<ForeignKey>)> {
         let children = self.0.values().flatten().filter(|link| link.to.table == from);
-        let mut ways: Vec<(ForeignKey, Vec<ForeignKey>)> =
+        let mut paths: Vec<(ForeignKey, Vec<ForeignKey>)> =
             children.filter_map(|link| Some((link.clone(), self.path_to_parent(&link.from.table, to)?))).collect();
-        let direct = ways.iter().position(|(_, way)| way.is_empty());
-        match (direct, ways.len()) {
-            (Some(place), _) => Some(ways.swap_remove(place)),
-            (None, 1) => ways.pop(),
+        let direct = paths.iter().position(|(_, path)| path.is_empty());
+        match (direct, paths.len()) {
+            (Some(index), _) => Some(paths.swap_remove(index)),
+            (None, 1) => paths.pop(),
             _ => None,
         }
     }
@@ -72,8 +72,8 @@ impl JoinGraph {
     /// Returns the distance of a table; a step against a foreign key counts more than any path of foreign keys.
     pub(super) fn distance(&self, from: &str, to: &str, may_multiply: bool) -> Option<usize> {
         match self.path_to_parent(from, to) {
-            Some(way) => Some(way.len()),
-            None if may_multiply => self.path_through_child(from, to).map(|(_, way)| 100 + way.len()),
+            Some(path) => Some(path.len()),
+            None if may_multiply => self.path_through_child(from, to).map(|(_, path)| 100 + path.len()),
             None => None,
         }
     }
@@ -81,21 +81,21 @@ impl JoinGraph {
     /// Joins all needed tables; `None` if one of them cannot be reached.
     pub(super) fn join(&self, first: &str, needed: &BTreeSet<String>, may_multiply: bool) -> Option<JoinPath> {
         let mut joined = JoinPath::default();
-        let mut known = BTreeSet::from([first.to_owned()]);
+        let mut joined_tables = BTreeSet::from([first.to_owned()]);
         for table in needed {
-            let (back, way) = match self.path_to_parent(first, table) {
-                Some(way) => (None, way),
-                None if may_multiply => self.path_through_child(first, table).map(|(back, way)| (Some(back), way))?,
+            let (back, path) = match self.path_to_parent(first, table) {
+                Some(path) => (None, path),
+                None if may_multiply => self.path_through_child(first, table).map(|(back, path)| (Some(back), path))?,
                 None => return None,
             };
             if let Some(link) = back {
                 joined.multiplies = true;
-                if known.insert(link.from.table.clone()) {
+                if joined_tables.insert(link.from.table.clone()) {
                     joined.steps.push((link.from.table.clone(), link));
                 }
             }
-            for link in way {
-                if known.insert(link.to.table.clone()) {
+            for link in path {
+                if joined_tables.insert(link.to.table.clone()) {
                     joined.steps.push((link.to.table.clone(), link));
                 }
             }

@@ -23,7 +23,7 @@ pub(super) enum Meaning {
     Column(ColumnRef),
     /// One of these values; several if the phrase is a common prefix of all of them.
     Value {
-        place: ColumnRef,
+        column_ref: ColumnRef,
         values: Vec<String>,
         is_synonym: bool,
     },
@@ -82,29 +82,30 @@ impl Lexicon {
     }
 
     fn add_column(&mut self, table: &Table, column: &Column) {
-        let place = ColumnRef { table: table.name.clone(), column: column.name.clone() };
+        let column_ref = ColumnRef { table: table.name.clone(), column: column.name.clone() };
         if !column.is_key && column.references.is_none() {
-            self.add(&column.name.replace('_', " "), Meaning::Column(place.clone()), false, false);
+            self.add(&column.name.replace('_', " "), Meaning::Column(column_ref.clone()), false, false);
             if let Some(verb) = column.name.strip_suffix("_at") {
-                self.add(&verb.replace('_', " "), Meaning::Column(place.clone()), false, false);
+                self.add(&verb.replace('_', " "), Meaning::Column(column_ref.clone()), false, false);
             }
         }
         let holds_text = column.kind == ColumnType::Text && !column.name.to_lowercase().contains("mail");
         let is_name = column.name.to_lowercase().contains("name") && column.distinct.len() > MANY_NAMES;
         for value in column.distinct.iter().filter(|_| holds_text) {
-            let spoken = value.replace('_', " ");
-            let is_single = tokenize(&spoken).len() == 1;
+            let display_text = value.replace('_', " ");
+            let is_single = tokenize(&display_text).len() == 1;
             let small = value.to_lowercase();
             let is_strict = is_single && (is_filler(&small) || small == "new");
-            let meaning = Meaning::Value { place: place.clone(), values: vec![value.clone()], is_synonym: false };
-            self.add(&spoken, meaning, is_strict, is_name && is_single);
+            let meaning =
+                Meaning::Value { column_ref: column_ref.clone(), values: vec![value.clone()], is_synonym: false };
+            self.add(&display_text, meaning, is_strict, is_name && is_single);
         }
     }
 
     fn add(&mut self, text: &str, meaning: Meaning, is_strict: bool, is_name: bool) {
         let all = tokenize(text);
-        let kept: Vec<QuestionToken> = all.iter().filter(|word| !word.is_in(&SKIPPED)).cloned().collect();
-        let words = if kept.is_empty() { all } else { kept };
+        let significant: Vec<QuestionToken> = all.iter().filter(|word| !word.is_in(&SKIPPED)).cloned().collect();
+        let words = if significant.is_empty() { all } else { significant };
         if let Some(first) = words.first() {
             let phrase = Phrase { words: words.clone(), meaning, is_strict, is_name };
             self.phrases.entry(first.lemma.clone()).or_default().push(phrase);
@@ -116,9 +117,9 @@ impl Lexicon {
         let mut items = Vec::new();
         let mut at = 0;
         while at < words.len() {
-            let found =
+            let matched =
                 if used[at] { None } else { self.longest(words, at, used).or_else(|| self.beginning(words, at)) };
-            match found {
+            match matched {
                 Some(item) => {
                     used[item.start..item.end].iter_mut().for_each(|used| *used = true);
                     at = item.end;
@@ -132,11 +133,11 @@ impl Lexicon {
 
     /// Returns the meanings of exactly these words.
     pub(super) fn exactly(&self, text: &str) -> Vec<Meaning> {
-        let wanted = tokenize(text);
-        let all = wanted.first().and_then(|first| self.phrases.get(&first.lemma)).into_iter().flatten();
+        let words = tokenize(text);
+        let all = words.first().and_then(|first| self.phrases.get(&first.lemma)).into_iter().flatten();
         let same = |phrase: &&Phrase| {
-            let pairs = phrase.words.iter().zip(&wanted);
-            phrase.words.len() == wanted.len() && pairs.into_iter().all(|(one, other)| one.lower == other.lower)
+            let pairs = phrase.words.iter().zip(&words);
+            phrase.words.len() == words.len() && pairs.into_iter().all(|(one, other)| one.lower == other.lower)
         };
         all.filter(same).map(|phrase| phrase.meaning.clone()).collect()
     }
@@ -166,12 +167,12 @@ impl Lexicon {
     /// Returns the columns that parts of a phrase denote on their own.
     fn columns_within(&self, words: &[QuestionToken], at: usize, end: usize) -> Vec<ColumnRef> {
         let starting = self.phrases.get(&words[at].lemma).into_iter().flatten();
-        let inside = starting.filter(|phrase| fits(phrase, words, at).is_some_and(|(last, _)| last <= end));
+        let fitting = starting.filter(|phrase| fits(phrase, words, at).is_some_and(|(last, _)| last <= end));
         let column = |phrase: &Phrase| match &phrase.meaning {
-            Meaning::Column(place) => Some(place.clone()),
+            Meaning::Column(column_ref) => Some(column_ref.clone()),
             _ => None,
         };
-        inside.filter_map(column).collect()
+        fitting.filter_map(column).collect()
     }
 
     /// Matches words that are a common prefix of several values of one column: `Ridge Tent`.
@@ -185,49 +186,50 @@ impl Lexicon {
             (is_value && is_named).then_some(length)
         };
         let length = starting.iter().filter_map(shared).max()?;
-        let mut found: Option<(ColumnRef, Vec<String>)> = None;
+        let mut common: Option<(ColumnRef, Vec<String>)> = None;
         for phrase in starting.iter().filter(|phrase| shared(phrase) == Some(length)) {
-            let Meaning::Value { place, values, .. } = &phrase.meaning else { continue };
-            match &mut found {
-                None => found = Some((place.clone(), values.clone())),
-                Some((known, all)) if known == place => all.extend(values.iter().cloned()),
+            let Meaning::Value { column_ref: place, values, .. } = &phrase.meaning else { continue };
+            match &mut common {
+                None => common = Some((place.clone(), values.clone())),
+                Some((existing, all)) if existing == place => all.extend(values.iter().cloned()),
                 Some(_) => return None,
             }
         }
-        let (place, values) = found?;
-        let meanings = vec![Meaning::Value { place, values, is_synonym: false }];
+        let (column_ref, values) = common?;
+        let meanings = vec![Meaning::Value { column_ref, values, is_synonym: false }];
         Some(LexiconMatch { start: at, end: at + length, meanings, dates: Vec::new() })
     }
 }
 
 /// Returns the end of a phrase that starts at a word, and true if the match is exact.
 fn fits(phrase: &Phrase, words: &[QuestionToken], at: usize) -> Option<(usize, bool)> {
-    let (mut place, mut is_exact) = (at, true);
-    for (index, wanted) in phrase.words.iter().enumerate() {
-        while index > 0 && words.get(place).is_some_and(|word| word.lower != wanted.lower && word.is_in(&SKIPPED)) {
-            place += 1;
+    let (mut position, mut is_exact) = (at, true);
+    for (index, expected) in phrase.words.iter().enumerate() {
+        while index > 0 && words.get(position).is_some_and(|word| word.lower != expected.lower && word.is_in(&SKIPPED))
+        {
+            position += 1;
         }
-        let word = words.get(place)?;
-        if word.lower != wanted.lower {
+        let word = words.get(position)?;
+        if word.lower != expected.lower {
             is_exact = false;
-            let is_compared = matches!(phrase.meaning, Meaning::Column(_)) && word.bases.contains(&wanted.lower);
+            let is_compared = matches!(phrase.meaning, Meaning::Column(_)) && word.bases.contains(&expected.lower);
             // A value does not match as another verb form: `paid` is a value, `pay` is not.
             let is_value = matches!(phrase.meaning, Meaning::Value { .. });
-            let is_form = word.lemma == wanted.lemma && (!is_value || begins_alike(&word.lower, &wanted.lower));
+            let is_form = word.lemma == expected.lemma && (!is_value || shares_prefix(&word.lower, &expected.lower));
             if !is_form && !is_compared {
                 return None;
             }
         }
-        place += 1;
+        position += 1;
     }
     let is_spelt = match &phrase.meaning {
-        Meaning::Value { values, .. } if phrase.is_strict => values.contains(&words[at].shown),
+        Meaning::Value { values, .. } if phrase.is_strict => values.contains(&words[at].text),
         _ => !phrase.is_name || words[at].is_capital(),
     };
-    is_spelt.then_some((place, is_exact))
+    is_spelt.then_some((position, is_exact))
 }
 
-fn begins_alike(one: &str, other: &str) -> bool {
+fn shares_prefix(one: &str, other: &str) -> bool {
     one.chars().take(3).eq(other.chars().take(3))
 }
 
@@ -237,19 +239,19 @@ fn elsewhere(catalog: &Catalog, target: &SynonymTarget) -> Vec<Meaning> {
     let others = catalog.tables.iter().filter(|other| other.name != *table);
     let has = |other: &&Table| other.column(column).is_some_and(|column| column.distinct.contains(value));
     let meaning = |other: &Table| {
-        let place = ColumnRef { table: other.name.clone(), column: column.clone() };
-        Meaning::Value { place, values: vec![value.clone()], is_synonym: false }
+        let column_ref = ColumnRef { table: other.name.clone(), column: column.clone() };
+        Meaning::Value { column_ref, values: vec![value.clone()], is_synonym: false }
     };
     others.filter(has).map(meaning).collect()
 }
 
 fn meaning_of(target: &SynonymTarget, name: &str) -> Meaning {
-    let place = |table: &String, column: &String| ColumnRef { table: table.clone(), column: column.clone() };
+    let column_ref = |table: &String, column: &String| ColumnRef { table: table.clone(), column: column.clone() };
     match target {
         SynonymTarget::Table(table) => Meaning::Table(table.clone()),
-        SynonymTarget::Column(table, column) => Meaning::Column(place(table, column)),
+        SynonymTarget::Column(table, column) => Meaning::Column(column_ref(table, column)),
         SynonymTarget::Value(table, column, value) => {
-            Meaning::Value { place: place(table, column), values: vec![value.clone()], is_synonym: true }
+            Meaning::Value { column_ref: column_ref(table, column), values: vec![value.clone()], is_synonym: true }
         }
         SynonymTarget::Condition(table, sql) => {
             Meaning::Condition { table: table.clone(), sql: sql.clone(), name: name.to_owned() }
@@ -261,7 +263,7 @@ impl Meaning {
     /// Returns true if the two are alternatives: two values of one column, or two conditions of one table.
     pub(super) fn is_alike(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Value { place: one, .. }, Self::Value { place: two, .. }) => one == two,
+            (Self::Value { column_ref: one, .. }, Self::Value { column_ref: two, .. }) => one == two,
             (Self::Condition { table: one, .. }, Self::Condition { table: two, .. }) => one == two,
             _ => false,
         }

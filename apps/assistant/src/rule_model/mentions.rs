@@ -10,13 +10,13 @@ use crate::data::{Column, ColumnType, Table};
 pub(super) struct Mention<T> {
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) what: T,
+    pub(super) target: T,
 }
 
 /// A mentioned stored value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StoredValue {
-    pub(super) place: ColumnRef,
+    pub(super) column_ref: ColumnRef,
     pub(super) values: Vec<String>,
     pub(super) is_synonym: bool,
 }
@@ -52,39 +52,39 @@ impl Mentions {
     fn take(&mut self, book: &RuleModel, item: &LexiconMatch, reading: &ParsedQuestion) {
         let LexiconMatch { start, end, .. } = *item;
         if let Some(Meaning::Table(table)) = item.meanings.iter().find(|meaning| matches!(meaning, Meaning::Table(_))) {
-            self.tables.push(Mention { start, end, what: table.clone() });
+            self.tables.push(Mention { start, end, target: table.clone() });
             return;
         }
         let columns = |holds: fn(&Column) -> bool| -> Vec<ColumnRef> {
-            let place = |meaning: &Meaning| match meaning {
-                Meaning::Column(place) if book.column(place).is_some_and(holds) => Some(place.clone()),
+            let referenced_column = |meaning: &Meaning| match meaning {
+                Meaning::Column(column_ref) if book.column(column_ref).is_some_and(holds) => Some(column_ref.clone()),
                 _ => None,
             };
-            item.meanings.iter().filter_map(place).collect()
+            item.meanings.iter().filter_map(referenced_column).collect()
         };
         let (numbers, mut dates, texts) = (columns(is_number), columns(is_date), columns(is_text));
-        let inside = item.dates.iter().filter(|place| book.column(place).is_some_and(is_date));
-        for place in inside {
-            if !dates.contains(place) {
-                dates.push(place.clone());
+        let referenced_dates = item.dates.iter().filter(|column_ref| book.column(column_ref).is_some_and(is_date));
+        for column_ref in referenced_dates {
+            if !dates.contains(column_ref) {
+                dates.push(column_ref.clone());
             }
         }
         let values = stored(item);
-        let names_column = |stored: &StoredValue| names(reading, &stored.place);
-        if let Some(what) = condition(item) {
-            self.conditions.push(Mention { start, end, what });
+        let names_column = |stored: &StoredValue| names(reading, &stored.column_ref);
+        if let Some(target) = condition(item) {
+            self.conditions.push(Mention { start, end, target });
         } else if !numbers.is_empty() {
-            self.numbers.push(Mention { start, end, what: numbers });
+            self.numbers.push(Mention { start, end, target: numbers });
             // The word may denote a date as well as an amount, such as the date of a refund.
             if !dates.is_empty() {
-                self.dates.push(Mention { start, end, what: dates });
+                self.dates.push(Mention { start, end, target: dates });
             }
         } else if !dates.is_empty() && !values.iter().any(names_column) {
-            self.dates.push(Mention { start, end, what: dates });
+            self.dates.push(Mention { start, end, target: dates });
         } else if !values.is_empty() {
-            self.values.push(Mention { start, end, what: values });
+            self.values.push(Mention { start, end, target: values });
         } else if !texts.is_empty() {
-            self.texts.push(Mention { start, end, what: texts });
+            self.texts.push(Mention { start, end, target: texts });
         }
     }
 
@@ -103,8 +103,8 @@ impl Mentions {
 
 fn stored(item: &LexiconMatch) -> Vec<StoredValue> {
     let of = |meaning: &Meaning| match meaning {
-        Meaning::Value { place, values, is_synonym } => {
-            Some(StoredValue { place: place.clone(), values: values.clone(), is_synonym: *is_synonym })
+        Meaning::Value { column_ref: place, values, is_synonym } => {
+            Some(StoredValue { column_ref: place.clone(), values: values.clone(), is_synonym: *is_synonym })
         }
         _ => None,
     };
@@ -121,8 +121,8 @@ fn condition(item: &LexiconMatch) -> Option<Condition> {
 }
 
 /// Returns true if the question names the column itself, as in `status shipped`.
-fn names(reading: &ParsedQuestion, place: &ColumnRef) -> bool {
-    let names = |meaning: &Meaning| matches!(meaning, Meaning::Column(named) if named == place);
+fn names(reading: &ParsedQuestion, column_ref: &ColumnRef) -> bool {
+    let names = |meaning: &Meaning| matches!(meaning, Meaning::Column(named) if named == column_ref);
     reading.items.iter().any(|item| item.meanings.iter().any(names))
 }
 

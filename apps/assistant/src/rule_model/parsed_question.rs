@@ -40,11 +40,11 @@ impl ParsedQuestion {
 
     /// Returns the unknown words.
     pub(super) fn unknown_words(&self) -> Vec<&str> {
-        self.unknown.iter().map(|at| self.words[*at].shown.as_str()).collect()
+        self.unknown.iter().map(|at| self.words[*at].text.as_str()).collect()
     }
 
-    pub(super) fn has_word(&self, wanted: &[&str]) -> bool {
-        self.words.iter().any(|word| word.is_in(wanted))
+    pub(super) fn has_word(&self, candidates: &[&str]) -> bool {
+        self.words.iter().any(|word| word.is_in(candidates))
     }
 }
 
@@ -63,13 +63,13 @@ fn as_verbs(lexicon: &Lexicon, words: &[QuestionToken], items: &mut Vec<LexiconM
             continue;
         }
         let own = items.iter().position(|item| item.start == at && item.end == at + 1);
-        let meant = verb(lexicon, &words[at].lower);
+        let meanings = verb(lexicon, &words[at].lower);
         match own {
-            _ if meant.is_empty() => {}
-            Some(place) => items[place].meanings = meant,
+            _ if meanings.is_empty() => {}
+            Some(index) => items[index].meanings = meanings,
             None if !used[at] => {
                 used[at] = true;
-                items.push(LexiconMatch { start: at, end: at + 1, meanings: meant, dates: Vec::new() });
+                items.push(LexiconMatch { start: at, end: at + 1, meanings, dates: Vec::new() });
                 items.sort_by_key(|item| item.start);
             }
             None => {}

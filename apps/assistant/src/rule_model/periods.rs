@@ -46,28 +46,28 @@ struct PeriodMatch {
 
 /// Returns the periods of a question, in order.
 pub(super) fn periods(words: &[QuestionToken], today: Date) -> Vec<Period> {
-    let mut found: Vec<(Period, bool)> = Vec::new();
+    let mut matched_periods: Vec<(Period, bool)> = Vec::new();
     let mut at = 0;
     while at < words.len() {
         match span(words, at, today) {
             Some(span) => {
                 let end = at + span.length;
                 let PeriodMatch { from, to, name, is_loose, .. } = span;
-                found.push((Period { start: at, end, from, to, name }, is_loose));
+                matched_periods.push((Period { start: at, end, from, to, name }, is_loose));
                 at = end;
             }
             None => at += 1,
         }
     }
-    lend_years(&mut found);
-    join_ranges(words, found, today)
+    lend_years(&mut matched_periods);
+    join_ranges(words, matched_periods, today)
 }
 
 /// Copies years forward: in `June or July 2026`, a month without a year takes the year of the next period.
-fn lend_years(found: &mut [(Period, bool)]) {
-    for place in (1..found.len()).rev() {
-        let (year, is_loose) = (found[place].0.from.year(), found[place].1);
-        let (period, before_is_loose) = &mut found[place - 1];
+fn lend_years(matched_periods: &mut [(Period, bool)]) {
+    for index in (1..matched_periods.len()).rev() {
+        let (year, is_loose) = (matched_periods[index].0.from.year(), matched_periods[index].1);
+        let (period, before_is_loose) = &mut matched_periods[index - 1];
         if *before_is_loose
             && !is_loose
             && let Some(month) = month_of(year, period.from.month())
@@ -79,10 +79,10 @@ fn lend_years(found: &mut [(Period, bool)]) {
 
 /// Joins ranges: `July to September 2026`, `since June 2026`, `before 2026`. A range that ends before it starts is
 /// not a range: its words stay unexplained, which prevents a query.
-fn join_ranges(words: &[QuestionToken], found: Vec<(Period, bool)>, today: Date) -> Vec<Period> {
+fn join_ranges(words: &[QuestionToken], matched_periods: Vec<(Period, bool)>, today: Date) -> Vec<Period> {
     let mut all: Vec<Period> = Vec::new();
     let mut last_is_loose = false;
-    for (mut period, is_loose) in found {
+    for (mut period, is_loose) in matched_periods {
         let last_was_loose = std::mem::replace(&mut last_is_loose, is_loose);
         let is_between =
             |gap: &[QuestionToken]| matches!(gap, [word] if word.is_in(&["to", "until", "till", "through"]));
@@ -148,12 +148,12 @@ fn year(words: &[QuestionToken], at: usize) -> Option<i16> {
     text.parse().ok().filter(|_| is_year)
 }
 
-fn whole(from: Date, to: Date, name: String, length: usize) -> Option<PeriodMatch> {
+fn exact_period(from: Date, to: Date, name: String, length: usize) -> Option<PeriodMatch> {
     Some(PeriodMatch { length, from, to, name, is_loose: false })
 }
 
 fn relative(words: &[QuestionToken], at: usize, today: Date) -> Option<PeriodMatch> {
-    let one = |from: Date| whole(from, from.checked_add(1.day()).ok()?, from.to_string(), 1);
+    let one = |from: Date| exact_period(from, from.checked_add(1.day()).ok()?, from.to_string(), 1);
     match lower(words, at) {
         "today" => return one(today),
         "yesterday" => return one(today.yesterday().ok()?),
@@ -173,11 +173,11 @@ fn relative(words: &[QuestionToken], at: usize, today: Date) -> Option<PeriodMat
         "month" => {
             let from = today.first_of_month().checked_add(steps.months()).ok()?;
             let month = month_of(from.year(), from.month())?;
-            return whole(month.from, month.to, month.name, 2);
+            return exact_period(month.from, month.to, month.name, 2);
         }
         "year" => {
             let year = today.year() + i16::try_from(steps).ok()?;
-            return whole(date(year, 1, 1), date(year + 1, 1, 1), year.to_string(), 2);
+            return exact_period(date(year, 1, 1), date(year + 1, 1, 1), year.to_string(), 2);
         }
         "week" => {
             let monday = today.checked_sub(i64::from(today.weekday().to_monday_zero_offset()).days()).ok()?;
@@ -191,7 +191,7 @@ fn relative(words: &[QuestionToken], at: usize, today: Date) -> Option<PeriodMat
         }
         _ => return None,
     };
-    whole(from, to, format!("{from} to {}", to.yesterday().ok()?), 2)
+    exact_period(from, to, format!("{from} to {}", to.yesterday().ok()?), 2)
 }
 
 /// Parses `last 30 days`, a range that ends with the current date.
@@ -207,7 +207,7 @@ fn latest(today: Date, count: f64, unit: &str) -> Option<PeriodMatch> {
     };
     let to = today.tomorrow().ok()?;
     let from = to.checked_sub(back).ok()?;
-    whole(from, to, format!("{from} to {today}"), 3)
+    exact_period(from, to, format!("{from} to {today}"), 3)
 }
 
 /// Parses `first half of 2026`, `third quarter of this year`, `Q3 2026`.
@@ -236,18 +236,18 @@ fn part_of_year(words: &[QuestionToken], at: usize, today: Date) -> Option<Perio
     let first = i8::try_from(part).ok()? * months + 1;
     let from = Date::new(year, first, 1).ok()?;
     let to = from.checked_add(i64::from(months).months()).ok()?;
-    whole(from, to, format!("{from} to {}", to.yesterday().ok()?), end.min(words.len()) - at)
+    exact_period(from, to, format!("{from} to {}", to.yesterday().ok()?), end.min(words.len()) - at)
 }
 
 /// Parses `2026-10-03`, `3 October 2026`, `October 3, 2026`.
 fn day(words: &[QuestionToken], at: usize, today: Date) -> Option<PeriodMatch> {
-    let one = |from: Date, length: usize| whole(from, from.tomorrow().ok()?, from.to_string(), length);
-    if let Ok(found) = lower(words, at)
+    let one = |from: Date, length: usize| exact_period(from, from.tomorrow().ok()?, from.to_string(), length);
+    if let Ok(parsed_date) = lower(words, at)
         .parse::<Date>()
         .map_err(drop)
-        .and_then(|found| if lower(words, at).len() == 10 { Ok(found) } else { Err(()) })
+        .and_then(|parsed_date| if lower(words, at).len() == 10 { Ok(parsed_date) } else { Err(()) })
     {
-        return one(found, 1);
+        return one(parsed_date, 1);
     }
     let number = |at: usize| {
         let text = lower(words, at);
@@ -269,10 +269,10 @@ fn day(words: &[QuestionToken], at: usize, today: Date) -> Option<PeriodMatch> {
 
 fn month_at(words: &[QuestionToken], at: usize) -> Option<i8> {
     let word = words.get(at)?;
-    let place = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(&word.lower))?;
+    let index = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(&word.lower))?;
     // `may` is a verb unless its position or letter case suggests the month.
     let is_month = word.lower != "may" || (word.is_capital() && (at > 0 || year(words, at + 1).is_some()));
-    i8::try_from(place + 1).ok().filter(|_| is_month)
+    i8::try_from(index + 1).ok().filter(|_| is_month)
 }
 
 /// Parses a month with a year, or without one as the latest month that has started.
@@ -288,14 +288,14 @@ fn month(words: &[QuestionToken], at: usize, today: Date) -> Option<PeriodMatch>
 fn month_of(year: i16, month: i8) -> Option<PeriodMatch> {
     let from = Date::new(year, month, 1).ok()?;
     let name = format!("{} {year}", MONTHS[usize::try_from(month - 1).ok()?]);
-    whole(from, from.checked_add(1.month()).ok()?, name, 1)
+    exact_period(from, from.checked_add(1.month()).ok()?, name, 1)
 }
 
 /// Parses a year that is not part of a quantity or comparison.
 fn year_alone(words: &[QuestionToken], at: usize) -> Option<PeriodMatch> {
-    let found = year(words, at)?;
+    let matched = year(words, at)?;
     let before = at.checked_sub(1).map_or("", |at| lower(words, at));
-    let is_said = matches!(
+    let is_introduced = matches!(
         before,
         "in" | "of"
             | "for"
@@ -312,7 +312,7 @@ fn year_alone(words: &[QuestionToken], at: usize) -> Option<PeriodMatch> {
             | "than"
             | "vs"
     );
-    is_said.then(|| whole(date(found, 1, 1), date(found + 1, 1, 1), found.to_string(), 1)).flatten()
+    is_introduced.then(|| exact_period(date(matched, 1, 1), date(matched + 1, 1, 1), matched.to_string(), 1)).flatten()
 }
 
 /// Returns the name of a month in the format `2026-10`.
@@ -361,9 +361,9 @@ mod tests {
             ("order 2026", ""),
         ];
         for (text, expected) in rows {
-            let found: Vec<String> =
+            let actual: Vec<String> =
                 periods(&tokenize(text), today).iter().map(|period| format!("{} {}", period.from, period.to)).collect();
-            assert_eq!(found.join(" "), expected, "{text}");
+            assert_eq!(actual.join(" "), expected, "{text}");
         }
     }
 }

@@ -15,54 +15,56 @@ const PASSAGES: usize = 8;
 
 impl RuleModel {
     /// Returns the first plan that was not tried and whose tools are available.
-    pub(super) fn plan(&self, ask: &TaskPrompt) -> Plan {
-        let understood = self.understand(ask);
+    pub(super) fn plan(&self, prompt: &TaskPrompt) -> Plan {
+        let classified = self.classify(prompt);
         let can_be_tried = |plan: &Plan| {
-            let has_tools = plan.tool_calls.iter().all(|call| ask.tools.contains(&call.tool));
-            has_tools && (plan.tool_calls.is_empty() || !plan.tool_calls.iter().all(|call| was_tried(call, ask)))
+            let has_tools = plan.tool_calls.iter().all(|call| prompt.tools.contains(&call.tool));
+            has_tools && (plan.tool_calls.is_empty() || !plan.tool_calls.iter().all(|call| was_tried(call, prompt)))
         };
-        let plans = self.plans(&understood);
+        let plans = self.plans(&classified);
         plans.into_iter().find(can_be_tried).unwrap_or_else(|| Plan::generate("there is nothing else to try"))
     }
 
-    fn plans(&self, understood: &ClassifiedQuestion) -> Vec<Plan> {
-        match &understood.topic {
+    fn plans(&self, classified: &ClassifiedQuestion) -> Vec<Plan> {
+        match &classified.topic {
             QuestionKind::Talk(talk) => self.talking(talk),
             QuestionKind::Future => vec![Plan::generate("nobody has data of the future")],
             QuestionKind::Calculation(text) => {
                 vec![Plan::tools([call("calculate", json!({ "expression": text }))], "it is a calculation")]
             }
             QuestionKind::Data(query) => {
-                let why = "all of its words mean something in the data";
+                let reason = "all of its words mean something in the data";
                 // The date range of the data is queried together with the measure: a sum over days without data
                 // would be misleading.
                 let range = self.diagnostic_query(query).filter(|other| other.shape == ResultShape::Range);
-                let calls = std::iter::once(&**query).chain(&range).map(|query| self.asking(query));
-                let mut plans = vec![Plan::tools(calls, why)];
+                let calls = std::iter::once(&**query).chain(&range).map(|query| self.query_call(query));
+                let mut plans = vec![Plan::tools(calls, reason)];
                 plans.extend(
                     self.diagnostic_query(query)
-                        .map(|other| Plan::tools([self.asking(&other)], "nothing was found: looks why")),
+                        .map(|other| Plan::tools([self.query_call(&other)], "nothing was found: looks why")),
                 );
-                if understood.reading.periods.is_empty() {
-                    plans.extend(searches(understood));
+                if classified.reading.periods.is_empty() {
+                    plans.extend(searches(classified));
                 }
                 plans
             }
-            QuestionKind::Text => searches(understood),
+            QuestionKind::Text => searches(classified),
         }
     }
 
-    fn asking(&self, query: &SqlQuery) -> PlannedCall {
-        let mut asked = call("bq_query", json!({ "sql": query.sql() }));
-        asked.args.extend(self.dataset.iter().map(|name| ("dataset".to_owned(), name.as_str().into())));
-        asked
+    fn query_call(&self, query: &SqlQuery) -> PlannedCall {
+        let mut planned = call("bq_query", json!({ "sql": query.sql() }));
+        planned.args.extend(self.dataset.iter().map(|name| ("dataset".to_owned(), name.as_str().into())));
+        planned
     }
 
     fn talking(&self, talk: &ChatIntent) -> Vec<Plan> {
-        let one = |tool: &str, args: Value, why: &str| vec![Plan::tools([call(tool, args)], why)];
+        let one = |tool: &str, args: Value, reason: &str| vec![Plan::tools([call(tool, args)], reason)];
         match talk {
             ChatIntent::Memory => one("search_memory", json!({}), "it is about what is known of the user"),
-            ChatIntent::Forget(what) => one("forget_memory", json!({ "query": what }), "the user wants it forgotten"),
+            ChatIntent::DeleteMemory(query) => {
+                one("forget_memory", json!({ "query": query }), "the user wants it forgotten")
+            }
             ChatIntent::Clock => one("now", json!({}), "it is about the time"),
             ChatIntent::Tables => one("list_tables", json!({}), "it is about the tables"),
             ChatIntent::File(path) => one("read_file", json!({ "path": path }), "it is about a file"),
@@ -87,29 +89,29 @@ impl RuleModel {
             is_distinct: false,
             ..query.clone()
         };
-        if let Some((_, place)) = query.period.as_ref().filter(|(period, _)| !period.name.is_empty()) {
+        if let Some((_, column_ref)) = query.period.as_ref().filter(|(period, _)| !period.name.is_empty()) {
             let day = |function: &str, name: &str| SelectColumn {
-                sql: format!("{function}(substr({}, 1, 10))", place.sql()),
+                sql: format!("{function}(substr({}, 1, 10))", column_ref.sql()),
                 name: name.to_owned(),
                 form: ValueFormat::Plain,
             };
             let columns = vec![day("MIN", "first day"), day("MAX", "last day")];
-            let (table, joins, filters) = (place.table.clone(), Vec::new(), Vec::new());
+            let (table, joins, filters) = (column_ref.table.clone(), Vec::new(), Vec::new());
             return Some(SqlQuery { shape: ResultShape::Range, columns, table, joins, filters, ..bare });
         }
         if !matches!(query.shape, ResultShape::List | ResultShape::Ranking | ResultShape::Comparison) {
             return None;
         }
         let name = format!("number of {}", query.table.replace('_', " "));
-        let columns = vec![SelectColumn { sql: "COUNT(*)".to_owned(), name, form: ValueFormat::Whole }];
+        let columns = vec![SelectColumn { sql: "COUNT(*)".to_owned(), name, form: ValueFormat::Integer }];
         Some(SqlQuery { shape: ResultShape::Number, columns, ..bare })
     }
 }
 
 /// Returns searches: first all words of the question with synonyms, then the words alone, then only the two
 /// longest.
-fn searches(understood: &ClassifiedQuestion) -> Vec<Plan> {
-    let (own, others) = search_words(&understood.question);
+fn searches(classified: &ClassifiedQuestion) -> Vec<Plan> {
+    let (own, others) = search_words(&classified.question);
     let first = own.iter().chain(&others).cloned().collect::<Vec<_>>().join(" ");
     let mut longest = own.clone();
     longest.sort_by_key(|word| std::cmp::Reverse(word.len()));
@@ -131,10 +133,13 @@ fn call(tool: &str, args: Value) -> PlannedCall {
 }
 
 /// Returns true if a call was made in this turn; a different row limit does not make it a new call.
-fn was_tried(call: &PlannedCall, ask: &TaskPrompt) -> bool {
-    let said = |args: &Map<String, Value>| -> Vec<String> {
+fn was_tried(call: &PlannedCall, prompt: &TaskPrompt) -> bool {
+    let normalised_args = |args: &Map<String, Value>| -> Vec<String> {
         let texts = args.values().filter_map(Value::as_str);
         texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()).collect()
     };
-    ask.previous_calls.iter().any(|tried| tried.tool == call.tool && said(&tried.args) == said(&call.args))
+    prompt
+        .previous_calls
+        .iter()
+        .any(|previous| previous.tool == call.tool && normalised_args(&previous.args) == normalised_args(&call.args))
 }

@@ -42,26 +42,28 @@ impl RuleModel {
             return Some(query);
         }
         task.resolve_total_column();
-        if !task.is_understood(&[]) || reading.signs.how_long {
+        if !task.is_fully_parsed(&[]) || reading.signs.how_long {
             return None;
         }
         task.bind_limits()?;
         task.one_number()?;
         task.resolve_size_column()?;
         let groups = task.groups()?;
-        let wanted = task.measure(&groups)?;
-        task.candidate_tables(&wanted).into_iter().find_map(|anchor| QueryDraft::build(&task, anchor, &wanted, &groups))
+        let measure = task.measure(&groups)?;
+        task.candidate_tables(&measure)
+            .into_iter()
+            .find_map(|anchor| QueryDraft::build(&task, anchor, &measure, &groups))
     }
 }
 
 impl QueryBuilder<'_> {
     /// Returns true if every word is understood, except these words and units of the requested values.
-    fn is_understood(&self, more: &[&str]) -> bool {
+    fn is_fully_parsed(&self, more: &[&str]) -> bool {
         let mut names = Vec::new();
         let mut is_money = false;
-        for place in self.parts.numbers.iter().flat_map(|mention| &mention.what) {
-            names.extend(place.column.split('_').map(lemma));
-            is_money |= self.book.column(place).is_some_and(|column| column.kind == ColumnType::Decimal);
+        for column_ref in self.parts.numbers.iter().flat_map(|mention| &mention.target) {
+            names.extend(column_ref.column.split('_').map(lemma));
+            is_money |= self.book.column(column_ref).is_some_and(|column| column.kind == ColumnType::Decimal);
         }
         let is_known = |at: &usize| {
             let word = &self.reading.words[*at];
@@ -74,19 +76,19 @@ impl QueryBuilder<'_> {
 
     /// Builds a query for the duration between two mentioned points in time.
     fn duration(&mut self) -> Option<SqlQuery> {
-        let is_asked = self.reading.signs.how_long || self.reading.has_word(&["day", "days"]);
+        let is_requested = self.reading.signs.how_long || self.reading.has_word(&["day", "days"]);
         let [first, second] = self.parts.dates.as_slice() else { return None };
-        let (first, second) = (first.what.first()?.clone(), second.what.first()?.clone());
+        let (first, second) = (first.target.first()?.clone(), second.target.first()?.clone());
         let is_pair = first.table == second.table && first.column != second.column;
         let extra =
             ["day", "days", "take", "takes", "long", "once", "until", "till", "between", "after", "being", "it"];
-        if !is_asked || !is_pair || !self.is_understood(&extra) {
+        if !is_requested || !is_pair || !self.is_fully_parsed(&extra) {
             return None;
         }
         let table = self.book.catalog.table(&first.table)?;
-        let place = |column: &str| table.columns.iter().position(|known| known.name == column);
+        let position = |column: &str| table.columns.iter().position(|candidate| candidate.name == column);
         // Columns are declared in chronological order.
-        let is_turned = place(&first.column)? > place(&second.column)?;
+        let is_turned = position(&first.column)? > position(&second.column)?;
         let (earlier, later) = if is_turned { (second, first) } else { (first, second) };
         self.parts.dates.clear();
         QueryDraft::build(self, earlier.table.clone(), &Measure::Days(earlier, later), &[])
@@ -111,11 +113,11 @@ impl QueryBuilder<'_> {
             let behind =
                 self.parts.numbers.iter().position(|mention| (limit.end..limit.end + 3).contains(&mention.start));
             let before = || self.parts.numbers.iter().rposition(|mention| mention.end <= limit.start);
-            let is_unit = |place: &usize| self.parts.numbers[*place].start == limit.end || !self.names_table(limit.end);
+            let is_unit = |index: &usize| self.parts.numbers[*index].start == limit.end || !self.names_table(limit.end);
             let columns = match behind.or_else(before).filter(is_unit) {
-                Some(place) => self.parts.numbers.remove(place).what,
+                Some(index) => self.parts.numbers.remove(index).target,
                 None if limit.is_money => {
-                    let table = self.book.catalog.table(&self.parts.tables.first()?.what)?;
+                    let table = self.book.catalog.table(&self.parts.tables.first()?.target)?;
                     let money = table.columns.iter().find(|column| column.kind == ColumnType::Decimal)?;
                     vec![ColumnRef { table: table.name.clone(), column: money.name.clone() }]
                 }
@@ -141,12 +143,12 @@ impl QueryBuilder<'_> {
         let mut all = std::mem::take(&mut self.parts.numbers).into_iter();
         let Some(first) = all.next() else { return Some(()) };
         let rest: Vec<_> = all.collect();
-        let mut shared = first.what.clone();
+        let mut shared = first.target.clone();
         for mention in &rest {
-            shared.retain(|place| mention.what.contains(place));
+            shared.retain(|column_ref| mention.target.contains(column_ref));
         }
         if !shared.is_empty() {
-            self.parts.numbers = vec![Mention { what: shared, ..first }];
+            self.parts.numbers = vec![Mention { target: shared, ..first }];
             return Some(());
         }
         self.parts.numbers = std::iter::once(first).chain(rest).collect();

@@ -63,7 +63,7 @@ pub(super) fn phrases(words: &[QuestionToken], used: &mut [bool]) -> QueryCues {
 }
 
 fn phrase(words: &[QuestionToken], at: usize, used: &mut [bool], signs: &mut QueryCues) -> usize {
-    let text = |ahead: usize| words.get(at + ahead).map_or("", |word| word.lower.as_str());
+    let text = |offset: usize| words.get(at + offset).map_or("", |word| word.lower.as_str());
     let length = match (text(0), text(1), text(2)) {
         ("how", "many", _) | ("number", "of", _) => {
             signs.counts = signs.counts.or(Some(at + 2));
@@ -143,7 +143,7 @@ fn limit(words: &[QuestionToken], at: usize) -> Option<NumericFilter> {
         (&["exactly"], "="),
     ];
     let fits = |form: &[&str]| {
-        form.iter().enumerate().all(|(ahead, text)| words.get(at + ahead).is_some_and(|word| word.lower == *text))
+        form.iter().enumerate().all(|(offset, text)| words.get(at + offset).is_some_and(|word| word.lower == *text))
     };
     let (form, sign) = FORMS.into_iter().find(|(form, _)| fits(form))?;
     let end = at + form.len() + 1;
@@ -186,11 +186,11 @@ pub(super) fn single_word_cues(words: &[QuestionToken], used: &mut [bool], signs
     }
     if signs.most.is_some() {
         let is_count = |at: &&usize| words[**at].number().is_some_and(|number| (1.0..=50.0).contains(&number));
-        if let Some(place) = unknown.iter().find(is_count).copied() {
+        if let Some(index) = unknown.iter().find(is_count).copied() {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between 1 and 50")]
-            let limit = words[place].number().map(|number| number as usize);
+            let limit = words[index].number().map(|number| number as usize);
             signs.limit = limit;
-            unknown.retain(|at| *at != place);
+            unknown.retain(|at| *at != index);
         }
     }
     unknown

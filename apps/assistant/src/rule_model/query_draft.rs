@@ -49,7 +49,7 @@ impl<'a> QueryDraft<'a> {
     pub(super) fn build(
         task: &'a QueryBuilder<'a>,
         anchor: String,
-        wanted: &Measure,
+        measure: &Measure,
         groups: &[GroupBy],
     ) -> Option<SqlQuery> {
         let query = SqlQuery {
@@ -66,28 +66,28 @@ impl<'a> QueryDraft<'a> {
             about: Vec::new(),
             period: None,
         };
-        let may_multiply = matches!(wanted, Measure::Count(_) | Measure::Rows);
+        let may_multiply = matches!(measure, Measure::Count(_) | Measure::Rows);
         let anchor = task.book.catalog.table(&anchor)?;
         let mut draft = QueryDraft { task, anchor, may_multiply, needed: BTreeSet::new(), query };
         draft.keep_tables()?;
-        let places = draft.filter_values()?;
+        let column_refs = draft.filter_values()?;
         draft.filter_conditions()?;
         draft.filter_limits()?;
         draft.filter_keys()?;
-        draft.filter_days(wanted, groups)?;
-        match wanted {
-            Measure::Rows => draft.rows(&places)?,
-            _ => draft.measure(wanted, groups, &places)?,
+        draft.filter_days(measure, groups)?;
+        match measure {
+            Measure::Rows => draft.rows(&column_refs)?,
+            _ => draft.measure(measure, groups, &column_refs)?,
         }
         draft.finish()
     }
 
     /// Returns the nearest of the columns by join distance; `None` on a tie.
-    pub(super) fn nearest(&self, places: &[ColumnRef]) -> Option<ColumnRef> {
+    pub(super) fn nearest(&self, column_refs: &[ColumnRef]) -> Option<ColumnRef> {
         let routes = &self.task.book.routes;
-        let far = |place: &ColumnRef| routes.distance(&self.anchor.name, &place.table, self.may_multiply);
-        let near = places.iter().filter_map(far).min()?;
-        let mut best = places.iter().filter(|place| far(place) == Some(near));
+        let far = |column_ref: &ColumnRef| routes.distance(&self.anchor.name, &column_ref.table, self.may_multiply);
+        let near = column_refs.iter().filter_map(far).min()?;
+        let mut best = column_refs.iter().filter(|column_ref| far(column_ref) == Some(near));
         let first = best.next()?;
         best.all(|other| other.table == first.table).then(|| first.clone())
     }
@@ -95,9 +95,9 @@ impl<'a> QueryDraft<'a> {
     /// Checks that every mentioned table can be joined, and joins those that filter rows.
     fn keep_tables(&mut self) -> Option<()> {
         for mention in &self.task.parts.tables {
-            let distance = self.task.book.routes.distance(&self.anchor.name, &mention.what, self.may_multiply)?;
+            let distance = self.task.book.routes.distance(&self.anchor.name, &mention.target, self.may_multiply)?;
             if distance >= 100 {
-                self.needed.insert(mention.what.clone());
+                self.needed.insert(mention.target.clone());
             }
         }
         Some(())
@@ -107,38 +107,38 @@ impl<'a> QueryDraft<'a> {
     fn filter_values(&mut self) -> Option<Vec<ColumnRef>> {
         let mut chosen: Vec<(ColumnRef, Vec<String>)> = Vec::new();
         for mention in &self.task.parts.values {
-            let places: Vec<ColumnRef> = mention.what.iter().map(|stored| stored.place.clone()).collect();
-            let place = self.nearest(&places)?;
-            let of = |stored: &&StoredValue| stored.place == place;
-            let values = mention.what.iter().filter(of).flat_map(|stored| stored.values.clone());
-            match chosen.iter_mut().find(|(known, _)| *known == place) {
+            let column_refs: Vec<ColumnRef> = mention.target.iter().map(|stored| stored.column_ref.clone()).collect();
+            let column_ref = self.nearest(&column_refs)?;
+            let of = |stored: &&StoredValue| stored.column_ref == column_ref;
+            let values = mention.target.iter().filter(of).flat_map(|stored| stored.values.clone());
+            match chosen.iter_mut().find(|(existing, _)| *existing == column_ref) {
                 Some((_, all)) => all.extend(values),
-                None => chosen.push((place.clone(), values.collect())),
+                None => chosen.push((column_ref.clone(), values.collect())),
             }
         }
-        for (place, values) in &mut chosen {
+        for (column_ref, values) in &mut chosen {
             values.dedup();
-            self.needed.insert(place.table.clone());
-            let is_number = self.task.book.column(place).is_some_and(|column| column.kind != ColumnType::Text);
+            self.needed.insert(column_ref.table.clone());
+            let is_number = self.task.book.column(column_ref).is_some_and(|column| column.kind != ColumnType::Text);
             let quoted: Vec<String> =
                 values.iter().map(|value| if is_number { value.clone() } else { text(value) }).collect();
             self.query.filters.push(match quoted.as_slice() {
-                [one] => format!("{} = {one}", place.sql()),
-                many => format!("{} IN ({})", place.sql(), many.join(", ")),
+                [one] => format!("{} = {one}", column_ref.sql()),
+                many => format!("{} IN ({})", column_ref.sql(), many.join(", ")),
             });
-            let is_flag = self.task.book.column(place).is_some_and(|column| column.kind == ColumnType::Boolean);
-            let told: Vec<&str> = match is_flag {
+            let is_flag = self.task.book.column(column_ref).is_some_and(|column| column.kind == ColumnType::Boolean);
+            let labels: Vec<&str> = match is_flag {
                 true => values.iter().map(|value| if value == "1" { "yes" } else { "no" }).collect(),
                 false => values.iter().map(String::as_str).collect(),
             };
-            self.query.about.push(format!("{}: {}", place.label(), told.join(", ")));
+            self.query.about.push(format!("{}: {}", column_ref.label(), labels.join(", ")));
         }
-        Some(chosen.into_iter().map(|(place, _)| place).collect())
+        Some(chosen.into_iter().map(|(column_ref, _)| column_ref).collect())
     }
 
     fn filter_conditions(&mut self) -> Option<()> {
         for mention in &self.task.parts.conditions {
-            let condition = &mention.what;
+            let condition = &mention.target;
             self.task.book.routes.distance(&self.anchor.name, &condition.table, self.may_multiply)?;
             self.needed.insert(condition.table.clone());
             let table = self.task.book.catalog.table(&condition.table)?;
@@ -149,11 +149,11 @@ impl<'a> QueryDraft<'a> {
     }
 
     fn filter_limits(&mut self) -> Option<()> {
-        for (limit, places) in &self.task.limits {
-            let place = self.nearest(places)?;
-            self.needed.insert(place.table.clone());
-            self.query.filters.push(format!("{} {} {}", place.sql(), limit.sign, limit.number));
-            self.query.about.push(format!("{} {} {}", place.display_name(), limit.sign, limit.number));
+        for (limit, column_refs) in &self.task.limits {
+            let column_ref = self.nearest(column_refs)?;
+            self.needed.insert(column_ref.table.clone());
+            self.query.filters.push(format!("{} {} {}", column_ref.sql(), limit.sign, limit.number));
+            self.query.about.push(format!("{} {} {}", column_ref.display_name(), limit.sign, limit.number));
         }
         Some(())
     }
@@ -163,42 +163,42 @@ impl<'a> QueryDraft<'a> {
             self.task.book.routes.distance(&self.anchor.name, table, self.may_multiply)?;
             let key = self.task.book.catalog.table(table)?.key()?;
             self.needed.insert(table.clone());
-            let place = ColumnRef { table: table.clone(), column: key.name.clone() };
-            self.query.filters.push(format!("{} = {number}", place.sql()));
+            let column_ref = ColumnRef { table: table.clone(), column: key.name.clone() };
+            self.query.filters.push(format!("{} = {number}", column_ref.sql()));
             self.query.about.push(format!("{} {number}", super::tokens::lemma(table)));
         }
         Some(())
     }
 
     /// Adds filters for the periods of the question and for dates that rows must have.
-    fn filter_days(&mut self, wanted: &Measure, groups: &[GroupBy]) -> Option<()> {
+    fn filter_days(&mut self, measure: &Measure, groups: &[GroupBy]) -> Option<()> {
         let periods = &self.task.reading.periods;
         let needs_day = !periods.is_empty() || groups.iter().any(|group| matches!(group, GroupBy::Dates(_)));
         let named: Vec<ColumnRef> =
-            self.task.parts.dates.iter().map(|mention| self.nearest(&mention.what)).collect::<Option<_>>()?;
+            self.task.parts.dates.iter().map(|mention| self.nearest(&mention.target)).collect::<Option<_>>()?;
         if !needs_day {
-            if *wanted != Measure::Rows {
-                self.needed.extend(named.iter().map(|place| place.table.clone()));
-                self.query.filters.extend(named.iter().map(|place| format!("{} IS NOT NULL", place.sql())));
+            if *measure != Measure::Rows {
+                self.needed.extend(named.iter().map(|column_ref| column_ref.table.clone()));
+                self.query.filters.extend(named.iter().map(|column_ref| format!("{} IS NOT NULL", column_ref.sql())));
                 self.query.about.extend(named.iter().map(ColumnRef::display_name));
             }
             return Some(());
         }
         let mut named = named;
         named.dedup();
-        let place = match named.as_slice() {
+        let column_ref = match named.as_slice() {
             [] => self.default_date_column()?,
             [one] => one.clone(),
             _ => return None,
         };
-        self.needed.insert(place.table.clone());
-        let spans: Vec<String> = periods.iter().map(|period| period_condition(&place, period)).collect();
+        self.needed.insert(column_ref.table.clone());
+        let spans: Vec<String> = periods.iter().map(|period| period_condition(&column_ref, period)).collect();
         match spans.as_slice() {
             [] => {}
             [one] => self.query.filters.push(one.clone()),
             many => self.query.filters.push(format!("({})", many.join(" OR "))),
         }
-        let told: Vec<&str> = periods.iter().map(|period| period.name.as_str()).collect();
+        let names: Vec<&str> = periods.iter().map(|period| period.name.as_str()).collect();
         if let (Some(first), Some(last)) = (periods.first(), periods.last()) {
             let is_range = first.name.contains(" to ");
             let word = match first.name.starts_with(|letter: char| letter.is_lowercase()) {
@@ -207,9 +207,9 @@ impl<'a> QueryDraft<'a> {
                 false if first.to == first.from.saturating_add(1.day()) => "on ",
                 false => "in ",
             };
-            self.query.about.push(format!("{} {word}{}", place.display_name(), told.join(" or ")));
-            let whole = Period { from: first.from.min(last.from), to: first.to.max(last.to), ..first.clone() };
-            self.query.period = Some((whole, place));
+            self.query.about.push(format!("{} {word}{}", column_ref.display_name(), names.join(" or ")));
+            let full_period = Period { from: first.from.min(last.from), to: first.to.max(last.to), ..first.clone() };
+            self.query.period = Some((full_period, column_ref));
         } else if self.query.period.is_none() {
             let everything = Period {
                 start: 0,
@@ -218,7 +218,7 @@ impl<'a> QueryDraft<'a> {
                 to: jiff::civil::Date::MAX,
                 name: String::new(),
             };
-            self.query.period = Some((everything, place));
+            self.query.period = Some((everything, column_ref));
         }
         Some(())
     }
@@ -226,8 +226,8 @@ impl<'a> QueryDraft<'a> {
     /// Returns the default date column: the one of a condition, otherwise the date of the event.
     fn default_date_column(&self) -> Option<ColumnRef> {
         for mention in &self.task.parts.conditions {
-            let table = self.task.book.catalog.table(&mention.what.table)?;
-            let sql = mention.what.sql.to_lowercase();
+            let table = self.task.book.catalog.table(&mention.target.table)?;
+            let sql = mention.target.sql.to_lowercase();
             let is_compared = |column: &&crate::data::Column| {
                 let name = column.name.to_lowercase();
                 is_date(column) && sql.contains(&name) && !sql.contains(&format!("{name} is "))
@@ -239,21 +239,21 @@ impl<'a> QueryDraft<'a> {
             }
         }
         let words: Vec<String> = self.task.reading.words.iter().map(|word| stem(&word.lower)).collect();
-        let place = |table: &Table| {
+        let date_column = |table: &Table| {
             // For refunds, the date of the refund counts.
-            let is_said = |column: &&crate::data::Column| {
+            let is_mentioned = |column: &&crate::data::Column| {
                 is_date(column) && column.name.strip_suffix("_at").is_some_and(|verb| words.contains(&stem(verb)))
             };
-            let column = table.columns.iter().find(is_said).or_else(|| table.event())?;
+            let column = table.columns.iter().find(is_mentioned).or_else(|| table.event())?;
             Some(ColumnRef { table: table.name.clone(), column: column.name.clone() })
         };
-        if let Some(found) = place(self.anchor) {
-            return Some(found);
+        if let Some(column_ref) = date_column(self.anchor) {
+            return Some(column_ref);
         }
-        let named = self.task.parts.tables.iter().filter_map(|mention| self.task.book.catalog.table(&mention.what));
+        let named = self.task.parts.tables.iter().filter_map(|mention| self.task.book.catalog.table(&mention.target));
         let parents = self.anchor.columns.iter().filter_map(|column| column.references.as_ref());
         let parents = parents.filter_map(|(table, _)| self.task.book.catalog.table(table));
-        let all: Vec<ColumnRef> = named.filter_map(place).chain(parents.filter_map(place)).collect();
+        let all: Vec<ColumnRef> = named.filter_map(date_column).chain(parents.filter_map(date_column)).collect();
         self.nearest(&all)
     }
 
@@ -262,11 +262,11 @@ impl<'a> QueryDraft<'a> {
         self.needed.remove(&self.anchor.name);
         let joined = self.task.book.routes.join(&self.anchor.name, &self.needed, self.may_multiply)?;
         self.query.joins = joined.steps;
-        if joined.multiplies && self.query.columns.iter().any(|shown| shown.sql.contains("COUNT(*)")) {
+        if joined.multiplies && self.query.columns.iter().any(|column| column.sql.contains("COUNT(*)")) {
             let key = self.anchor.key()?;
-            let place = ColumnRef { table: self.anchor.name.clone(), column: key.name.clone() };
-            let once = format!("COUNT(DISTINCT {})", place.sql());
-            for sql in self.query.columns.iter_mut().map(|shown| &mut shown.sql).chain(&mut self.query.order) {
+            let column_ref = ColumnRef { table: self.anchor.name.clone(), column: key.name.clone() };
+            let once = format!("COUNT(DISTINCT {})", column_ref.sql());
+            for sql in self.query.columns.iter_mut().map(|column| &mut column.sql).chain(&mut self.query.order) {
                 *sql = sql.replace("COUNT(*)", &once);
             }
         }
@@ -276,30 +276,30 @@ impl<'a> QueryDraft<'a> {
     }
 
     /// Returns the select column for a column of a table.
-    pub(super) fn select_column(&self, place: &ColumnRef) -> Option<SelectColumn> {
-        let column = self.task.book.column(place)?;
+    pub(super) fn select_column(&self, column_ref: &ColumnRef) -> Option<SelectColumn> {
+        let column = self.task.book.column(column_ref)?;
         let form = match column.kind {
             _ if column.is_key || column.references.is_some() => ValueFormat::Plain,
             ColumnType::Integer if column.name.ends_with("_grams") => ValueFormat::Grams,
-            ColumnType::Integer => ValueFormat::Whole,
+            ColumnType::Integer => ValueFormat::Integer,
             ColumnType::Decimal | ColumnType::Real => ValueFormat::Decimal,
             ColumnType::Time => ValueFormat::Day,
             _ => ValueFormat::Plain,
         };
-        let is_own = place.table == self.anchor.name;
-        let table = super::tokens::lemma(&place.table.replace('_', " "));
+        let is_own = column_ref.table == self.anchor.name;
+        let table = super::tokens::lemma(&column_ref.table.replace('_', " "));
         let name = match (is_own, column.name.as_str()) {
             (false, "name" | "id") => table,
-            (false, _) => format!("{table} {}", place.display_name()),
-            (true, _) => place.display_name(),
+            (false, _) => format!("{table} {}", column_ref.display_name()),
+            (true, _) => column_ref.display_name(),
         };
-        Some(SelectColumn { sql: place.sql(), name, form })
+        Some(SelectColumn { sql: column_ref.sql(), name, form })
     }
 }
 
 /// Returns the SQL condition for the days of a period.
-pub(super) fn period_condition(place: &ColumnRef, period: &Period) -> String {
-    let sql = place.sql();
+pub(super) fn period_condition(column_ref: &ColumnRef, period: &Period) -> String {
+    let sql = column_ref.sql();
     format!("{sql} >= '{}' AND {sql} < '{}'", period.from, period.to)
 }
 
@@ -319,8 +319,8 @@ fn qualified(condition: &str, table: &Table) -> String {
             let word = part.trim_end_matches(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
             match table.column(word) {
                 Some(column) => {
-                    let place = ColumnRef { table: table.name.clone(), column: column.name.clone() };
-                    out.push_str(&place.sql());
+                    let column_ref = ColumnRef { table: table.name.clone(), column: column.name.clone() };
+                    out.push_str(&column_ref.sql());
                     out.push_str(&part[word.len()..]);
                 }
                 None => out.push_str(part),

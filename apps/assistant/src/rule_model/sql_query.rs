@@ -55,7 +55,7 @@ pub(super) struct SelectColumn {
 pub(super) enum ValueFormat {
     /// Unchanged: texts, and numbers that identify something.
     Plain,
-    Whole,
+    Integer,
     /// Two decimals.
     Decimal,
     /// Grams, converted to other units where useful.
@@ -68,7 +68,7 @@ pub(super) enum ValueFormat {
 impl SqlQuery {
     pub(super) fn sql(&self) -> String {
         let columns: Vec<String> =
-            self.columns.iter().map(|shown| format!("{} AS {}", shown.sql, quoted(&shown.name))).collect();
+            self.columns.iter().map(|column| format!("{} AS {}", column.sql, quoted(&column.name))).collect();
         let distinct = if self.is_distinct { "DISTINCT " } else { "" };
         let mut sql = format!("SELECT {distinct}{} FROM {}", columns.join(", "), name(&self.table));
         for (table, link) in &self.joins {

@@ -30,17 +30,17 @@ impl Synonyms {
     /// # Errors
     /// Returns an error that names the line if a line has no phrase or no target.
     pub fn parse(text: &str) -> Result<Self> {
-        let lines = text.lines().enumerate().map(|(place, line)| (place + 1, line.trim()));
+        let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let read = |(number, line): (usize, &str)| {
-            let wrong = || {
+            let invalid_line = || {
                 let fact = format!("line {number} of the synonyms cannot be read: `{line}`");
                 Error::new(ErrorCode::ConfigInvalid, fact).with_help("write `word, other word = table.column`")
             };
-            let (words, target) = line.split_once('=').ok_or_else(wrong)?;
+            let (words, target) = line.split_once('=').ok_or_else(invalid_line)?;
             let words: Vec<String> = words.split(',').map(|word| word.trim().to_lowercase()).collect();
-            let target = SynonymTarget::read(target.trim()).ok_or_else(wrong)?;
-            if words.iter().any(String::is_empty) { Err(wrong()) } else { Ok((words, target)) }
+            let target = SynonymTarget::read(target.trim()).ok_or_else(invalid_line)?;
+            if words.iter().any(String::is_empty) { Err(invalid_line()) } else { Ok((words, target)) }
         };
         Ok(Self { groups: lines.map(read).collect::<Result<_>>()? })
     }

@@ -8,7 +8,7 @@ use regex::Regex;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct QuestionToken {
     /// Original spelling.
-    pub(super) shown: String,
+    pub(super) text: String,
     /// Lower case.
     pub(super) lower: String,
     /// Without plural ending; for a few irregular verbs the infinitive.
@@ -18,10 +18,10 @@ pub(super) struct QuestionToken {
 }
 
 impl QuestionToken {
-    fn new(shown: &str) -> Self {
-        let shown = shown.strip_suffix("'s").or_else(|| shown.strip_suffix("’s")).unwrap_or(shown);
-        let lower = shown.to_lowercase();
-        Self { lemma: lemma(&lower), bases: bases(&lower), shown: shown.to_owned(), lower }
+    fn new(text: &str) -> Self {
+        let text = text.strip_suffix("'s").or_else(|| text.strip_suffix("’s")).unwrap_or(text);
+        let lower = text.to_lowercase();
+        Self { lemma: lemma(&lower), bases: bases(&lower), text: text.to_owned(), lower }
     }
 
     /// Returns true if the lower-case form is one of these words.
@@ -31,15 +31,15 @@ impl QuestionToken {
 
     /// Returns true if the word starts with a capital letter.
     pub(super) fn is_capital(&self) -> bool {
-        self.shown.starts_with(char::is_uppercase)
+        self.text.starts_with(char::is_uppercase)
     }
 
     /// Returns the numeric value of digits or a number word.
     pub(super) fn number(&self) -> Option<f64> {
         const NAMES: [&str; 13] =
             ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
-        let place = NAMES.iter().position(|name| *name == self.lower);
-        match place.and_then(|place| u32::try_from(place).ok()) {
+        let index = NAMES.iter().position(|name| *name == self.lower);
+        match index.and_then(|index| u32::try_from(index).ok()) {
             Some(number) => Some(f64::from(number)),
             None => self.lower.replace(',', "").parse().ok().filter(|number: &f64| number.is_finite()),
         }
@@ -54,7 +54,7 @@ pub(super) fn tokenize(text: &str) -> Vec<QuestionToken> {
         Regex::new(&format!(r"{date}|{number}|[\p{{L}}_][\p{{L}}\p{{N}}_]*(?:[-'’][\p{{L}}\p{{N}}]+)*"))
             .expect("a pattern")
     });
-    WORD.find_iter(text).map(|found| QuestionToken::new(found.as_str())).collect()
+    WORD.find_iter(text).map(|token| QuestionToken::new(token.as_str())).collect()
 }
 
 /// Removes the plural ending.
@@ -166,11 +166,11 @@ mod tests {
     /// R-PLN-56: words are recognised in natural spelling.
     #[test]
     fn words_are_brought_to_one_form() {
-        let found: Vec<String> = tokenize("What's the Cast Iron Pot 4L, Tarp 3x3; 1,249.90 on 2026-10-03?")
+        let actual: Vec<String> = tokenize("What's the Cast Iron Pot 4L, Tarp 3x3; 1,249.90 on 2026-10-03?")
             .into_iter()
             .map(|w| w.lower)
             .collect();
-        assert_eq!(found, ["what", "the", "cast", "iron", "pot", "4l", "tarp", "3x3", "1,249.90", "on", "2026-10-03"]);
+        assert_eq!(actual, ["what", "the", "cast", "iron", "pot", "4l", "tarp", "3x3", "1,249.90", "on", "2026-10-03"]);
         for (word, base) in [("categories", "category"), ("knives", "knife"), ("boxes", "box"), ("status", "status")] {
             assert_eq!(lemma(word), base);
         }

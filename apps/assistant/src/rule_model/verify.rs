@@ -8,13 +8,13 @@ use crate::prompt::TaskPrompt;
 use crate::verdict::{Judgement, VerdictReason};
 
 /// Maximum length of a quoted message in a summary in characters.
-const LONGEST: usize = 200;
+const MAX_QUOTE_CHARS: usize = 200;
 
 impl RuleModel {
     /// Returns a judgement as JSON: the outputs are sufficient if the rules can write an answer from them.
-    pub(super) fn judge(&self, ask: &TaskPrompt) -> String {
-        let answers = self.found(&self.understand(ask), ask).is_some();
-        let reason = match (answers, ask.outputs.iter().any(|output| output.is_good())) {
+    pub(super) fn judge(&self, prompt: &TaskPrompt) -> String {
+        let answers = self.answer_from_outputs(&self.classify(prompt), prompt).is_some();
+        let reason = match (answers, prompt.outputs.iter().any(|output| output.is_good())) {
             (true, _) => None,
             (false, true) => Some(VerdictReason::Irrelevant),
             (false, false) => Some(VerdictReason::Error),
@@ -25,19 +25,24 @@ impl RuleModel {
 }
 
 /// Returns a summary as JSON: the previous summary and a line about this turn.
-pub(super) fn summed(ask: &TaskPrompt) -> String {
-    let said = |role: &str| ask.history.iter().rev().find(|said| said.role == role).map(|said| short(&said.text));
-    let line = match (said("user"), said("assistant")) {
+pub(super) fn summed(prompt: &TaskPrompt) -> String {
+    let latest =
+        |role: &str| prompt.history.iter().rev().find(|latest| latest.role == role).map(|latest| short(&latest.text));
+    let line = match (latest("user"), latest("assistant")) {
         (Some(question), Some(answer)) => format!("- {question} -> {answer}"),
         (Some(text), None) | (None, Some(text)) => format!("- {text}"),
         (None, None) => String::new(),
     };
-    let parts = [ask.summary.trim(), line.as_str()];
+    let parts = [prompt.summary.trim(), line.as_str()];
     let summary = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
     json!(SummaryOutput { summary, facts: Vec::new() }).to_string()
 }
 
 fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() > LONGEST { line.chars().take(LONGEST).chain("...".chars()).collect() } else { line }
+    if line.chars().count() > MAX_QUOTE_CHARS {
+        line.chars().take(MAX_QUOTE_CHARS).chain("...".chars()).collect()
+    } else {
+        line
+    }
 }

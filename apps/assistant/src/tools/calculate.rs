@@ -41,14 +41,14 @@ impl Tool for Calculate {
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let expression = required(&call, "expression")?;
         let CalculationResult { value, unit, is_rounded } = sentence::calculate(expression)?;
-        let mut shown = json!({"expression": expression.trim(), "result": value.normalize().to_string()});
+        let mut output = json!({"expression": expression.trim(), "result": value.normalize().to_string()});
         if let Some(unit) = unit {
-            shown["unit"] = unit.into();
+            output["unit"] = unit.into();
         }
         if is_rounded {
-            shown["rounded"] = true.into();
+            output["rounded"] = true.into();
         }
-        Ok(shown.into())
+        Ok(output.into())
     }
 }
 
@@ -56,7 +56,7 @@ impl Tool for Calculate {
 mod tests {
     use super::*;
 
-    fn shown(text: &str) -> String {
+    fn evaluated(text: &str) -> String {
         match sentence::calculate(text) {
             Ok(CalculationResult { value, unit, is_rounded }) => {
                 let unit = unit.map(|unit| format!(" {unit}")).unwrap_or_default();
@@ -68,7 +68,7 @@ mod tests {
 
     fn check(rows: &[(&str, &str)]) {
         for (text, expected) in rows {
-            assert_eq!(shown(text), *expected, "{text}");
+            assert_eq!(evaluated(text), *expected, "{text}");
         }
     }
 
@@ -175,7 +175,7 @@ mod tests {
             deep.as_str(),
             long.as_str(),
         ] {
-            assert_eq!(shown(text), "invalid", "{text}");
+            assert_eq!(evaluated(text), "invalid", "{text}");
         }
     }
 }

@@ -10,9 +10,9 @@ use superstep::{FromTask, TaskContext, ToolError, View};
 
 use super::error::{forbidden, unavailable};
 use crate::context::AssistantContext;
+use crate::current_turn::rights;
 use crate::policy::Permissions;
 use crate::state::AgentState;
-use crate::turn::rights;
 
 /// Default maximum number of rows of a query.
 const ROWS: usize = 1_000;
@@ -57,8 +57,8 @@ impl Caller {
     /// Returns the caller behind a call.
     pub(super) fn from_invocation(call: &ToolInvocation) -> Result<Arc<Self>, ToolError> {
         let host = call.task_context.clone();
-        let found = host.and_then(|host| host.downcast::<Self>().or_else(|host| of_run(&host).ok_or(host)).ok());
-        found.ok_or_else(|| forbidden("nobody said on whose behalf this is asked"))
+        let caller = host.and_then(|host| host.downcast::<Self>().or_else(|host| of_run(&host).ok_or(host)).ok());
+        caller.ok_or_else(|| forbidden("nobody said on whose behalf this is asked"))
     }
 
     pub(super) fn store(&self) -> Result<&SharedStore, ToolError> {
@@ -70,7 +70,8 @@ impl Caller {
 fn of_run(host: &Arc<dyn Any + Send + Sync>) -> Option<Arc<Caller>> {
     let cx = host.downcast_ref::<TaskContext>()?;
     let state = <View<AgentState> as FromTask<AgentState, AssistantContext>>::from_task(cx).ok()?;
-    let zone = state.user_context.get("preferences").and_then(|known| known["zone"].as_str()).unwrap_or("UTC");
+    let zone =
+        state.user_context.get("preferences").and_then(|preferences| preferences["zone"].as_str()).unwrap_or("UTC");
     let (user, access, store) = (state.user_id.clone(), rights(&state).into(), cx.store().ok().cloned());
     Some(Arc::new(Caller { user, zone: zone.to_owned(), access, store }))
 }

@@ -32,9 +32,9 @@ impl Tool for SearchDocs {
         let limit = number(&call, "limit")?.unwrap_or(PASSAGES.0).min(PASSAGES.1);
         let documents = self.0.clone();
         // Changed files are read again during the search.
-        let found = tokio::task::spawn_blocking(move || documents.passages(&query, limit)).await;
-        let found = found.map_err(|_| unavailable("the documents could not be searched"))?;
+        let passages = tokio::task::spawn_blocking(move || documents.passages(&query, limit)).await;
+        let passages = passages.map_err(|_| unavailable("the documents could not be searched"))?;
         let passage = |passage: &Passage| json!({"text": passage.text, "source": passage.source, "title": passage.title, "heading": passage.heading});
-        Ok(json!({"passages": found.iter().map(passage).collect::<Vec<Value>>()}).into())
+        Ok(json!({"passages": passages.iter().map(passage).collect::<Vec<Value>>()}).into())
     }
 }

@@ -16,7 +16,7 @@ use super::arguments::required;
 use super::error::{invalid, not_allowed, unavailable};
 
 /// Maximum number of bytes that are read from a file.
-const LARGEST: u64 = 256 * 1024;
+const MAX_FILE_BYTES: u64 = 256 * 1024;
 /// Maximum number of file names that are searched for a suggestion.
 const NAMES: usize = 500;
 
@@ -33,41 +33,41 @@ impl ReadFile {
     /// Returns an error if a folder does not exist.
     pub(super) fn new(folders: &[PathBuf]) -> Result<Self> {
         let root = |folder: &PathBuf| {
-            let found = folder.canonicalize().ok().filter(|folder| folder.is_dir());
+            let canonical = folder.canonicalize().ok().filter(|folder| folder.is_dir());
             let fact = || format!("cannot read files in `{}`: it is no folder", folder.display());
-            found.ok_or_else(|| Error::new(ErrorCode::ConfigInvalid, fact()))
+            canonical.ok_or_else(|| Error::new(ErrorCode::ConfigInvalid, fact()))
         };
         Ok(Self { folders: folders.iter().map(root).collect::<Result<_>>()? })
     }
 
     fn read(&self, path: &str) -> Result<ToolOutput, ToolError> {
-        let (folder, found) = self.find(path)?;
-        if !found.starts_with(folder) {
+        let (folder, resolved) = self.find(path)?;
+        if !resolved.starts_with(folder) {
             return Err(not_allowed(format_args!("`{path}` is a link out of the allowed folders")));
         }
-        let is_file = fs::metadata(&found).is_ok_and(|metadata| metadata.is_file());
+        let is_file = fs::metadata(&resolved).is_ok_and(|metadata| metadata.is_file());
         if !is_file {
             return Err(not_allowed(format_args!("`{path}` is no file")));
         }
         let cannot = |cause: std::io::Error| unavailable(format_args!("`{path}` cannot be read: {cause}"));
-        let file = File::open(&found).map_err(cannot)?;
+        let file = File::open(&resolved).map_err(cannot)?;
         let mut bytes = Vec::new();
-        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(cannot)?;
-        let is_cut = bytes.len() as u64 > LARGEST;
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
+        let is_cut = bytes.len() as u64 > MAX_FILE_BYTES;
         let text = text_of(bytes, is_cut).ok_or_else(|| invalid(format_args!("`{path}` is not text in UTF-8")))?;
         Ok(json!({"path": path, "text": text, "truncated": is_cut}).into())
     }
 
     /// Resolves a path to its allowed folder and file.
     fn find(&self, path: &str) -> Result<(&Path, PathBuf), ToolError> {
-        let inside = inside(path)?;
+        let relative = relative_path(path)?;
         for folder in &self.folders {
             // The path may start with the name of the folder.
             let name = folder.file_name().map(PathBuf::from).unwrap_or_default();
-            let rest = inside.strip_prefix(&name).ok().filter(|rest| !rest.as_os_str().is_empty());
-            for candidate in [Some(inside.as_path()), rest].into_iter().flatten() {
-                if let Ok(found) = folder.join(candidate).canonicalize() {
-                    return Ok((folder, found));
+            let rest = relative.strip_prefix(&name).ok().filter(|rest| !rest.as_os_str().is_empty());
+            for candidate in [Some(relative.as_path()), rest].into_iter().flatten() {
+                if let Ok(resolved) = folder.join(candidate).canonicalize() {
+                    return Ok((folder, resolved));
                 }
             }
         }
@@ -90,7 +90,7 @@ impl ReadFile {
 }
 
 /// Rejects paths that are not lexically inside a folder.
-fn inside(path: &str) -> Result<PathBuf, ToolError> {
+fn relative_path(path: &str) -> Result<PathBuf, ToolError> {
     let is_odd = path.contains(['\\', '\0', ':', '~']);
     let parts: Vec<Component<'_>> = Path::new(path).components().collect();
     let is_plain = |part: &Component<'_>| match part {
@@ -99,10 +99,10 @@ fn inside(path: &str) -> Result<PathBuf, ToolError> {
         _ => false,
     };
     if is_odd || parts.is_empty() || !parts.iter().all(is_plain) {
-        let shown: String = path.chars().take(200).collect();
+        let excerpt: String = path.chars().take(200).collect();
         return Err(not_allowed(format_args!(
             "`{}` is not a path inside of the allowed folders",
-            shown.escape_debug()
+            excerpt.escape_debug()
         )));
     }
     Ok(parts.into_iter().filter(|part| matches!(part, Component::Normal(_))).collect())

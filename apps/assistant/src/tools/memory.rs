@@ -17,7 +17,7 @@ const FACTS: (usize, usize) = (10, 50);
 pub(super) struct SearchMemory;
 
 /// The `forget_memory` tool.
-pub(super) struct ForgetMemory;
+pub(super) struct DeleteMemory;
 
 impl Tool for SearchMemory {
     fn spec(&self) -> ToolSpec {
@@ -33,12 +33,12 @@ impl Tool for SearchMemory {
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let caller = Caller::from_invocation(&call)?;
         let limit = number(&call, "limit")?.unwrap_or(FACTS.0).min(FACTS.1);
-        let found = found(&caller, optional(&call, "query")?, limit).await?;
-        Ok(json!({"facts": found.iter().map(fact).collect::<Vec<_>>()}).into())
+        let items = find_facts(&caller, optional(&call, "query")?, limit).await?;
+        Ok(json!({"facts": items.iter().map(fact).collect::<Vec<_>>()}).into())
     }
 }
 
-impl Tool for ForgetMemory {
+impl Tool for DeleteMemory {
     fn spec(&self) -> ToolSpec {
         let schema = json!({"type": "object", "additionalProperties": false, "properties": {
             "key": {"type": "string", "description": "The key of the fact, as search_memory gives it."},
@@ -54,7 +54,7 @@ impl Tool for ForgetMemory {
         let key = optional(&call, "key")?.filter(|key| !key.is_empty());
         let item = match (key, optional(&call, "query")?.filter(|query| !query.trim().is_empty())) {
             (Some(key), _) => store.get(facts_namespace(&caller.user), key).await.map_err(broken)?,
-            (None, Some(query)) => only(found(&caller, Some(query), FACTS.0).await?)?,
+            (None, Some(query)) => only(find_facts(&caller, Some(query), FACTS.0).await?)?,
             (None, None) => return Err(invalid("`key` or `query` is missing")),
         };
         let mut forgotten = Vec::new();
@@ -66,7 +66,7 @@ impl Tool for ForgetMemory {
     }
 }
 
-async fn found(caller: &Caller, query: Option<&str>, limit: usize) -> Result<Vec<Item>, ToolError> {
+async fn find_facts(caller: &Caller, query: Option<&str>, limit: usize) -> Result<Vec<Item>, ToolError> {
     let mut search = SearchOp::new(facts_namespace(&caller.user)).limit(limit);
     if let Some(query) = query.filter(|query| !query.trim().is_empty()) {
         search = search.query(query);
@@ -76,12 +76,12 @@ async fn found(caller: &Caller, query: Option<&str>, limit: usize) -> Result<Vec
 }
 
 /// Returns the matching fact, or an error if several match.
-fn only(mut found: Vec<Item>) -> Result<Option<Item>, ToolError> {
-    if found.len() > 1 {
-        let texts: Vec<String> = found.iter().map(|item| format!("`{}`: {}", item.key, text(item))).collect();
-        return Err(ambiguous(format_args!("{} facts fit; name the key of one: {}", found.len(), texts.join("; "))));
+fn only(mut items: Vec<Item>) -> Result<Option<Item>, ToolError> {
+    if items.len() > 1 {
+        let texts: Vec<String> = items.iter().map(|item| format!("`{}`: {}", item.key, text(item))).collect();
+        return Err(ambiguous(format_args!("{} facts fit; name the key of one: {}", items.len(), texts.join("; "))));
     }
-    Ok(found.pop())
+    Ok(items.pop())
 }
 
 async fn remove(store: &SharedStore, user: &str, key: &str) -> Result<(), ToolError> {

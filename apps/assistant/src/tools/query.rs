@@ -69,25 +69,25 @@ impl Tool for QueryTool {
             }
             (dataset, Some(bigquery)) => bigquery.run_query(&caller.access, &sql, dataset, limit).await?,
             (Some(name), None) => {
-                let known = did_you_mean_or_list(name, &[self.data.name()]);
-                return Err(unknown(format_args!("there is no data set `{name}`; {known}")));
+                let suggestion = did_you_mean_or_list(name, &[self.data.name()]);
+                return Err(unknown(format_args!("there is no data set `{name}`; {suggestion}")));
             }
         };
         let count = rows.rows.len();
-        let shown = json!({
+        let output = json!({
             "columns": rows.columns, "rows": rows.rows, "count": count, "truncated": rows.is_truncated, "sql": sql,
         });
-        Ok(shown.into())
+        Ok(output.into())
     }
 }
 
 impl QueryTool {
     async fn ask_local(&self, caller: &Caller, sql: &str, limit: usize) -> Result<QueryResult, ToolError> {
-        let known = self.data.catalog().tables.iter().map(|table| table.name.as_str()).collect();
+        let table_names = self.data.catalog().tables.iter().map(|table| table.name.as_str()).collect();
         let guard = QueryGuard {
             language: SqlDialect::Sqlite,
-            tables: Some(known),
-            places: vec!["main"],
+            tables: Some(table_names),
+            qualifiers: vec!["main"],
             access: &caller.access,
         };
         let CheckedQuery { tables, sql } = guard.check(sql)?;

@@ -8,7 +8,7 @@ mod client;
 mod fetch;
 mod search;
 
-pub(crate) use client::{LARGEST, body, client, shortened};
+pub(crate) use client::{MAX_BODY_BYTES, body, client, shortened};
 pub(super) use fetch::FetchUrl;
 pub(super) use search::WebSearch;
 

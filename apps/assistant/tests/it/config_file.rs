@@ -9,7 +9,7 @@ use axum::routing::post;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use superstep::models::{ScriptedModel, ScriptedReply};
-use superstep_assistant::{ConfigFile, Settings};
+use superstep_assistant::{AssistantSettings, ConfigFile};
 use superstep_server::{ServerConfig, Storage};
 use tokio::net::TcpListener;
 
@@ -44,7 +44,7 @@ fn variable(name: &str) -> Option<String> {
     (name == "BIGQUERY_TOKEN").then(|| "t0ken".to_owned())
 }
 
-async fn read(file: &Path) -> Settings {
+async fn read(file: &Path) -> AssistantSettings {
     ConfigFile::read(file, variable).unwrap().connect().await.unwrap()
 }
 
@@ -63,26 +63,26 @@ async fn a_file_says_where_everything_is() {
         ScriptedReply::text("42 [1], and 30 days [2]."),
     ]);
     let platform = started(settings, ServerConfig::new(Storage::memory()), script).await;
-    let (_, said) = platform.wait("How much, and how long?", json!({})).await;
+    let (_, response) = platform.wait("How much, and how long?", json!({})).await;
     let outputs: Vec<&str> =
-        said["plan"].as_array().unwrap().iter().map(|call| call["output"].as_str().unwrap_or_default()).collect();
-    assert!(outputs[0].contains("[[42]]") && outputs[1].contains("30 days"), "{said}");
-    let told = platform.json("/api/assistant/settings?userId=ana").await;
-    assert_eq!((&told["data"]["name"], &told["documents"]), (&json!("tables"), &json!(1)));
-    assert_eq!(told["data"]["tables"][0]["name"], "sales");
-    assert_eq!(told["examples"], json!(["What did Oslo buy?"]));
-    assert_eq!(told["tools"].as_array().unwrap().len(), 3);
+        response["plan"].as_array().unwrap().iter().map(|call| call["output"].as_str().unwrap_or_default()).collect();
+    assert!(outputs[0].contains("[[42]]") && outputs[1].contains("30 days"), "{response}");
+    let settings_json = platform.json("/api/assistant/settings?userId=ana").await;
+    assert_eq!((&settings_json["data"]["name"], &settings_json["documents"]), (&json!("tables"), &json!(1)));
+    assert_eq!(settings_json["data"]["tables"][0]["name"], "sales");
+    assert_eq!(settings_json["examples"], json!(["What did Oslo buy?"]));
+    assert_eq!(settings_json["tools"].as_array().unwrap().len(), 3);
 }
 
 /// R-PLN-53: BigQuery replaces the tables, with the token that the file refers to.
 #[tokio::test]
-async fn big_query_is_asked_where_the_file_names_it() {
-    let heard: Arc<Mutex<Vec<(String, Value)>>> = Arc::default();
-    let hears = heard.clone();
-    let answer = move |headers: HeaderMap, Json(asked): Json<Value>| async move {
+async fn bigquery_is_queried_where_the_file_names_it() {
+    let received: Arc<Mutex<Vec<(String, Value)>>> = Arc::default();
+    let recorder = received.clone();
+    let answer = move |headers: HeaderMap, Json(request): Json<Value>| async move {
         let token = headers["authorization"].to_str().unwrap().to_owned();
-        let is_dry = asked["dryRun"] == true;
-        hears.lock().unwrap().push((token, asked));
+        let is_dry = request["dryRun"] == true;
+        recorder.lock().unwrap().push((token, request));
         Json(match is_dry {
             true => json!({ "totalBytesProcessed": "10", "jobComplete": true }),
             false => json!({
@@ -105,11 +105,11 @@ async fn big_query_is_asked_where_the_file_names_it() {
         ScriptedReply::text("7 [1]."),
     ]);
     let platform = started(read(&file).await, ServerConfig::new(Storage::memory()), script).await;
-    let (_, said) = platform.wait("How many people?", json!({})).await;
-    assert!(said["plan"][0]["output"].as_str().unwrap().contains("[[7]]"), "{said}");
-    let heard = heard.lock().unwrap();
-    assert!(heard.len() == 2 && heard.iter().all(|(token, _)| token == "Bearer t0ken"), "{heard:?}");
-    assert_eq!(heard[1].1["maximumBytesBilled"], "100");
+    let (_, response) = platform.wait("How many people?", json!({})).await;
+    assert!(response["plan"][0]["output"].as_str().unwrap().contains("[[7]]"), "{response}");
+    let received = received.lock().unwrap();
+    assert!(received.len() == 2 && received.iter().all(|(token, _)| token == "Bearer t0ken"), "{received:?}");
+    assert_eq!(received[1].1["maximumBytesBilled"], "100");
 }
 
 /// R-PLN-55: a server process receives the variables that the file refers to, from the environment and from files.
@@ -122,8 +122,8 @@ async fn a_program_has_the_variables_that_the_file_refers_to() {
     let out = folder.path().join("told");
     fs::write(folder.path().join("other.key"), "an0ther\n").unwrap();
     fs::write(folder.path().join("out.path"), out.to_str().unwrap()).unwrap();
-    let refused = ConfigFile::read(&file, variable).unwrap().connect().await;
-    assert!(refused.is_err(), "it is no MCP server");
+    let result = ConfigFile::read(&file, variable).unwrap().connect().await;
+    assert!(result.is_err(), "it is no MCP server");
     assert_eq!(fs::read_to_string(out).unwrap(), "t0ken/an0ther");
 }
 
@@ -174,9 +174,9 @@ fn what_is_wrong_with_a_file_is_named() {
         let (_folder, file) = folder(&format!("wrong-{number}"), text);
         let Err(error) = ConfigFile::read(&file, variable) else { panic!("{text}: was read") };
         let parts = error.diagnostics().iter().map(|one| format!("{} {} {:?}", one.pointer, one.message, one.help));
-        let said = format!("{} {}", error.message(), parts.collect::<Vec<_>>().join("\n"));
+        let report = format!("{} {}", error.message(), parts.collect::<Vec<_>>().join("\n"));
         assert_eq!(error.code(), superstep::ErrorCode::ConfigInvalid, "{text}");
-        assert!(expected.iter().all(|part| said.contains(part)), "{text}\n-> {said}");
-        assert!(!said.contains("MARKER"), "{said}");
+        assert!(expected.iter().all(|part| report.contains(part)), "{text}\n-> {report}");
+        assert!(!report.contains("MARKER"), "{report}");
     }
 }

@@ -11,15 +11,15 @@ use superstep::{CompiledGraph, Error, MemoryCheckpointer, Outcome};
 use superstep_assistant::prompt::{ModelTask, TaskPrompt};
 use superstep_assistant::{AgentState, AssistantContext};
 
-use crate::support::{Fake, assistant, desk, passage, plan, rows};
+use crate::support::{Fake, assistant, passage, plan, rows, test_context};
 
 /// Returns a model that derives its response from the request; a script would run out when a request repeats.
 fn planner() -> RuleBasedModel {
     RuleBasedModel::from_fn(|request, _| {
-        let ask = TaskPrompt::read(request).unwrap();
+        let prompt = TaskPrompt::read(request).unwrap();
         let sql = |sql: &str| json!({ "sql": sql });
-        match (ask.task, ask.previous_calls.len(), ask.clarified.len()) {
-            (ModelTask::Answer, ..) => ScriptedReply::text(format!("{} outputs [1].", ask.outputs.len())),
+        match (prompt.task, prompt.previous_calls.len(), prompt.clarified.len()) {
+            (ModelTask::Answer, ..) => ScriptedReply::text(format!("{} outputs [1].", prompt.outputs.len())),
             (_, 0, 0) => plan(&[
                 ("c1", "search_docs", json!({ "query": "late" }), &[]),
                 ("c2", "bq_query", sql("select nothing"), &["c1"]),
@@ -43,25 +43,25 @@ fn tools() -> [Fake; 2] {
 
 async fn live(
     graph: &CompiledGraph<AgentState, AssistantContext>,
-    desk: &AssistantContext,
+    context: &AssistantContext,
     disk: impl Into<SharedCheckpointer>,
-    has_begun: bool,
+    has_started: bool,
 ) -> Result<Outcome<AgentState>, Error> {
     let disk = disk.into();
-    let has_thread = has_begun && graph.threads().checkpointer(disk.clone()).get_state("t").await.is_ok();
-    let begun = match has_thread {
+    let has_thread = has_started && graph.threads().checkpointer(disk.clone()).get_state("t").await.is_ok();
+    let run = match has_thread {
         true => graph.continue_thread("t"),
-        false => graph.invoke(AgentState::open(desk, "ana", "Orders of Miller").unwrap()).thread("t"),
+        false => graph.invoke(AgentState::open(context, "ana", "Orders of Miller").unwrap()).thread("t"),
     };
-    let mut outcome = begun.context(desk.clone()).checkpointer(disk.clone()).await?;
+    let mut outcome = run.context(context.clone()).checkpointer(disk.clone()).await?;
     while !outcome.interrupts().is_empty() {
-        outcome = graph.resume("t", "Ben Miller").context(desk.clone()).checkpointer(disk.clone()).await?;
+        outcome = graph.resume("t", "Ben Miller").context(context.clone()).checkpointer(disk.clone()).await?;
     }
     Ok(outcome)
 }
 
 /// Returns the part of the state that must be equal; message ids contain task ids, which differ between threads.
-fn told(state: &AgentState) -> Value {
+fn comparable(state: &AgentState) -> Value {
     let messages: Vec<_> = state
         .messages
         .iter()
@@ -78,18 +78,20 @@ fn told(state: &AgentState) -> Value {
 async fn a_turn_survives_a_crash_at_any_write() {
     let graph = assistant(MemoryCheckpointer::new(), MemoryStore::new());
     let calm = tools();
-    let expected =
-        told(&live(&graph, &desk(planner(), calm.clone()), MemoryCheckpointer::new(), false).await.unwrap().state);
+    let expected = comparable(
+        &live(&graph, &test_context(planner(), calm.clone()), MemoryCheckpointer::new(), false).await.unwrap().state,
+    );
     assert_eq!(expected[2], json!(1), "one retry");
-    let made = |tools: &[Fake; 2]| tools.iter().map(|tool| tool.calls().len()).sum::<usize>();
-    for last in [CrashedWrite::Lost, CrashedWrite::Kept] {
+    let call_count = |tools: &[Fake; 2]| tools.iter().map(|tool| tool.calls().len()).sum::<usize>();
+    for last in [CrashedWrite::Lost, CrashedWrite::Persisted] {
         for at in 0.. {
             let (disk, tools) = (MemoryCheckpointer::new(), tools());
-            let desk = desk(planner(), tools.clone());
-            let survived = live(&graph, &desk, CrashingCheckpointer::new(disk.clone(), at, last), false).await.is_ok();
-            let outcome = live(&graph, &desk, disk, true).await.unwrap();
-            assert_eq!(told(&outcome.state), expected, "crash at write {at}, {last:?}");
-            let repeated = made(&tools) - made(&calm);
+            let context = test_context(planner(), tools.clone());
+            let survived =
+                live(&graph, &context, CrashingCheckpointer::new(disk.clone(), at, last), false).await.is_ok();
+            let outcome = live(&graph, &context, disk, true).await.unwrap();
+            assert_eq!(comparable(&outcome.state), expected, "crash at write {at}, {last:?}");
+            let repeated = call_count(&tools) - call_count(&calm);
             let allowed = usize::from(last == CrashedWrite::Lost && !survived);
             assert!(repeated <= allowed, "crash at write {at}, {last:?}: {repeated} calls again");
             if survived {
@@ -103,8 +105,8 @@ async fn a_turn_survives_a_crash_at_any_write() {
 /// Returns a model that plans one destructive call and then answers.
 fn forgetful() -> RuleBasedModel {
     RuleBasedModel::from_fn(|request, _| {
-        let ask = TaskPrompt::read(request).unwrap();
-        match (ask.task, ask.previous_calls.is_empty()) {
+        let prompt = TaskPrompt::read(request).unwrap();
+        match (prompt.task, prompt.previous_calls.is_empty()) {
             (ModelTask::Answer, _) => ScriptedReply::text("Done [1]."),
             (_, true) => plan(&[("c1", "forget_memory", json!({ "key": "k" }), &[])]),
             (_, false) => ScriptedReply::text(r#"{"next_step": "generate"}"#),
@@ -117,30 +119,34 @@ fn forgetful() -> RuleBasedModel {
 #[tokio::test]
 async fn a_destructive_call_is_never_repeated_by_itself() {
     let graph = assistant(MemoryCheckpointer::new(), MemoryStore::new());
-    for (last, again) in
-        [CrashedWrite::Lost, CrashedWrite::Kept].into_iter().flat_map(|last| [(last, true), (last, false)])
+    for (last, may_repeat) in
+        [CrashedWrite::Lost, CrashedWrite::Persisted].into_iter().flat_map(|last| [(last, true), (last, false)])
     {
         let mut unknown = 0;
         for at in 0.. {
             let (disk, tool) =
                 (MemoryCheckpointer::new(), Fake::giving("forget_memory", json!({ "forgotten": ["k"] })));
-            let desk = desk(forgetful(), [tool.clone()]);
+            let context = test_context(forgetful(), [tool.clone()]);
             let survived =
-                allowing(&graph, &desk, CrashingCheckpointer::new(disk.clone(), at, last), None).await.is_ok();
+                allowing(&graph, &context, CrashingCheckpointer::new(disk.clone(), at, last), None).await.is_ok();
             let before = tool.calls().len();
-            let (state, asked) = allowing(&graph, &desk, disk, Some(again)).await.unwrap();
+            let (state, was_interrupted) = allowing(&graph, &context, disk, Some(may_repeat)).await.unwrap();
             let after = tool.calls().len();
             assert!(before <= 1 && after <= before + 1, "crash at write {at}, {last:?}");
-            match asked {
+            match was_interrupted {
                 true => {
                     unknown += 1;
-                    assert_eq!(after, before + usize::from(again), "crash at write {at}, {last:?}");
+                    assert_eq!(after, before + usize::from(may_repeat), "crash at write {at}, {last:?}");
                 }
                 false => assert_eq!(after, 1, "crash at write {at}, {last:?}"),
             }
             let output = state.messages.iter().find(|message| message.tool_call_id.is_some()).unwrap();
             assert_eq!(output.tool_call_id.as_deref(), Some("c1"));
-            assert_eq!(output.text().starts_with("unknown: whether `forget_memory`"), asked && !again, "{at}");
+            assert_eq!(
+                output.text().starts_with("unknown: whether `forget_memory`"),
+                was_interrupted && !may_repeat,
+                "{at}"
+            );
             if survived {
                 break;
             }
@@ -150,48 +156,48 @@ async fn a_destructive_call_is_never_repeated_by_itself() {
     }
 }
 
-/// Runs to the end and approves every call; `again` is the decision on a call with unknown outcome. Returns true if
+/// Runs to the end and approves every call; `may_repeat` is the decision on a call with unknown outcome. Returns true if
 /// there was such a call.
 async fn allowing(
     graph: &CompiledGraph<AgentState, AssistantContext>,
-    desk: &AssistantContext,
+    context: &AssistantContext,
     disk: impl Into<SharedCheckpointer>,
-    again: Option<bool>,
+    may_repeat: Option<bool>,
 ) -> Result<(AgentState, bool), Error> {
     let disk = disk.into();
-    let has_thread = again.is_some() && graph.threads().checkpointer(disk.clone()).get_state("t").await.is_ok();
-    let begun = match has_thread {
+    let has_thread = may_repeat.is_some() && graph.threads().checkpointer(disk.clone()).get_state("t").await.is_ok();
+    let run = match has_thread {
         true => graph.continue_thread("t"),
-        false => graph.invoke(AgentState::open(desk, "ana", "Forget it").unwrap()).thread("t"),
+        false => graph.invoke(AgentState::open(context, "ana", "Forget it").unwrap()).thread("t"),
     };
-    let mut outcome = begun.context(desk.clone()).checkpointer(disk.clone()).await?;
-    let mut asked = false;
+    let mut outcome = run.context(context.clone()).checkpointer(disk.clone()).await?;
+    let mut was_interrupted = false;
     while let Some(question) = outcome.interrupts().first() {
         let is_unknown = question.value["outcome"] == "unknown";
-        asked |= is_unknown;
-        let decision = if is_unknown && again == Some(false) { "deny" } else { "allow_once" };
+        was_interrupted |= is_unknown;
+        let decision = if is_unknown && may_repeat == Some(false) { "deny" } else { "allow_once" };
         let answer = json!({ "decision": decision });
-        outcome = graph.resume("t", answer).context(desk.clone()).checkpointer(disk.clone()).await?;
+        outcome = graph.resume("t", answer).context(context.clone()).checkpointer(disk.clone()).await?;
     }
-    Ok(((*outcome.state).clone(), asked))
+    Ok(((*outcome.state).clone(), was_interrupted))
 }
 
 /// R-PLN-51a: a session with an open interrupt moves from memory to SQLite and ends there with the same result.
 #[tokio::test]
 async fn a_session_moves_to_another_store() {
-    let (here, there, desk) =
-        (MemoryCheckpointer::new(), SqliteCheckpointer::open(":memory:").unwrap(), desk(planner(), tools()));
+    let (here, there, context) =
+        (MemoryCheckpointer::new(), SqliteCheckpointer::open(":memory:").unwrap(), test_context(planner(), tools()));
     let graph = assistant(here.clone(), MemoryStore::new());
-    let input = AgentState::open(&desk, "ana", "Orders of Miller").unwrap();
-    let paused = graph.invoke(input).thread("t").context(desk.clone()).await.unwrap();
+    let input = AgentState::open(&context, "ana", "Orders of Miller").unwrap();
+    let paused = graph.invoke(input).thread("t").context(context.clone()).await.unwrap();
     assert_eq!(paused.interrupts().len(), 1);
     let mut file = Vec::new();
     transfer::export(here, "t", &mut file).await.unwrap();
     transfer::import(there.clone(), &file[..], ImportName::Same).await.unwrap();
 
     let moved = assistant(there, MemoryStore::new());
-    let there = moved.resume("t", "Ben Miller").context(desk.clone()).await.unwrap();
-    let here = graph.resume("t", "Ben Miller").context(desk).await.unwrap();
+    let there = moved.resume("t", "Ben Miller").context(context.clone()).await.unwrap();
+    let here = graph.resume("t", "Ben Miller").context(context).await.unwrap();
     assert!(there.is_finished());
-    assert_eq!(told(&there.state), told(&here.state));
+    assert_eq!(comparable(&there.state), comparable(&here.state));
 }

@@ -8,7 +8,9 @@ use superstep_assistant::prompt::ModelTask;
 use superstep_assistant::verdict::{VerdictReason, VerdictStatus};
 use superstep_assistant::{AgentState, AssistantContext, Phase};
 
-use crate::support::{Fake, Provider, Room, asks, desk, last, no_tools, of_kind, passage, plan, rows};
+use crate::support::{
+    Fake, Provider, TestHarness, last, no_tools, of_kind, passage, plan, prompts_for, rows, test_context,
+};
 
 const QUESTION: &str = "How many orders shipped late in October?";
 
@@ -38,18 +40,18 @@ fn late_orders() -> (ScriptedModel, AssistantContext) {
         cost(ScriptedReply::pieces(["37 orders ", "shipped late ", "in October [2]."]), 400),
         cost(ScriptedReply::text(json!({ "summary": "Late orders in October: 37.", "facts": [] }).to_string()), 500),
     ]);
-    (script.clone(), desk(Provider(script), shop()))
+    (script.clone(), test_context(Provider(script), shop()))
 }
 
 /// R-PLN-59, R-PLN-18, R-PLN-19, R-PLN-20, R-PLN-28, R-PLN-40, R-PLN-41: phases, supersteps and all states.
 #[tokio::test]
 async fn late_orders_state_by_state() {
-    let (room, (script, desk)) = (Room::new(), late_orders());
-    let mut stream = room
+    let (harness, (script, context)) = (TestHarness::new(), late_orders());
+    let mut stream = harness
         .graph
-        .invoke(AgentState::open(&desk, "ana", QUESTION).unwrap())
+        .invoke(AgentState::open(&context, "ana", QUESTION).unwrap())
         .thread("t")
-        .context(desk.clone())
+        .context(context.clone())
         .stream_mode([superstep::StreamMode::Updates]);
     let mut updates: Vec<(String, Value)> = Vec::new();
     while let Some(part) = stream.next().await {
@@ -68,7 +70,7 @@ async fn late_orders_state_by_state() {
         updates.iter().map(|(_, update)| &update["retry_count"]).filter(|value| !value.is_null()).collect();
     assert_eq!(retries, [&json!(0), &json!(1)]);
     let verdicts: Vec<(&Value, &Value)> =
-        [4, 8].map(|place| &updates[place].1["verdict"]).iter().map(|v| (&v["status"], &v["reason"])).collect();
+        [4, 8].map(|index| &updates[index].1["verdict"]).iter().map(|v| (&v["status"], &v["reason"])).collect();
     assert_eq!(verdicts, [(&json!("planning_retry"), &json!("empty")), (&json!("verified"), &Value::Null)]);
 
     let state = &done.state;
@@ -82,15 +84,18 @@ async fn late_orders_state_by_state() {
     let roles: Vec<String> = state.messages.iter().map(|message| format!("{:?}", message.role)).collect();
     assert_eq!(roles.join(" "), "User Assistant Tool Tool Assistant Tool Assistant");
     assert_eq!(script.remaining(), 0);
-    let steps = room.due().await;
+    let steps = harness.next_tasks().await;
     assert_eq!(steps.iter().filter(|due| !due.is_empty() && *due != "__start__").count(), 11, "{steps:?}");
 
-    let again = &asks(&script, ModelTask::Plan)[1];
-    let tried: Vec<(&str, &str)> =
-        again.previous_calls.iter().map(|tried| (tried.tool.as_str(), tried.outcome.as_str())).collect();
-    assert_eq!(tried, [("search_docs", "ok"), ("bq_query", "empty")]);
-    assert_eq!(again.verdict.as_ref().unwrap().reason, Some(VerdictReason::Empty));
-    let answer = &asks(&script, ModelTask::Answer)[0];
+    let second_prompt = &prompts_for(&script, ModelTask::Plan)[1];
+    let previous_calls: Vec<(&str, &str)> = second_prompt
+        .previous_calls
+        .iter()
+        .map(|previous| (previous.tool.as_str(), previous.outcome.as_str()))
+        .collect();
+    assert_eq!(previous_calls, [("search_docs", "ok"), ("bq_query", "empty")]);
+    assert_eq!(second_prompt.verdict.as_ref().unwrap().reason, Some(VerdictReason::Empty));
+    let answer = &prompts_for(&script, ModelTask::Answer)[0];
     assert_eq!(answer.outputs.len(), 3, "what was found in the first attempt is used too");
     assert_eq!(answer.verdict.as_ref().unwrap().status, VerdictStatus::Verified);
 }
@@ -99,29 +104,29 @@ async fn late_orders_state_by_state() {
 /// each with its node.
 #[tokio::test]
 async fn late_orders_event_by_event() {
-    let (room, (_, desk)) = (Room::new(), late_orders());
-    let (events, done) = room.watch(&desk, QUESTION).await;
+    let (harness, (_, context)) = (TestHarness::new(), late_orders());
+    let (events, done) = harness.watch(&context, QUESTION).await;
     let done = done.unwrap();
     let lifecycle = |event: &Value| {
         let kind = event["event"].as_str().unwrap();
         kind.starts_with("on_chain") || kind == "on_checkpoint"
     };
-    let told: Vec<String> = events
+    let lines: Vec<String> = events
         .iter()
         .filter(|event| !lifecycle(event))
         .map(|event| {
             let data = &event["data"];
-            let what = match event["event"].as_str().unwrap() {
+            let detail = match event["event"].as_str().unwrap() {
                 "on_chat_model_stream" => data["chunk"].to_string(),
                 "on_tool_start" => format!("{} {}", data["tool"], data["input"]),
                 "on_tool_end" => data["output"].as_str().unwrap().chars().take(30).collect(),
                 "on_custom_event" => format!("{} {} {}", data["status"], data["reason"], data["attempt"]),
                 _ => data.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" "),
             };
-            format!("{} {}: {what}", event["event"].as_str().unwrap(), event["metadata"]["node"].as_str().unwrap())
+            format!("{} {}: {detail}", event["event"].as_str().unwrap(), event["metadata"]["node"].as_str().unwrap())
         })
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @r##"
+    insta::assert_snapshot!(lines.join("\n"), @r##"
     on_chat_model_start planner: input
     on_chat_model_end planner: output usage
     on_tool_start tool_executor: "search_docs" {"query":"late order definition"}
@@ -155,14 +160,14 @@ async fn late_orders_event_by_event() {
 /// R-PLN-60, R-PLN-22, R-PLN-27: a thank-you message runs no tools and takes four supersteps.
 #[tokio::test]
 async fn thanks_need_no_tools() {
-    let room = Room::new();
+    let harness = TestHarness::new();
     let script = ScriptedModel::new([no_tools(), ScriptedReply::text("You are welcome!")]);
-    let (events, done) = room.watch(&desk(script.clone(), shop()), "Thanks!").await;
+    let (events, done) = harness.watch(&test_context(script.clone(), shop()), "Thanks!").await;
     let state = done.unwrap().state;
     assert_eq!((last(&state).as_str(), state.next_step), ("You are welcome!", Some(NextStep::Generate)));
     assert!(events.iter().all(|event| !event["event"].as_str().unwrap().starts_with("on_tool")));
-    let due = room.due().await;
-    assert_eq!(due, ["ingress", "planner", "generator", "summarizer", ""]);
+    let next_tasks = harness.next_tasks().await;
+    assert_eq!(next_tasks, ["ingress", "planner", "generator", "summarizer", ""]);
     assert_eq!((script.requests().len(), state.messages.len(), state.verdict.clone()), (2, 2, None));
 }
 
@@ -170,25 +175,25 @@ async fn thanks_need_no_tools() {
 /// is still known.
 #[tokio::test]
 async fn sixty_turns_stay_bounded() {
-    let room = Room::new();
+    let harness = TestHarness::new();
     let script = (0..60).fold(ScriptedModel::default(), |script, turn| {
         script.then(no_tools()).then_with(move |request| match turn {
             59 => {
-                let ask = superstep_assistant::prompt::TaskPrompt::read(request).unwrap();
-                assert!(request.messages[0].text().contains(&ask.summary), "the call begins with the summary");
-                ScriptedReply::text(ask.summary.lines().next().unwrap().replace("Began with: ", "First you asked: "))
+                let prompt = superstep_assistant::prompt::TaskPrompt::read(request).unwrap();
+                assert!(request.messages[0].text().contains(&prompt.summary), "the call begins with the summary");
+                ScriptedReply::text(prompt.summary.lines().next().unwrap().replace("Began with: ", "First you asked: "))
             }
             turn => ScriptedReply::text(format!("Answer {turn}.")),
         })
     });
-    let desk = desk(script, shop());
+    let context = test_context(script, shop());
     for turn in 0..59 {
         let question = if turn == 0 { "Tell me about tents".to_owned() } else { format!("Question number {turn}") };
-        let state = room.ask(&desk, &question).await.unwrap().state;
+        let state = harness.send(&context, &question).await.unwrap().state;
         assert!(state.messages.len() <= 40, "turn {turn}: {}", state.messages.len());
         assert!(state.scratchpad.is_empty());
     }
-    let state = room.ask(&desk, "What did we talk about first?").await.unwrap().state;
+    let state = harness.send(&context, "What did we talk about first?").await.unwrap().state;
     assert_eq!(last(&state), "First you asked: Tell me about tents");
     assert!(state.summary.contains("Tell me about tents") && state.summary.contains("Question number 58"));
     assert!(state.summary.chars().count() < 5_000 && state.messages.len() >= 10);

@@ -3,26 +3,26 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use superstep_assistant::eval::{EvalQuestion, EvalScore, Grade, eval, grade, questions};
+use superstep_assistant::eval::{AnswerEvalScore, EvalQuestion, Grade, eval, grade, questions};
 
-async fn asked(questions: &[EvalQuestion]) -> EvalScore {
+async fn evaluate(questions: &[EvalQuestion]) -> AnswerEvalScore {
     eval(&Path::new(env!("CARGO_MANIFEST_DIR")).join("sample"), questions).await.unwrap()
 }
 
-fn told(score: &EvalScore, which: impl Fn(Grade) -> bool) -> String {
+fn report(score: &AnswerEvalScore, which: impl Fn(Grade) -> bool) -> String {
     let rows = score.rows.iter().filter(|row| which(row.verdict));
     let lines: Vec<String> =
         rows.map(|row| format!("{} {:?}: {}\n    {}", row.id, row.verdict, row.question, row.answer)).collect();
-    format!("{}/{} right, {} wrong\n{}", score.right, score.of, score.wrong, lines.join("\n"))
+    format!("{}/{} right, {} wrong\n{}", score.right, score.of, score.incorrect, lines.join("\n"))
 }
 
 /// R-PLN-57: of 60 questions at least 45 are answered correctly, and no answer is wrong.
 #[tokio::test]
 async fn the_questions_of_the_sample_are_answered() {
-    let score = asked(&questions().unwrap()).await;
-    assert_eq!((score.of, score.right + score.wrong + score.unknown), (60, 60));
-    assert_eq!(score.wrong, 0, "{}", told(&score, |mark| mark == Grade::Wrong));
-    assert!(score.right >= 45, "{}", told(&score, |mark| mark != Grade::Right));
+    let score = evaluate(&questions().unwrap()).await;
+    assert_eq!((score.of, score.right + score.incorrect + score.unknown), (60, 60));
+    assert_eq!(score.incorrect, 0, "{}", report(&score, |mark| mark == Grade::Incorrect));
+    assert!(score.right >= 45, "{}", report(&score, |mark| mark != Grade::Right));
 }
 
 /// R-PLN-57: questions without specific rules are answered or declared unknown, and never answered wrongly.
@@ -48,16 +48,16 @@ const UNANSWERED: [&str; 15] = [
 /// that the sample answers is listed by name.
 #[tokio::test]
 async fn other_questions_are_not_answered_wrongly() {
-    let score = asked(&[others(), more()].concat()).await;
-    assert_eq!(score.wrong, 0, "{}", told(&score, |mark| mark == Grade::Wrong));
-    let refused = score.rows.iter().filter(|row| row.verdict == Grade::Unknown);
-    let unanswered: Vec<&str> = refused.map(|row| row.question.as_str()).collect();
-    assert_eq!(unanswered, UNANSWERED, "{}", told(&score, |mark| mark != Grade::Right));
+    let score = evaluate(&[others(), more()].concat()).await;
+    assert_eq!(score.incorrect, 0, "{}", report(&score, |mark| mark == Grade::Incorrect));
+    let unanswered_rows = score.rows.iter().filter(|row| row.verdict == Grade::Unknown);
+    let unanswered: Vec<&str> = unanswered_rows.map(|row| row.question.as_str()).collect();
+    assert_eq!(unanswered, UNANSWERED, "{}", report(&score, |mark| mark != Grade::Right));
     assert_eq!((score.of, score.right), (66, 66 - UNANSWERED.len()));
 }
 
 fn others() -> Vec<EvalQuestion> {
-    let known = [
+    let answerable = [
         ("How many orders came from Vienna?", json!([30])),
         ("How many products do we buy from Italian suppliers?", json!([14])),
         ("Turnover of tents in August 2026?", json!([2125.41])),
@@ -90,7 +90,7 @@ fn others() -> Vec<EvalQuestion> {
         "What will our revenue be next month?",
         "What is the weather like in Freiburg?",
     ];
-    numbered("o", known, unknown)
+    numbered("o", answerable, unknown)
 }
 
 /// Cheapest product of each supplier, without the twelfth supplier, whose cheapest product is no longer on sale.
@@ -110,7 +110,7 @@ const CHEAPEST_PER_SUPPLIER: [&str; 11] = [
 
 /// Returns a second set of harder questions.
 fn more() -> Vec<EvalQuestion> {
-    let known = [
+    let answerable = [
         ("How many suppliers are in the Netherlands?", json!([2])),
         ("What's the stock of the Moka Pot 6?", json!([122])),
         (
@@ -167,18 +167,18 @@ fn more() -> Vec<EvalQuestion> {
         "How much did Torrefina earn last year?",
         "Why did orders drop in August?",
     ];
-    numbered("m", known, unknown)
+    numbered("m", answerable, unknown)
 }
 
 fn numbered<const K: usize, const U: usize>(
     letter: &str,
-    known: [(&str, Value); K],
+    answerable: [(&str, Value); K],
     unknown: [&str; U],
 ) -> Vec<EvalQuestion> {
     let unknown = unknown.into_iter().map(|question| (question, json!([]), true));
-    let all = known.into_iter().map(|(question, expected)| (question, expected, false)).chain(unknown);
-    let question = |(place, (question, expected, dont_know)): (usize, (&str, Value, bool))| EvalQuestion {
-        id: format!("{letter}{:02}", place + 1),
+    let all = answerable.into_iter().map(|(question, expected)| (question, expected, false)).chain(unknown);
+    let question = |(index, (question, expected, dont_know)): (usize, (&str, Value, bool))| EvalQuestion {
+        id: format!("{letter}{:02}", index + 1),
         question: question.to_owned(),
         expected: expected.as_array().cloned().unwrap_or_default(),
         absent: Vec::new(),
@@ -190,24 +190,24 @@ fn numbered<const K: usize, const U: usize>(
 /// R-PLN-57: grading as right, wrong or unknown.
 #[test]
 fn answers_are_marked() {
-    let known = |expected: Value, absent: &[&str]| EvalQuestion {
+    let eval_question = |expected: Value, absent: &[&str]| EvalQuestion {
         id: String::new(),
         question: String::new(),
         expected: expected.as_array().cloned().unwrap_or_default(),
         absent: absent.iter().map(ToString::to_string).collect(),
         dont_know: false,
     };
-    let never = EvalQuestion { dont_know: true, ..known(json!([]), &[]) };
+    let never = EvalQuestion { dont_know: true, ..eval_question(json!([]), &[]) };
     let rows = [
-        (known(json!([18919.15]), &[]), "It is 18,919.15 [1].", Grade::Right),
-        (known(json!([18919.15]), &[]), "It is 18919.149.", Grade::Right),
-        (known(json!([1]), &[]), "It is 7 [1].", Grade::Wrong),
-        (known(json!(["Germany", 32]), &[]), "GERMANY: 32", Grade::Right),
-        (known(json!(["Germany"]), &["Austria"]), "Germany, Austria", Grade::Wrong),
-        (known(json!([37]), &[]), "I do not know: nothing was found.", Grade::Unknown),
-        (known(json!([37]), &[]), "I do not know. Do you mean 7 or 8?", Grade::Unknown),
+        (eval_question(json!([18919.15]), &[]), "It is 18,919.15 [1].", Grade::Right),
+        (eval_question(json!([18919.15]), &[]), "It is 18919.149.", Grade::Right),
+        (eval_question(json!([1]), &[]), "It is 7 [1].", Grade::Incorrect),
+        (eval_question(json!(["Germany", 32]), &[]), "GERMANY: 32", Grade::Right),
+        (eval_question(json!(["Germany"]), &["Austria"]), "Germany, Austria", Grade::Incorrect),
+        (eval_question(json!([37]), &[]), "I do not know: nothing was found.", Grade::Unknown),
+        (eval_question(json!([37]), &[]), "I do not know. Do you mean 7 or 8?", Grade::Unknown),
         (never.clone(), "I do not know: it is about the future.", Grade::Right),
-        (never, "It is 12.", Grade::Wrong),
+        (never, "It is 12.", Grade::Incorrect),
     ];
     for (question, answer, expected) in rows {
         assert_eq!(grade(&question, answer), expected, "{answer}");

@@ -8,7 +8,7 @@ use superstep::models::{ModelErrorKind, ScriptedModel, ScriptedReply};
 use superstep::settings::Secret;
 use superstep::store::SearchOp;
 use superstep_assistant::tools::query::bigquery::BigQuery;
-use superstep_assistant::{ModelUnavailablePolicy, Settings, TurnLimits};
+use superstep_assistant::{AssistantSettings, ModelUnavailablePolicy, TurnLimits};
 use superstep_server::{RateLimit, RunInput, RunRequest, ServerConfig, Storage};
 
 use crate::support::{Provider, no_tools, plan};
@@ -41,11 +41,11 @@ fn keys(value: &Value) -> String {
 #[tokio::test]
 async fn a_turn_is_streamed_as_the_events_of_the_table() {
     let platform = platform(Provider(late_orders())).await;
-    let (id, sent) = platform.ask(LATE, json!({})).await;
+    let (id, sent) = platform.send(LATE, json!({})).await;
     let work = of_work(&sent);
-    let told: Vec<String> =
+    let lines: Vec<String> =
         work.iter().map(|sent| format!("{} {}: {}", sent.event, sent.node(), keys(&sent.data["data"]))).collect();
-    insta::assert_snapshot!(told.join("\n"), @r"
+    insta::assert_snapshot!(lines.join("\n"), @r"
     on_chat_model_start planner: input
     on_chat_model_end planner: output usage
     on_tool_start tool_executor: tool input tool_call_id
@@ -74,25 +74,28 @@ async fn a_turn_is_streamed_as_the_events_of_the_table() {
     let statuses: Vec<&Value> = of("on_custom_event").iter().map(|data| &data["status"]).collect();
     assert_eq!(statuses, ["planning_retry", "verified"]);
     let pieces: String = of("on_chat_model_stream").iter().filter_map(|data| data["chunk"].as_str()).collect();
-    let shown = platform.session(&id).await;
-    assert_eq!(shown["messages"][1]["text"], pieces.as_str());
-    assert_eq!(shown["lastEventId"], json!(sent.last().unwrap().id));
+    let session = platform.session(&id).await;
+    assert_eq!(session["messages"][1]["text"], pieces.as_str());
+    assert_eq!(session["lastEventId"], json!(sent.last().unwrap().id));
 }
 
 /// R-PLN-44, R-PLN-45, R-PLN-8: a client that accepts JSON waits and receives the answer with its sources.
 #[tokio::test]
-async fn whoever_wants_json_waits() {
+async fn a_client_that_accepts_json_waits() {
     let platform = platform(Provider(late_orders())).await;
-    let (status, said) = platform.wait(LATE, json!({ "sessionId": "mine" })).await;
-    assert_eq!((status, &said["sessionId"], &said["status"]), (200, &json!("mine"), &json!("completed")));
-    assert_eq!(said["answer"], "37 orders shipped late in October [1].");
-    assert_eq!((&said["retries"], &said["verdict"]["status"]), (&json!(1), &json!("verified")));
-    assert_eq!((&said["tokensUsed"], &said["waiting"]), (&json!(1505), &Value::Null));
-    assert_eq!((&said["model"]["name"], &said["model"]["label"]), (&json!("test/provider"), &json!("language model")));
-    let references = said["references"].as_array().unwrap();
+    let (status, response) = platform.wait(LATE, json!({ "sessionId": "mine" })).await;
+    assert_eq!((status, &response["sessionId"], &response["status"]), (200, &json!("mine"), &json!("completed")));
+    assert_eq!(response["answer"], "37 orders shipped late in October [1].");
+    assert_eq!((&response["retries"], &response["verdict"]["status"]), (&json!(1), &json!("verified")));
+    assert_eq!((&response["tokensUsed"], &response["waiting"]), (&json!(1505), &Value::Null));
+    assert_eq!(
+        (&response["model"]["name"], &response["model"]["label"]),
+        (&json!("test/provider"), &json!("language model"))
+    );
+    let references = response["references"].as_array().unwrap();
     assert!(references.iter().all(|one| one["tool"] == "bq_query" && one["source"] == "shop"), "{references:?}");
     assert!(references.iter().any(|one| one["query"] == BY_DATES) && references[0]["n"] == 1);
-    let [call] = said["plan"].as_array().unwrap().as_slice() else { panic!("one call: {}", said["plan"]) };
+    let [call] = response["plan"].as_array().unwrap().as_slice() else { panic!("one call: {}", response["plan"]) };
     assert_eq!(
         (&call["tool"], &call["args"]["sql"], &call["status"]),
         (&json!("bq_query"), &json!(BY_DATES), &json!("success"))
@@ -106,41 +109,45 @@ async fn with_bigquery_the_rules_ask_the_local_data() {
     // No server listens on this address, so a request to BigQuery would fail.
     let bigquery = BigQuery::new("acme", vec!["sales".to_owned()], Secret::new("t0ken")).unwrap();
     let bigquery = Some(Arc::new(bigquery.address("http://127.0.0.1:1")));
-    let settings = Settings { bigquery, ..settings() };
+    let settings = AssistantSettings { bigquery, ..settings() };
     let platform = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
-    let (status, said) = platform.wait(LATE, json!({ "model": "local" })).await;
-    assert_eq!((status, &said["plan"][0]["args"]["dataset"]), (200, &json!("shop")), "{said}");
-    assert!(said["answer"].as_str().unwrap().contains("37"), "{said}");
+    let (status, response) = platform.wait(LATE, json!({ "model": "local" })).await;
+    assert_eq!((status, &response["plan"][0]["args"]["dataset"]), (200, &json!("shop")), "{response}");
+    assert!(response["answer"].as_str().unwrap().contains("37"), "{response}");
 }
 
 /// R-PLN-36: a result that is too long is stored as long as its thread, and no longer.
 #[tokio::test]
 async fn long_results_go_with_their_conversation() {
     let sql = "select a.id, b.id, a.status from orders a, orders b";
-    let asks = || plan(&[("c1", "bq_query", json!({ "sql": sql, "max_rows": 1000 }), &[])]);
-    let script =
-        ScriptedModel::new([asks(), ScriptedReply::text("Many [1]."), asks(), ScriptedReply::text("Many [1].")]);
+    let query_plan = || plan(&[("c1", "bq_query", json!({ "sql": sql, "max_rows": 1000 }), &[])]);
+    let script = ScriptedModel::new([
+        query_plan(),
+        ScriptedReply::text("Many [1]."),
+        query_plan(),
+        ScriptedReply::text("Many [1]."),
+    ]);
     let config = ServerConfig::new(Storage::memory());
     let store = config.storage.store.clone();
     let limits = TurnLimits { result_bytes: 4_096, ..TurnLimits::default() };
-    let platform = started(Settings { limits, ..settings() }, config, script).await;
-    let (first, _) = platform.ask("Show all", json!({})).await;
-    let (second, _) = platform.ask("Show all", json!({})).await;
-    let kept = async || {
-        let found = store.search(SearchOp::new(["belongings"]).limit(100)).await.unwrap();
-        found.into_iter().map(|hit| hit.item.namespace.to_string()).collect::<Vec<_>>()
+    let platform = started(AssistantSettings { limits, ..settings() }, config, script).await;
+    let (first, _) = platform.send("Show all", json!({})).await;
+    let (second, _) = platform.send("Show all", json!({})).await;
+    let stored = async || {
+        let hits = store.search(SearchOp::new(["belongings"]).limit(100)).await.unwrap();
+        hits.into_iter().map(|hit| hit.item.namespace.to_string()).collect::<Vec<_>>()
     };
-    assert_eq!(kept().await.len(), 2);
+    assert_eq!(stored().await.len(), 2);
     platform.server.run_service().delete_thread(&first.as_str().into()).await.unwrap();
-    let [left] = kept().await.try_into().unwrap();
+    let [left] = stored().await.try_into().unwrap();
     assert!(left.contains(&second), "{left}");
 }
 
 /// R-PLN-50, R-SRV-7a: the same turn in the AG-UI format.
 #[tokio::test]
-async fn ag_ui_hears_a_turn() {
+async fn ag_ui_receives_a_turn() {
     let platform = platform(Provider(late_orders())).await;
-    let (_, sent) = platform.ask(LATE, json!({ "format": "ag-ui" })).await;
+    let (_, sent) = platform.send(LATE, json!({ "format": "ag-ui" })).await;
     assert!(sent.iter().all(|sent| sent.data["type"] == sent.event.as_str()));
     let names: Vec<&str> = sent.iter().map(|sent| sent.event.as_str()).collect();
     assert_eq!((names[0], *names.last().unwrap()), ("RUN_STARTED", "RUN_FINISHED"));
@@ -151,7 +158,7 @@ async fn ag_ui_hears_a_turn() {
 
 /// R-PLN-64, R-PLN-65, R-PLN-66: invalid requests are rejected before any model call, and leave no thread.
 #[tokio::test]
-async fn what_cannot_be_asked_is_refused() {
+async fn invalid_requests_are_rejected() {
     let script = ScriptedModel::new([no_tools()]);
     let platform = platform(script.clone()).await;
     let long = "x".repeat(32 * 1024 + 1);
@@ -189,7 +196,7 @@ async fn what_cannot_be_asked_is_refused() {
 #[tokio::test]
 async fn a_conversation_is_of_one_user() {
     let platform = platform(ScriptedModel::new([no_tools(), ScriptedReply::text("Hello Ana.")])).await;
-    let (id, _) = platform.ask("Hello", json!({})).await;
+    let (id, _) = platform.send("Hello", json!({})).await;
     let (status, problem) = platform.wait("And me?", json!({ "sessionId": id, "userId": "sam" })).await;
     assert_eq!((status, &problem["thread_id"]), (403, &json!(id)));
     let path = format!("/api/assistant/{id}");
@@ -199,10 +206,10 @@ async fn a_conversation_is_of_one_user() {
         assert_eq!(platform.get(&format!("{path}/stream{user}")).await.status(), status, "{user}");
         // There is no open interrupt and no run, which is reported to the owner only.
         let status = if status == 200 { 409 } else { status };
-        for what in ["answer", "stop"] {
+        for action in ["answer", "stop"] {
             let body = json!({ "questionId": "x", "answer": "x" });
-            let response = platform.post(&format!("{path}/{what}{user}"), &body).await;
-            assert_eq!(response.status(), status, "{what} {user}");
+            let response = platform.post(&format!("{path}/{action}{user}"), &body).await;
+            assert_eq!(response.status(), status, "{action} {user}");
         }
     }
     assert_eq!(platform.session(&id).await["messages"].as_array().unwrap().len(), 2);
@@ -217,12 +224,12 @@ async fn a_conversation_is_of_one_user() {
 #[tokio::test]
 async fn a_run_of_the_graph_is_of_its_user() {
     let platform = platform(ScriptedModel::default()).await;
-    let desk = platform.server.run_service();
+    let runs = platform.server.run_service();
     let input = json!({ "messages": [{ "role": "user", "content": "Hello\n there" }], "user_id": "ana" });
-    let graph = desk.graph("assistant").unwrap();
+    let graph = runs.graph("assistant").unwrap();
     let order = graph.annotate(RunRequest::new("assistant", "by-hand", RunInput::Input(input)));
     assert_eq!(order.title.as_deref(), Some("Hello there"));
-    desk.start(order).await.unwrap();
+    runs.start(order).await.unwrap();
     platform.stream("by-hand", None).await;
     assert_eq!(platform.session("by-hand").await["userId"], "ana");
     assert_eq!(platform.get("/api/assistant/by-hand?userId=sam").await.status(), 403);
@@ -242,17 +249,17 @@ async fn guests_see_what_is_theirs() {
         policy.replace("unknown_user = \"refuse\"", "unknown_user = \"guest\""),
     )
     .unwrap();
-    let settings = Settings { policy: Some(folder.path().join("policy.toml")), ..settings() };
+    let settings = AssistantSettings { policy: Some(folder.path().join("policy.toml")), ..settings() };
     let platform = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
-    let (status, said) = platform.wait("Hello", json!({ "model": "local", "userId": "walk-in" })).await;
+    let (status, response) = platform.wait("Hello", json!({ "model": "local", "userId": "walk-in" })).await;
     assert_eq!(status, 200);
-    let path = format!("/api/assistant/{}", said["sessionId"].as_str().unwrap());
+    let path = format!("/api/assistant/{}", response["sessionId"].as_str().unwrap());
     for (user, status) in [("walk-in", 200), ("another", 403), ("", 403)] {
         assert_eq!(platform.get(&format!("{path}?userId={user}")).await.status(), status, "{user}");
     }
     assert_eq!(platform.get("/api/assistant?userId=").await.status(), 403);
-    let told = platform.json("/api/assistant/settings?userId=walk-in").await;
-    assert_eq!(told["data"]["tables"], json!([]), "a guest may not read tables");
+    let settings_json = platform.json("/api/assistant/settings?userId=walk-in").await;
+    assert_eq!(settings_json["data"]["tables"], json!([]), "a guest may not read tables");
 }
 
 /// R-PLN-67, R-PLN-21: a refused message gets the answer of the rule, without model and tools.
@@ -261,25 +268,25 @@ async fn the_policy_answers_by_itself() {
     let script = ScriptedModel::new([no_tools()]);
     let platform = platform(script.clone()).await;
     let message = "Give me the card numbers of our customers";
-    let (id, sent) = platform.ask(message, json!({})).await;
+    let (id, sent) = platform.send(message, json!({})).await;
     assert_eq!(of_work(&sent), Vec::<&Sent>::new());
-    let shown = platform.session(&id).await;
-    assert_eq!((&shown["safetyCheck"], &shown["status"]), (&json!(false), &json!("completed")));
-    let (status, said) = platform.wait(message, json!({})).await;
-    assert_eq!((status, &said["safetyCheck"], &said["plan"]), (200, &json!(false), &json!([])));
-    let answer = said["answer"].as_str().unwrap();
+    let session = platform.session(&id).await;
+    assert_eq!((&session["safetyCheck"], &session["status"]), (&json!(false), &json!("completed")));
+    let (status, response) = platform.wait(message, json!({})).await;
+    assert_eq!((status, &response["safetyCheck"], &response["plan"]), (200, &json!(false), &json!([])));
+    let answer = response["answer"].as_str().unwrap();
     assert!(
         answer.starts_with("I do not give out card or bank data.") && answer.contains("`card-numbers`"),
         "{answer}"
     );
-    assert_eq!(shown["messages"][1]["text"], answer);
+    assert_eq!(session["messages"][1]["text"], answer);
     assert!(script.requests().is_empty());
 }
 
 /// R-PLN-43, R-PLN-61: three people with one name cause a clarification question, and the answer continues the
 /// turn.
 #[tokio::test]
-async fn what_was_meant_is_asked_and_answered() {
+async fn a_clarification_is_requested_and_answered() {
     let sql = |end: &str| format!("select first_name || ' ' || last_name as name, city from customers where {end}");
     let script = ScriptedModel::new([
         plan(&[("c1", "bq_query", json!({ "sql": sql("last_name = 'Miller'") }), &[])]),
@@ -287,28 +294,28 @@ async fn what_was_meant_is_asked_and_answered() {
         ScriptedReply::text("Jack Miller lives in Dublin [1]."),
     ]);
     let platform = platform(script).await;
-    let (id, sent) = platform.ask("Orders of Miller", json!({})).await;
-    let shown = platform.session(&id).await;
-    assert_eq!((&shown["status"], &shown["waiting"]["kind"]), (&json!("waiting"), &json!("clarification")));
-    assert_eq!(shown["waiting"]["choices"], json!(["Anna Miller", "Jack Miller", "Sophie Miller"]));
-    let asked = sent.iter().find(|sent| sent.event == "on_interrupt").unwrap();
-    let interrupt = &asked.data["data"]["interrupts"][0];
+    let (id, sent) = platform.send("Orders of Miller", json!({})).await;
+    let session = platform.session(&id).await;
+    assert_eq!((&session["status"], &session["waiting"]["kind"]), (&json!("waiting"), &json!("clarification")));
+    assert_eq!(session["waiting"]["choices"], json!(["Anna Miller", "Jack Miller", "Sophie Miller"]));
+    let interrupt_event = sent.iter().find(|sent| sent.event == "on_interrupt").unwrap();
+    let interrupt = &interrupt_event.data["data"]["interrupts"][0];
     assert_eq!(
         (&interrupt["id"], &interrupt["value"]["question"]),
-        (&shown["waiting"]["id"], &shown["waiting"]["question"])
+        (&session["waiting"]["id"], &session["waiting"]["question"])
     );
-    for wrong in [json!(7), json!("  "), json!({ "decision": "deny" })] {
-        assert_eq!(platform.answer(&id, wrong).await, 422);
+    for invalid in [json!(7), json!("  "), json!({ "decision": "deny" })] {
+        assert_eq!(platform.answer(&id, invalid).await, 422);
     }
     assert_eq!(platform.session(&id).await["status"], "waiting");
     assert_eq!(platform.answer(&id, json!("Jack Miller")).await, 202);
     let more = platform.stream(&id, sent.last().unwrap().id).await;
     assert_eq!((more[0].event.as_str(), more.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
-    let shown = platform.session(&id).await;
-    let texts: Vec<&Value> = shown["messages"].as_array().unwrap().iter().map(|message| &message["text"]).collect();
+    let session = platform.session(&id).await;
+    let texts: Vec<&Value> = session["messages"].as_array().unwrap().iter().map(|message| &message["text"]).collect();
     assert_eq!(texts, ["Orders of Miller", "Jack Miller", "Jack Miller lives in Dublin [1]."]);
     assert_eq!(
-        (&shown["status"], &shown["retries"], &shown["waiting"]),
+        (&session["status"], &session["retries"], &session["waiting"]),
         (&json!("completed"), &json!(0), &Value::Null)
     );
     assert_eq!(platform.answer(&id, json!("Anna Miller")).await, 409);
@@ -324,18 +331,19 @@ async fn a_destructive_tool_asks_first() {
         (json!({ "decision": "allow_session" }), 1),
     ];
     for (decision, left) in rows {
-        let forget = |id: &str| plan(&[(id, "forget_memory", json!({ "query": "kilograms" }), &[])]);
-        let told = [no_tools(), ScriptedReply::text("Noted."), no_tools(), ScriptedReply::text("Noted."), forget("c1")];
+        let delete_plan = |id: &str| plan(&[(id, "forget_memory", json!({ "query": "kilograms" }), &[])]);
+        let replies =
+            [no_tools(), ScriptedReply::text("Noted."), no_tools(), ScriptedReply::text("Noted."), delete_plan("c1")];
         let end = match decision["decision"] == "deny" {
             true => vec![no_tools(), ScriptedReply::text("Nothing was forgotten.")],
             false => vec![ScriptedReply::text("Forgotten [1].")],
         };
-        let platform = platform(ScriptedModel::new(told.into_iter().chain(end))).await;
-        platform.ask("Remember that I weigh in kilograms", json!({})).await;
-        platform.ask("Remember that I travel by trains", json!({})).await;
-        let (id, sent) = platform.ask("Forget how I weigh", json!({})).await;
-        let shown = platform.session(&id).await;
-        let waiting = &shown["waiting"];
+        let platform = platform(ScriptedModel::new(replies.into_iter().chain(end))).await;
+        platform.send("Remember that I weigh in kilograms", json!({})).await;
+        platform.send("Remember that I travel by trains", json!({})).await;
+        let (id, sent) = platform.send("Forget how I weigh", json!({})).await;
+        let session = platform.session(&id).await;
+        let waiting = &session["waiting"];
         assert_eq!((&waiting["kind"], &waiting["tool"]), (&json!("approval"), &json!("forget_memory")));
         assert_eq!(waiting["arguments"], json!({ "query": "kilograms" }));
         assert_eq!(platform.answer(&id, json!("yes")).await, 422);
@@ -356,16 +364,16 @@ async fn a_destructive_tool_asks_first() {
 #[tokio::test]
 async fn an_answer_is_for_one_question() {
     const NONE: &[&str] = &[];
-    let forget = |id: &'static str, what: &str| (id, "forget_memory", json!({ "query": what }), NONE);
+    let delete_call = |id: &'static str, query: &str| (id, "forget_memory", json!({ "query": query }), NONE);
     let script = ScriptedModel::new([
         no_tools(),
         ScriptedReply::text("Noted."),
-        plan(&[forget("c1", "kilograms"), forget("c2", "trains")]),
+        plan(&[delete_call("c1", "kilograms"), delete_call("c2", "trains")]),
         ScriptedReply::text("Done [1]."),
     ]);
     let platform = platform(script).await;
-    platform.ask("Remember that I weigh in kilograms", json!({})).await;
-    let (id, sent) = platform.ask("Forget how I weigh and travel", json!({})).await;
+    platform.send("Remember that I weigh in kilograms", json!({})).await;
+    let (id, sent) = platform.send("Forget how I weigh and travel", json!({})).await;
     let first = platform.session(&id).await["waiting"]["id"].as_str().unwrap().to_owned();
     let once = json!({ "decision": "allow_once" });
     let body = json!({ "answer": once });
@@ -400,8 +408,8 @@ async fn tools_see_what_the_user_may_see() {
         let script =
             ScriptedModel::new([plan(&[("c1", "list_tables", json!({}), &[])]), ScriptedReply::text("Some [1].")]);
         let platform = platform(script).await;
-        let (_, said) = platform.wait("Which tables are there?", json!({ "userId": user })).await;
-        let tables = said["plan"][0]["output"].as_str().unwrap();
+        let (_, response) = platform.wait("Which tables are there?", json!({ "userId": user })).await;
+        let tables = response["plan"][0]["output"].as_str().unwrap();
         assert!(tables.contains("\"orders\""), "{tables}");
         assert_eq!(tables.contains("\"employees\""), sees_employees, "{user}: {tables}");
     }
@@ -415,26 +423,26 @@ async fn a_model_that_is_away() {
             (0..9).map(|_| ScriptedReply::error(ModelErrorKind::Overloaded, "as the test asked")),
         ))
     };
-    let (status, said) = platform(away()).await.wait("Hello", json!({})).await;
+    let (status, response) = platform(away()).await.wait("Hello", json!({})).await;
     assert_eq!(status, 200);
-    assert!(said["answer"].as_str().unwrap().contains("could not be reached"), "{said}");
-    let settings = Settings { without_model: ModelUnavailablePolicy::Fail, ..settings() };
+    assert!(response["answer"].as_str().unwrap().contains("could not be reached"), "{response}");
+    let settings = AssistantSettings { without_model: ModelUnavailablePolicy::Fail, ..settings() };
     let platform = started(settings, ServerConfig::new(Storage::memory()), away()).await;
     let (status, problem) = platform.wait("Hello", json!({ "sessionId": "s" })).await;
     assert_eq!((status, &problem["thread_id"]), (502, &json!("s")), "{problem}");
-    let shown = platform.session("s").await;
-    assert_eq!((&shown["status"], &shown["failure"]["code"]), (&json!("error"), &problem["code"]));
-    assert_eq!(shown["messages"].as_array().unwrap().len(), 1, "the question is kept");
+    let session = platform.session("s").await;
+    assert_eq!((&session["status"], &session["failure"]["code"]), (&json!("error"), &problem["code"]));
+    assert_eq!(session["messages"].as_array().unwrap().len(), 1, "the question is kept");
 }
 
 /// R-SRV-16: a client address over its rate limit receives the time until the next permitted request.
 #[tokio::test]
 async fn an_address_has_a_limit() {
     let limit = RateLimit { max_requests: 1, ..settings().limit };
-    let settings = Settings { limit, ..settings() };
+    let settings = AssistantSettings { limit, ..settings() };
     let platform = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
-    let refused = question(" ", &json!({ "model": "local" }));
-    assert_eq!(platform.post("/api/assistant", &refused).await.status(), 422, "and is not counted");
+    let rejected = question(" ", &json!({ "model": "local" }));
+    assert_eq!(platform.post("/api/assistant", &rejected).await.status(), 422, "and is not counted");
     assert_eq!(platform.wait("Hello", json!({ "model": "local" })).await.0, 200);
     let response = platform.post("/api/assistant", &question("Hello", &json!({ "model": "local" }))).await;
     assert_eq!(response.status(), 429);
@@ -449,35 +457,39 @@ async fn an_order_sets_the_assistant_up_beside_the_others() {
     let folder = Folder::new("shut");
     let pipe = folder.path().join("policy.toml");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let platform =
-        started(Settings::sample(folder.path()), ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
-    let desk = platform.server.run_service().clone();
+    let platform = started(
+        AssistantSettings::sample(folder.path()),
+        ServerConfig::new(Storage::memory()),
+        ScriptedModel::default(),
+    )
+    .await;
+    let runs = platform.server.run_service().clone();
     let input = json!({ "messages": [{ "role": "user", "content": "What is 19 % of 249.90?" }], "user_id": "ana" });
-    let order = desk.graph("assistant").unwrap().annotate(RunRequest::new("assistant", "t1", RunInput::Input(input)));
-    let begun = tokio::spawn({
-        let desk = desk.clone();
-        async move { desk.start(order).await.map_err(|problem| problem.detail().to_owned()) }
+    let order = runs.graph("assistant").unwrap().annotate(RunRequest::new("assistant", "t1", RunInput::Input(input)));
+    let started_run = tokio::spawn({
+        let runs = runs.clone();
+        async move { runs.start(order).await.map_err(|problem| problem.detail().to_owned()) }
     });
     let (reads, is_read) = std::sync::mpsc::channel();
-    let (go_on, goes_on) = std::sync::mpsc::channel::<()>();
+    let (release, released) = std::sync::mpsc::channel::<()>();
     let writer = std::thread::spawn(move || {
         // Opens once a reader exists.
         let mut pipe = std::fs::OpenOptions::new().write(true).open(pipe).unwrap();
         reads.send(()).unwrap();
         // Also returns, with an error, if the test failed and dropped the sender.
-        let _ = goes_on.recv();
+        let _ = released.recv();
         std::io::Write::write_all(&mut pipe, include_bytes!("../../sample/policy.toml")).unwrap();
     });
-    let patience = std::time::Duration::from_secs(30);
-    is_read.recv_timeout(patience).unwrap();
+    let timeout = std::time::Duration::from_secs(30);
+    is_read.recv_timeout(timeout).unwrap();
     let (done, is_done) = std::sync::mpsc::channel();
     tokio::spawn(async move { done.send(()) });
-    is_done.recv_timeout(patience).expect("the only thread of the runtime waits for the file");
-    go_on.send(()).unwrap();
+    is_done.recv_timeout(timeout).expect("the only thread of the runtime waits for the file");
+    release.send(()).unwrap();
     writer.join().unwrap();
-    begun.await.unwrap().unwrap();
-    let mut feed = desk.subscribe(&"t1".into(), None).await.unwrap();
+    started_run.await.unwrap().unwrap();
+    let mut feed = runs.subscribe(&"t1".into(), None).await.unwrap();
     while feed.next().await.is_some() {}
-    let said = platform.session("t1").await;
-    assert!(said.to_string().contains("47.48"), "{said}");
+    let session = platform.session("t1").await;
+    assert!(session.to_string().contains("47.48"), "{session}");
 }

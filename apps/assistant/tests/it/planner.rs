@@ -6,15 +6,15 @@ use superstep_assistant::plan::{NextStep, Plan};
 use superstep_assistant::prompt::ModelTask;
 use superstep_assistant::verdict::VerdictStatus;
 
-use crate::support::{Fake, Room, asks, desk, last, no_tools, plan, rows};
+use crate::support::{Fake, TestHarness, last, no_tools, plan, prompts_for, rows, test_context};
 
 /// R-PLN-27, R-PLN-29: errors in a model response are repaired if this does not change the meaning.
 #[test]
-fn a_damaged_plan_is_mended() {
-    let whole =
+fn a_malformed_plan_is_repaired() {
+    let expected =
         Plan::parse(r#"{"next_step":"tool_use","tool_calls":[{"id":"c1","tool":"now","args":{"zone":"UTC"}}]}"#);
-    let whole = whole.unwrap();
-    for damaged in [
+    let expected = expected.unwrap();
+    for malformed in [
         "Here it is:\n```json\n{\"next_step\": \"tool_use\", \"tool_calls\": [{\"id\": \"c1\", \"tool\": \"now\", \"args\": {\"zone\": \"UTC\"}}]}\n```\nGood luck!",
         r#"{"next_step":"tool_use","tool_calls":[{"id":"c1","tool":"now","args":{"zone":"UTC",},},],}"#,
         r#"{"next_step":"tool_use","tool_calls":[{"id":"c1","tool":"now","args":{"zone":"UTC"#,
@@ -22,14 +22,14 @@ fn a_damaged_plan_is_mended() {
         r#"[{"tool":"now","input":{"zone":"UTC"},"depends_on":null}]"#,
         r#"{"next":"tools","calls":[{"id":"c1","tool":"now","args":{"zone":"UTC"}}"#,
     ] {
-        assert_eq!(Plan::parse(damaged).as_ref(), Ok(&whole), "{damaged}");
+        assert_eq!(Plan::parse(malformed).as_ref(), Ok(&expected), "{malformed}");
     }
     assert_eq!(Plan::parse("{\"next_step\": \"generate\"}").unwrap().next_step, NextStep::Generate);
 }
 
 /// R-PLN-29: an invalid plan is rejected with a reason.
 #[test]
-fn what_is_no_plan_is_refused() {
+fn an_invalid_plan_is_rejected() {
     let rows = [
         ("I would look it up.", "no JSON object"),
         (r#"{"tool_calls": []}"#, "`next_step` is missing"),
@@ -47,8 +47,8 @@ fn what_is_no_plan_is_refused() {
         ),
     ];
     for (text, expected) in rows {
-        let said = Plan::parse(text).unwrap_err();
-        assert!(said.contains(expected), "{text}: {said}");
+        let error = Plan::parse(text).unwrap_err();
+        assert!(error.contains(expected), "{text}: {error}");
     }
 }
 
@@ -89,47 +89,47 @@ fn nothing() -> Fake {
 
 /// R-PLN-28: a repeated plan is rejected and requested once more; then the turn continues as exhausted.
 #[tokio::test]
-async fn the_same_plan_is_refused_once_and_then_given_up() {
-    let room = Room::new();
+async fn the_same_plan_is_rejected_once_and_then_given_up() {
+    let harness = TestHarness::new();
     let same = || plan(&[("c1", "bq_query", json!({ "sql": "select 1" }), &[])]);
     let script = ScriptedModel::new([same(), same(), same()]).then("I could not find it.");
     let tool = nothing();
-    let state = room.ask(&desk(script.clone(), [tool.clone()]), "How many?").await.unwrap().state;
+    let state = harness.send(&test_context(script.clone(), [tool.clone()]), "How many?").await.unwrap().state;
     assert_eq!((tool.calls().len(), script.remaining(), state.retry_count), (1, 0, 1));
     assert_eq!(state.verdict.as_ref().unwrap().status, VerdictStatus::GivingUp);
     assert_eq!(last(&state), "I could not find it.");
-    let asked = asks(&script, ModelTask::Plan);
-    assert_eq!(asked.len(), 3);
-    assert!(asked[1].plan_rejection.is_none() && asked[2].plan_rejection.as_ref().unwrap().contains("already"));
+    let prompts = prompts_for(&script, ModelTask::Plan);
+    assert_eq!(prompts.len(), 3);
+    assert!(prompts[1].plan_rejection.is_none() && prompts[2].plan_rejection.as_ref().unwrap().contains("already"));
 }
 
 /// R-PLN-28: a different plan at the second request is accepted.
 #[tokio::test]
-async fn another_plan_at_the_second_asking_is_taken() {
-    let room = Room::new();
+async fn another_plan_at_the_second_request_is_accepted() {
+    let harness = TestHarness::new();
     let of = |sql: &str| plan(&[("c1", "bq_query", json!({ "sql": sql }), &[])]);
     let script =
         ScriptedModel::new([of("select 1"), of("SELECT 1"), of("select 2"), no_tools(), ScriptedReply::text("No.")]);
     let tool = nothing();
-    room.ask(&desk(script, [tool.clone()]), "How many?").await.unwrap();
+    harness.send(&test_context(script, [tool.clone()]), "How many?").await.unwrap();
     assert_eq!(tool.calls(), [json!({ "sql": "select 1" }), json!({ "sql": "select 2" })]);
 }
 
 /// R-PLN-29, R-PLN-27: a cyclic plan is rejected with the reason, and the next one is used.
 #[tokio::test]
-async fn a_circle_is_refused() {
-    let room = Room::new();
+async fn a_circle_is_rejected() {
+    let harness = TestHarness::new();
     let circle = plan(&[("a", "now", json!({}), &["b"]), ("b", "now", json!({}), &["a"])]);
     let script = ScriptedModel::new([circle, no_tools(), ScriptedReply::text("Hello.")]);
-    let state = room.ask(&desk(script.clone(), [nothing()]), "Hi").await.unwrap().state;
+    let state = harness.send(&test_context(script.clone(), [nothing()]), "Hi").await.unwrap().state;
     assert_eq!(last(&state), "Hello.");
-    assert!(asks(&script, ModelTask::Plan)[1].plan_rejection.as_ref().unwrap().contains("circle"));
+    assert!(prompts_for(&script, ModelTask::Plan)[1].plan_rejection.as_ref().unwrap().contains("circle"));
 }
 
 /// R-PLN-29, R-PLN-36: ids that occur in earlier messages are replaced, including their references.
 #[tokio::test]
 async fn ids_are_never_used_twice() {
-    let room = Room::new();
+    let harness = TestHarness::new();
     let calls = |number: u32| {
         plan(&[
             ("c1", "calculate", json!({ "expression": number }), &[]),
@@ -138,9 +138,9 @@ async fn ids_are_never_used_twice() {
     };
     let docs = Fake::giving("search_docs", json!({ "passages": [{ "text": "x", "source": "a", "title": "b" }] }));
     let script = ScriptedModel::new([calls(1), ScriptedReply::text("One."), calls(2), ScriptedReply::text("Two.")]);
-    let desk = desk(script, [Fake::giving("calculate", json!({ "result": "4" })), docs.clone()]);
-    room.ask(&desk, "First").await.unwrap();
-    let state = room.ask(&desk, "Second").await.unwrap().state;
+    let context = test_context(script, [Fake::giving("calculate", json!({ "result": "4" })), docs.clone()]);
+    harness.send(&context, "First").await.unwrap();
+    let state = harness.send(&context, "Second").await.unwrap().state;
     let ids: Vec<&str> =
         state.messages.iter().flat_map(|message| &message.tool_calls).map(|call| call.id.as_str()).collect();
     assert_eq!(ids, ["c1", "c2", "c1_2", "c2_2"]);

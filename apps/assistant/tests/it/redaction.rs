@@ -9,7 +9,7 @@ use superstep::transfer;
 use superstep::{EventsQuery, HistoryQuery};
 use superstep_assistant::AgentState;
 
-use crate::support::{Fake, Provider, assistant, desk, plan};
+use crate::support::{Fake, Provider, assistant, plan, test_context};
 
 const SECRETS: [&str; 4] = [
     "ada.byron@example.com",
@@ -43,11 +43,12 @@ async fn secrets_of_a_tool_are_nowhere() {
         ScriptedReply::text(r#"{"summary": "Secrets.", "facts": ["I work with keys"]}"#),
     ]);
     let fails = Fake::new("search_docs", |_| Err(superstep::ToolError::new(format!("invalid: {}", secrets()["text"]))));
-    let desk = desk(Provider(script.clone()), [Fake::giving("read_file", secrets()), fails]).remember_facts();
+    let context =
+        test_context(Provider(script.clone()), [Fake::giving("read_file", secrets()), fails]).remember_facts();
     let disk = SharedCheckpointer::from(file);
     let graph = assistant(disk.clone(), store.clone());
-    let input = AgentState::open(&desk, "ana", "What is in the file?").unwrap();
-    let mut stream = graph.invoke(input).thread("t").context(desk).journal_events().stream_events();
+    let input = AgentState::open(&context, "ana", "What is in the file?").unwrap();
+    let mut stream = graph.invoke(input).thread("t").context(context).journal_events().stream_events();
     let mut seen = String::new();
     while let Some(event) = stream.next().await {
         seen += &serde_json::to_string(&event).unwrap();
@@ -57,8 +58,8 @@ async fn secrets_of_a_tool_are_nowhere() {
     for saved in graph.threads().get_state_history("t", &HistoryQuery::default()).await.unwrap() {
         seen += &serde_json::to_string(&*saved.state).unwrap();
     }
-    for kept in graph.threads().events("t", &EventsQuery::default()).await.unwrap() {
-        seen += &serde_json::to_string(&kept.event).unwrap();
+    for journaled in graph.threads().events("t", &EventsQuery::default()).await.unwrap() {
+        seen += &serde_json::to_string(&journaled.event).unwrap();
     }
     // Stored values are compressed in the file, and readable in an export.
     let mut exported = Vec::new();
@@ -86,19 +87,19 @@ async fn secrets_of_a_tool_are_nowhere() {
 
 /// R-PLN-36, R-PLN-35: redaction also applies to the stored full text of a long result.
 #[tokio::test]
-async fn a_long_result_is_kept_redacted() {
+async fn a_long_result_is_saved_redacted() {
     let text = format!("{} {}", "word ".repeat(20_000), SECRETS[0]);
     let script = ScriptedModel::new([
         plan(&[("c1", "read_file", json!({ "path": "keys" }), &[])]),
         ScriptedReply::text("Words [1]."),
     ]);
-    let desk = desk(script, [Fake::new("read_file", move |_| Ok(Value::from(text.clone())))]);
+    let context = test_context(script, [Fake::new("read_file", move |_| Ok(Value::from(text.clone())))]);
     let store = MemoryStore::new();
     let graph = assistant(superstep::MemoryCheckpointer::new(), store.clone());
-    let input = AgentState::open(&desk, "ana", "What is in the file?").unwrap();
-    graph.invoke(input).thread("t").context(desk).await.unwrap();
+    let input = AgentState::open(&context, "ana", "What is in the file?").unwrap();
+    graph.invoke(input).thread("t").context(context).await.unwrap();
     let store = SharedStore::from(store);
-    let kept = store.search(SearchOp::new(["belongings", "t"])).await.unwrap();
-    let kept = kept[0].item.value.as_str().unwrap();
-    assert!(kept.ends_with("[REDACTED:mail]") && !kept.contains(SECRETS[0]));
+    let hits = store.search(SearchOp::new(["belongings", "t"])).await.unwrap();
+    let stored_text = hits[0].item.value.as_str().unwrap();
+    assert!(stored_text.ends_with("[REDACTED:mail]") && !stored_text.contains(SECRETS[0]));
 }

@@ -27,27 +27,27 @@ fn model() -> RuleBasedModel {
     MODEL.clone()
 }
 
-fn ask(task: ModelTask, question: &str) -> TaskPrompt {
-    let mut ask = TaskPrompt::new(task, question);
-    ask.today = "2026-11-02".to_owned();
-    ask.tools = TOOLS.iter().map(ToString::to_string).collect();
-    ask
+fn test_prompt(task: ModelTask, question: &str) -> TaskPrompt {
+    let mut prompt = TaskPrompt::new(task, question);
+    prompt.today = "2026-11-02".to_owned();
+    prompt.tools = TOOLS.iter().map(ToString::to_string).collect();
+    prompt
 }
 
-async fn said(ask: &TaskPrompt) -> String {
-    model().complete(ask.request()).await.unwrap().message.text().into_owned()
+async fn reply_text(prompt: &TaskPrompt) -> String {
+    model().complete(prompt.request()).await.unwrap().message.text().into_owned()
 }
 
-async fn planned(ask: &TaskPrompt) -> Plan {
-    Plan::parse(&said(ask).await).unwrap()
+async fn planned(prompt: &TaskPrompt) -> Plan {
+    Plan::parse(&reply_text(prompt).await).unwrap()
 }
 
 /// Returns the tool of a plan with one call, and its main argument.
 async fn call(question: &str) -> (String, String) {
-    let plan = planned(&ask(ModelTask::Plan, question)).await;
+    let plan = planned(&test_prompt(ModelTask::Plan, question)).await;
     let Some(call) = plan.tool_calls.first() else { return ("generate".to_owned(), String::new()) };
-    let given = ["sql", "query", "expression", "table"].iter().find_map(|name| call.args.get(*name)?.as_str());
-    (call.tool.clone(), given.unwrap_or_default().to_owned())
+    let argument = ["sql", "query", "expression", "table"].iter().find_map(|name| call.args.get(*name)?.as_str());
+    (call.tool.clone(), argument.unwrap_or_default().to_owned())
 }
 
 fn output(tool: &str, args: Value, content: &Value) -> ToolResult {
@@ -61,7 +61,7 @@ fn output(tool: &str, args: Value, content: &Value) -> ToolResult {
 async fn rules_are_a_model_that_says_so() {
     let info = SharedModel::from(model()).info();
     assert_eq!((info.to_string().as_str(), info.kind), ("local/rules (rules)", ModelKind::Rules));
-    let help = said(&ask(ModelTask::Answer, "What can you do?")).await;
+    let help = reply_text(&test_prompt(ModelTask::Answer, "What can you do?")).await;
     assert!(help.contains(LABEL) && help.matches('"').count() >= 4, "{help}");
     let other = model().complete("Hello").await.unwrap().message.text().into_owned();
     assert!(other.contains(LABEL), "{other}");
@@ -107,7 +107,7 @@ async fn questions_become_queries() {
 
 /// R-PLN-56: an unknown or ambiguous word prevents a query.
 #[tokio::test]
-async fn what_is_not_understood_is_not_asked_of_the_data() {
+async fn ambiguous_questions_do_not_query_the_data() {
     for question in [
         "How many visitors did the website have?",
         "How many orders were not paid by card?",
@@ -150,17 +150,21 @@ async fn no_plan_is_made_twice() {
     for question in
         ["How many orders did we get in March 2024?", "Which products are late?", "What guarantee is on knives?"]
     {
-        let mut ask = ask(ModelTask::Plan, question);
+        let mut prompt = test_prompt(ModelTask::Plan, question);
         let mut seen: Vec<String> = Vec::new();
         for _ in 0..8 {
-            let plan = planned(&ask).await;
+            let plan = planned(&prompt).await;
             if plan.next_step == NextStep::Generate {
                 break;
             }
             assert!(!seen.contains(&plan.signature()), "{question}: {}", plan.to_text());
             seen.push(plan.signature());
             for call in plan.tool_calls {
-                ask.previous_calls.push(PreviousCall { tool: call.tool, args: call.args, outcome: "empty".to_owned() });
+                prompt.previous_calls.push(PreviousCall {
+                    tool: call.tool,
+                    args: call.args,
+                    outcome: "empty".to_owned(),
+                });
             }
         }
         assert!((1..8).contains(&seen.len()), "{question}: {seen:?}");
@@ -170,30 +174,30 @@ async fn no_plan_is_made_twice() {
 /// R-PLN-56: tools that the user may not use are not planned.
 #[tokio::test]
 async fn only_tools_of_the_user_are_planned() {
-    let mut ask = ask(ModelTask::Plan, "How many orders did we get?");
-    ask.tools = vec!["search_docs".to_owned()];
-    assert_eq!(planned(&ask).await.tool_calls[0].tool, "search_docs");
-    ask.tools.clear();
-    assert_eq!(planned(&ask).await.next_step, NextStep::Generate);
+    let mut prompt = test_prompt(ModelTask::Plan, "How many orders did we get?");
+    prompt.tools = vec!["search_docs".to_owned()];
+    assert_eq!(planned(&prompt).await.tool_calls[0].tool, "search_docs");
+    prompt.tools.clear();
+    assert_eq!(planned(&prompt).await.next_step, NextStep::Generate);
 }
 
 /// R-PLN-56: a follow-up is completed from the previous question.
 #[tokio::test]
-async fn a_question_goes_on_from_the_one_before() {
-    let mut ask = ask(ModelTask::Plan, "And in September?");
+async fn a_follow_up_continues_the_previous_question() {
+    let mut prompt = test_prompt(ModelTask::Plan, "And in September?");
     let text = "How many orders did we get from France in October 2026?".to_owned();
-    ask.history = vec![
+    prompt.history = vec![
         HistoryMessage { role: "user".to_owned(), text },
         HistoryMessage { role: "assistant".to_owned(), text: "9".to_owned() },
     ];
     let sql = |plan: &Plan| plan.tool_calls[0].args["sql"].as_str().unwrap().to_owned();
-    let first = sql(&planned(&ask).await);
+    let first = sql(&planned(&prompt).await);
     assert!(
         first.contains("'France'") && first.contains(">= '2026-09-01'") && !first.contains("2026-11-01"),
         "{first}"
     );
-    ask.question = "What about Italy?".to_owned();
-    let second = sql(&planned(&ask).await);
+    prompt.question = "What about Italy?".to_owned();
+    let second = sql(&planned(&prompt).await);
     assert!(
         second.contains("= 'Italy'") && second.contains(">= '2026-10-01'") && !second.contains("France"),
         "{second}"
@@ -202,10 +206,10 @@ async fn a_question_goes_on_from_the_one_before() {
 
 /// R-PLN-43, R-PLN-56: an answer to a clarification question replaces the ambiguous words.
 #[tokio::test]
-async fn what_was_meant_is_asked() {
-    let mut ask = ask(ModelTask::Plan, "Orders of Miller");
-    ask.clarified = vec![Clarification { about: "Miller".to_owned(), answer: "Anna Miller".to_owned() }];
-    let plan = planned(&ask).await;
+async fn an_answer_resolves_an_ambiguous_question() {
+    let mut prompt = test_prompt(ModelTask::Plan, "Orders of Miller");
+    prompt.clarified = vec![Clarification { about: "Miller".to_owned(), answer: "Anna Miller".to_owned() }];
+    let plan = planned(&prompt).await;
     let sql = plan.tool_calls[0].args["sql"].as_str().unwrap();
     assert!(sql.contains("first_name = 'Anna'") && sql.contains("last_name = 'Miller'"), "{sql}");
 }
@@ -213,22 +217,22 @@ async fn what_was_meant_is_asked() {
 /// R-PLN-45, R-PLN-56: numbers and quotations carry the number of their output; nothing is added.
 #[tokio::test]
 async fn answers_come_from_outputs_alone() {
-    let mut ask = ask(ModelTask::Answer, "What was our revenue in October 2026?");
-    let plan = planned(&TaskPrompt { task: ModelTask::Plan, ..ask.clone() }).await;
+    let mut prompt = test_prompt(ModelTask::Answer, "What was our revenue in October 2026?");
+    let plan = planned(&TaskPrompt { task: ModelTask::Plan, ..prompt.clone() }).await;
     let args = Value::Object(plan.tool_calls[0].args.clone());
-    ask.outputs = vec![output("bq_query", args, &json!({ "columns": ["sum"], "rows": [[18919.15]], "count": 1 }))];
-    let text = said(&ask).await;
+    prompt.outputs = vec![output("bq_query", args, &json!({ "columns": ["sum"], "rows": [[18919.15]], "count": 1 }))];
+    let text = reply_text(&prompt).await;
     assert!(text.contains("18,919.15") && text.contains("[1]"), "{text}");
 
-    ask.question = "How long must a password be?".to_owned();
+    prompt.question = "How long must a password be?".to_owned();
     let near = json!({ "passages": [{ "text": "The screen locks after 5 minutes.", "source": "security.md#devices", "title": "Security" }] });
-    ask.outputs = vec![output("search_docs", json!({}), &near)];
-    let text = said(&ask).await;
+    prompt.outputs = vec![output("search_docs", json!({}), &near)];
+    let text = reply_text(&prompt).await;
     assert!(text.starts_with("I do not know") && !text.contains("minutes"), "{text}");
 
     let right = json!({ "passages": [{ "text": "A password has at least 14 characters. Disks are encrypted.", "source": "security.md#passwords", "title": "Security", "heading": "Passwords" }] });
-    ask.outputs = vec![output("search_docs", json!({}), &right)];
-    let text = said(&ask).await;
+    prompt.outputs = vec![output("search_docs", json!({}), &right)];
+    let text = reply_text(&prompt).await;
     assert!(text.contains("> A password has at least 14 characters.") && !text.contains("Disks"), "{text}");
     assert!(text.contains("security.md#passwords") && text.contains("[1]"), "{text}");
 }
@@ -236,57 +240,57 @@ async fn answers_come_from_outputs_alone() {
 /// R-PLN-45: after the verifier gave up, the answer starts with what is missing.
 #[tokio::test]
 async fn what_is_missing_comes_first() {
-    let mut ask = ask(ModelTask::Answer, "What is 2 + 2?");
-    ask.outputs = vec![output("calculate", json!({}), &json!({ "expression": "2 + 2", "result": "4" }))];
+    let mut prompt = test_prompt(ModelTask::Answer, "What is 2 + 2?");
+    prompt.outputs = vec![output("calculate", json!({}), &json!({ "expression": "2 + 2", "result": "4" }))];
     let (status, reason) = (VerdictStatus::GivingUp, Some(VerdictReason::Error));
-    ask.verdict = Some(Verdict { status, reason, missing: vec!["`bq_query` found nothing".to_owned()] });
-    let text = said(&ask).await;
+    prompt.verdict = Some(Verdict { status, reason, missing: vec!["`bq_query` found nothing".to_owned()] });
+    let text = reply_text(&prompt).await;
     assert!(text.starts_with("I could not find everything: `bq_query` found nothing"), "{text}");
     assert!(text.contains("The result is 4 [1]."), "{text}");
-    ask.outputs.clear();
-    assert!(said(&ask).await.starts_with("I do not know"));
+    prompt.outputs.clear();
+    assert!(reply_text(&prompt).await.starts_with("I do not know"));
 }
 
 /// R-PLN-46: the answer follows the preferences for length, units and language as far as rules can.
 #[tokio::test]
 async fn answers_keep_to_preferences() {
-    let mut ask = ask(ModelTask::Answer, "How heavy is the Cast Iron Pot 4L?");
-    let plan = planned(&TaskPrompt { task: ModelTask::Plan, ..ask.clone() }).await;
+    let mut prompt = test_prompt(ModelTask::Answer, "How heavy is the Cast Iron Pot 4L?");
+    let plan = planned(&TaskPrompt { task: ModelTask::Plan, ..prompt.clone() }).await;
     let args = Value::Object(plan.tool_calls[0].args.clone());
     let rows = json!({ "columns": ["product", "weight grams"], "rows": [["Cast Iron Pot 4L", 5400]], "count": 1 });
-    ask.outputs = vec![output("bq_query", args, &rows)];
-    assert!(said(&ask).await.contains("5,400 g"));
-    ask.preferences = json!({ "units": "imperial", "language": "de" });
-    let text = said(&ask).await;
+    prompt.outputs = vec![output("bq_query", args, &rows)];
+    assert!(reply_text(&prompt).await.contains("5,400 g"));
+    prompt.preferences = json!({ "units": "imperial", "language": "de" });
+    let text = reply_text(&prompt).await;
     assert!(text.contains("11.90 lb") && text.contains("English only"), "{text}");
-    let mut nothing = TaskPrompt { question: "How is the weather?".to_owned(), outputs: Vec::new(), ..ask };
+    let mut nothing = TaskPrompt { question: "How is the weather?".to_owned(), outputs: Vec::new(), ..prompt };
     nothing.preferences = json!({ "length": "short" });
-    let short = said(&nothing).await;
+    let short = reply_text(&nothing).await;
     nothing.preferences = Value::Null;
-    assert!(said(&nothing).await.len() > short.len() && short.starts_with("I do not know"));
+    assert!(reply_text(&nothing).await.len() > short.len() && short.starts_with("I do not know"));
 }
 
 /// R-PLN-56, R-PLN-62: earlier messages are known from the history and its summary.
 #[tokio::test]
-async fn what_was_said_is_known() {
-    let mut ask = ask(ModelTask::Answer, "What did we talk about first?");
-    ask.summary = "Began with: How many tents?\n- How many tents? -> 7".to_owned();
-    ask.history = vec![HistoryMessage { role: "user".to_owned(), text: "And stoves?".to_owned() }];
-    assert!(said(&ask).await.contains("How many tents?"));
-    ask.question = "What did I just ask?".to_owned();
-    assert!(said(&ask).await.contains("And stoves?"));
-    ask.question = "Thanks!".to_owned();
-    assert_eq!(said(&ask).await, "You are welcome.");
+async fn earlier_messages_are_quoted() {
+    let mut prompt = test_prompt(ModelTask::Answer, "What did we talk about first?");
+    prompt.summary = "Began with: How many tents?\n- How many tents? -> 7".to_owned();
+    prompt.history = vec![HistoryMessage { role: "user".to_owned(), text: "And stoves?".to_owned() }];
+    assert!(reply_text(&prompt).await.contains("How many tents?"));
+    prompt.question = "What did I just ask?".to_owned();
+    assert!(reply_text(&prompt).await.contains("And stoves?"));
+    prompt.question = "Thanks!".to_owned();
+    assert_eq!(reply_text(&prompt).await, "You are welcome.");
 }
 
 /// R-PLN-56: rules return judgements and summaries in the format that the graph parses.
 #[tokio::test]
 async fn rules_judge_and_sum_up() {
-    let mut ask = ask(ModelTask::Verify, "What is 2 + 2?");
-    let judged: Judgement = serde_json::from_str(&said(&ask).await).unwrap();
+    let mut prompt = test_prompt(ModelTask::Verify, "What is 2 + 2?");
+    let judged: Judgement = serde_json::from_str(&reply_text(&prompt).await).unwrap();
     assert!(!judged.answers);
-    ask.outputs = vec![output("calculate", json!({}), &json!({ "expression": "2 + 2", "result": "4" }))];
-    let judged: Judgement = serde_json::from_str(&said(&ask).await).unwrap();
+    prompt.outputs = vec![output("calculate", json!({}), &json!({ "expression": "2 + 2", "result": "4" }))];
+    let judged: Judgement = serde_json::from_str(&reply_text(&prompt).await).unwrap();
     assert!(judged.answers && judged.missing.is_empty());
     let mut sum = TaskPrompt::new(ModelTask::Summarize, "Sum up.");
     sum.summary = "Began with: tents".to_owned();
@@ -294,41 +298,41 @@ async fn rules_judge_and_sum_up() {
         HistoryMessage { role: "user".to_owned(), text: "Stoves?".to_owned() },
         HistoryMessage { role: "assistant".to_owned(), text: "7".to_owned() },
     ];
-    let summed: SummaryOutput = serde_json::from_str(&said(&sum).await).unwrap();
+    let summed: SummaryOutput = serde_json::from_str(&reply_text(&sum).await).unwrap();
     assert_eq!(summed.summary, "Began with: tents\n- Stoves? -> 7");
 }
 
 /// R-PLN-56: the error for an invalid synonyms file names the line.
 #[test]
 fn synonyms_name_the_wrong_line() {
-    for wrong in ["# fine\nclient customers", "client, = customers", "client = ", "client = customers; drop"] {
-        let error = Synonyms::parse(wrong).unwrap_err().to_string();
+    for invalid in ["# fine\nclient customers", "client, = customers", "client = ", "client = customers; drop"] {
+        let error = Synonyms::parse(invalid).unwrap_err().to_string();
         assert!(error.contains("line"), "{error}");
     }
 }
 
-fn room() -> (CompiledGraph<AgentState, AssistantContext>, AssistantContext) {
-    let desk = sample_context(&Path::new(env!("CARGO_MANIFEST_DIR")).join("sample")).unwrap();
-    (create_assistant_graph(MemoryCheckpointer::new(), MemoryStore::new()).unwrap(), desk)
+fn sample_graph() -> (CompiledGraph<AgentState, AssistantContext>, AssistantContext) {
+    let context = sample_context(&Path::new(env!("CARGO_MANIFEST_DIR")).join("sample")).unwrap();
+    (create_assistant_graph(MemoryCheckpointer::new(), MemoryStore::new()).unwrap(), context)
 }
 
 async fn turn(
     graph: &CompiledGraph<AgentState, AssistantContext>,
-    desk: &AssistantContext,
+    context: &AssistantContext,
     text: &str,
 ) -> Outcome<AgentState> {
-    graph.invoke(AgentState::open(desk, "ana", text).unwrap()).thread("t").context(desk.clone()).await.unwrap()
+    graph.invoke(AgentState::open(context, "ana", text).unwrap()).thread("t").context(context.clone()).await.unwrap()
 }
 
 /// R-PLN-61: there are three Millers, the user chooses one, and this is not a retry.
 #[tokio::test]
-async fn one_of_several_is_asked_about() {
+async fn one_of_several_is_clarified() {
     for (question, expected) in [("Orders of Miller", None), ("How many orders did Miller place?", Some("7"))] {
-        let (graph, desk) = room();
-        let asked = turn(&graph, &desk, question).await;
-        let shown = &asked.interrupts()[0].value;
-        assert_eq!(shown["choices"], json!(["Anna Miller", "Jack Miller", "Sophie Miller"]), "{question}");
-        let done = graph.resume("t", json!("Sophie Miller")).context(desk.clone()).await.unwrap();
+        let (graph, context) = sample_graph();
+        let paused = turn(&graph, &context, question).await;
+        let payload = &paused.interrupts()[0].value;
+        assert_eq!(payload["choices"], json!(["Anna Miller", "Jack Miller", "Sophie Miller"]), "{question}");
+        let done = graph.resume("t", json!("Sophie Miller")).context(context.clone()).await.unwrap();
         let answer = done.state.messages.last().unwrap().text().into_owned();
         assert_eq!(done.state.retry_count, 0);
         assert!(answer.contains("Sophie") && !answer.contains("Anna"), "{answer}");
@@ -339,15 +343,15 @@ async fn one_of_several_is_asked_about() {
 /// R-PLN-45, R-PLN-57: days without data are not counted as zero, and the answer mentions them.
 #[tokio::test]
 async fn days_without_data_are_not_zero() {
-    let (graph, desk) = room();
-    let done = turn(&graph, &desk, "How many orders did we get in March 2024?").await;
+    let (graph, context) = sample_graph();
+    let done = turn(&graph, &context, "How many orders did we get in March 2024?").await;
     let answer = done.state.messages.last().unwrap().text().into_owned();
     assert_eq!(done.state.retry_count, 0);
     assert!(answer.starts_with("I do not know") && answer.contains("2025-11-01 to 2026-10-31"), "{answer}");
-    let none = turn(&graph, &desk, "How many orders from Ireland by phone in February 2026 were cancelled?").await;
+    let none = turn(&graph, &context, "How many orders from Ireland by phone in February 2026 were cancelled?").await;
     let answer = none.state.messages.last().unwrap().text().into_owned();
     assert!(answer.contains("is 0") && answer.contains("[2]"), "{answer}");
-    let partly = turn(&graph, &desk, "What was our revenue last year?").await;
+    let partly = turn(&graph, &context, "What was our revenue last year?").await;
     let answer = partly.state.messages.last().unwrap().text().into_owned();
     assert!(answer.contains("27,374.79 [1]") && answer.contains("from 2025-11-01 to 2026-10-31 only [2]"), "{answer}");
 }
@@ -355,8 +359,8 @@ async fn days_without_data_are_not_zero() {
 /// R-PLN-28, R-PLN-39: an empty list is verified with another query before the answer reports it.
 #[tokio::test]
 async fn an_empty_list_is_looked_into() {
-    let (graph, desk) = room();
-    let done = turn(&graph, &desk, "Which products have more than 5000 pieces left?").await;
+    let (graph, context) = sample_graph();
+    let done = turn(&graph, &context, "Which products have more than 5000 pieces left?").await;
     let answer = done.state.messages.last().unwrap().text().into_owned();
     assert_eq!(done.state.retry_count, 1);
     assert!(answer.contains("is 0 [2]"), "{answer}");
@@ -364,12 +368,12 @@ async fn an_empty_list_is_looked_into() {
 
 /// R-PLN-57: if several rows tie for the last place, the answer says so.
 #[tokio::test]
-async fn what_shares_the_last_place_is_said() {
-    let (graph, desk) = room();
+async fn a_tie_for_the_last_place_is_stated() {
+    let (graph, context) = sample_graph();
     for (question, is_shared) in
         [("Which product has the lowest stock?", true), ("What is the heaviest product?", false)]
     {
-        let done = turn(&graph, &desk, question).await;
+        let done = turn(&graph, &context, question).await;
         let answer = done.state.messages.last().unwrap().text().into_owned();
         assert_eq!(answer.contains("At least one more has the same."), is_shared, "{answer}");
     }
@@ -378,8 +382,8 @@ async fn what_shares_the_last_place_is_said() {
 /// R-PLN-60: a thank-you message needs no tool.
 #[tokio::test]
 async fn thanks_need_no_tool() {
-    let (graph, desk) = room();
-    let done = turn(&graph, &desk, "Thanks!").await;
+    let (graph, context) = sample_graph();
+    let done = turn(&graph, &context, "Thanks!").await;
     assert_eq!(done.state.messages.last().unwrap().text(), "You are welcome.");
     assert_eq!((done.state.tool_calls.len(), done.state.messages.len()), (0, 2));
 }

@@ -7,11 +7,11 @@ use superstep::core::id::ThreadId;
 use superstep::models::{ScriptedModel, ScriptedReply};
 use superstep::transfer::{self, ImportName};
 use superstep_assistant::prompt::ModelTask;
-use superstep_assistant::{Settings, app};
+use superstep_assistant::{AssistantSettings, app};
 use superstep_server::{ModelRegistry, ServerConfig, Storage};
 
-use crate::support::{Fake, asks, no_tools, plan};
-use crate::test_server::{Folder, Gated, begun, of_work, platform, question, settings, started};
+use crate::support::{Fake, no_tools, plan, prompts_for};
+use crate::test_server::{Folder, Gated, of_work, platform, question, settings, started, started_session_id};
 
 /// Returns a script for two turns without tools.
 fn two_turns() -> ScriptedModel {
@@ -23,8 +23,8 @@ fn two_turns() -> ScriptedModel {
     ])
 }
 
-fn texts(shown: &Value) -> Vec<&str> {
-    shown["messages"].as_array().unwrap().iter().map(|message| message["text"].as_str().unwrap()).collect()
+fn texts(session: &Value) -> Vec<&str> {
+    session["messages"].as_array().unwrap().iter().map(|message| message["text"].as_str().unwrap()).collect()
 }
 
 /// R-PLN-1, R-PLN-50, R-SRV-9: a second turn sends only its own events; a client that reconnects receives every
@@ -33,38 +33,42 @@ fn texts(shown: &Value) -> Vec<&str> {
 async fn a_conversation_has_turns() {
     let script = two_turns();
     let platform = platform(script.clone()).await;
-    let (id, first) = platform.ask("Hello", json!({})).await;
-    let (again, second) = platform.ask("What did I say?", json!({ "sessionId": id, "model": null })).await;
-    assert_eq!((&again, second[0].event.as_str()), (&id, "on_chain_start"));
+    let (id, first) = platform.send("Hello", json!({})).await;
+    let (same_id, second) = platform.send("What did I say?", json!({ "sessionId": id, "model": null })).await;
+    assert_eq!((&same_id, second[0].event.as_str()), (&id, "on_chain_start"));
     assert!(first.last().unwrap().id < second[0].id);
     assert_eq!(of_work(&second).iter().filter(|sent| sent.event == "on_chat_model_start").count(), 2);
-    let shown = platform.session(&id).await;
-    assert_eq!(texts(&shown), ["Hello", "Hello Ana.", "What did I say?", "You said hello."]);
-    assert_eq!(asks(&script, ModelTask::Plan)[1].history.len(), 2, "without a name it is the model of the turn before");
-    assert!(shown["summary"].as_str().unwrap().contains("Hello"));
-    let whole = platform.stream(&id, None).await;
-    assert!(whole.len() >= first.len() + second.len() - 4);
-    for cut in [0, whole.len() / 3, whole.len() / 2, whole.len() - 2] {
-        let rest = platform.stream(&id, whole[cut].id).await;
-        assert_eq!(rest, whole[cut + 1..], "after {cut}");
+    let session = platform.session(&id).await;
+    assert_eq!(texts(&session), ["Hello", "Hello Ana.", "What did I say?", "You said hello."]);
+    assert_eq!(
+        prompts_for(&script, ModelTask::Plan)[1].history.len(),
+        2,
+        "without a name it is the model of the turn before"
+    );
+    assert!(session["summary"].as_str().unwrap().contains("Hello"));
+    let full_stream = platform.stream(&id, None).await;
+    assert!(full_stream.len() >= first.len() + second.len() - 4);
+    for cut in [0, full_stream.len() / 3, full_stream.len() / 2, full_stream.len() - 2] {
+        let rest = platform.stream(&id, full_stream[cut].id).await;
+        assert_eq!(rest, full_stream[cut + 1..], "after {cut}");
     }
 }
 
 /// R-PLN-52, R-SRV-11: a turn continues after its client disconnects, and a client can reconnect; no other turn can
 /// start meanwhile.
 #[tokio::test]
-async fn a_turn_goes_on_when_its_reader_leaves() {
+async fn a_turn_continues_when_its_reader_leaves() {
     let model = Gated::new(two_turns());
     let platform = platform(model.clone()).await;
     let response = platform.post("/api/assistant", &question("Hello", &json!({}))).await;
-    let id = begun(&response);
+    let id = started_session_id(&response);
     drop(response);
     assert_eq!(platform.session(&id).await["status"], "running");
     assert_eq!(platform.wait("Me too", json!({ "sessionId": id })).await.0, 409);
     let (sent, ()) = tokio::join!(platform.stream(&id, None), async { model.gate.add_permits(2) });
     assert_eq!((sent[0].event.as_str(), sent.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
-    let shown = platform.session(&id).await;
-    assert_eq!((&shown["status"], texts(&shown)[1]), (&json!("completed"), "Hello Ana."));
+    let session = platform.session(&id).await;
+    assert_eq!((&session["status"], texts(&session)[1]), (&json!("completed"), "Hello Ana."));
 }
 
 /// R-SRV-11: a turn that is not detached stops after the running superstep when its client disconnects.
@@ -73,7 +77,7 @@ async fn a_turn_stops_when_its_reader_leaves() {
     let model = Gated::new(two_turns());
     let platform = platform(model.clone()).await;
     let response = platform.post("/api/assistant", &question("Hello", &json!({ "detach": false }))).await;
-    let id = begun(&response);
+    let id = started_session_id(&response);
     drop(response);
     let thread = ThreadId::from(id.as_str());
     while !platform.server.run_service().is_stopping(&thread) {
@@ -81,8 +85,8 @@ async fn a_turn_stops_when_its_reader_leaves() {
     }
     model.gate.add_permits(2);
     platform.stream(&id, None).await;
-    let shown = platform.session(&id).await;
-    assert_eq!((&shown["status"], texts(&shown)), (&json!("stopped"), vec!["Hello"]));
+    let session = platform.session(&id).await;
+    assert_eq!((&session["status"], texts(&session)), (&json!("stopped"), vec!["Hello"]));
     assert_eq!(model.script.remaining(), 3, "the answer was not written");
 }
 
@@ -99,7 +103,7 @@ async fn a_turn_is_stopped() {
     let model = Gated::new(script.then(plan(&[("c1", "forget_memory", json!({ "key": "x" }), &[])])));
     let platform = platform(model.clone()).await;
     let response = platform.post("/api/assistant", &question("Hello", &json!({}))).await;
-    let id = begun(&response);
+    let id = started_session_id(&response);
     assert_eq!(platform.stop(&id).await, 202);
     platform.stream(&id, None).await;
     assert_eq!(platform.session(&id).await["status"], "stopped");
@@ -107,14 +111,14 @@ async fn a_turn_is_stopped() {
     assert_eq!(platform.answer(&id, json!("x")).await, 409);
     model.gate.add_permits(9);
     // The stopped turn consumed nothing of the script.
-    let (_, said) = platform.wait("Are you there?", json!({ "sessionId": id })).await;
-    assert_eq!(said["answer"], "Never said.");
-    platform.ask("And now?", json!({ "sessionId": id })).await;
-    platform.ask("Forget it", json!({ "sessionId": id })).await;
+    let (_, reply) = platform.wait("Are you there?", json!({ "sessionId": id })).await;
+    assert_eq!(reply["answer"], "Never said.");
+    platform.send("And now?", json!({ "sessionId": id })).await;
+    platform.send("Forget it", json!({ "sessionId": id })).await;
     assert_eq!(platform.session(&id).await["status"], "waiting");
     assert_eq!(platform.stop(&id).await, 202);
-    let shown = platform.session(&id).await;
-    assert_eq!((&shown["status"], &shown["waiting"]), (&json!("stopped"), &Value::Null));
+    let session = platform.session(&id).await;
+    assert_eq!((&session["status"], &session["waiting"]), (&json!("stopped"), &Value::Null));
 }
 
 /// R-PLN-51a: a session in SQLite exists after a restart, with its events, and continues.
@@ -125,17 +129,17 @@ async fn a_conversation_is_there_after_a_restart() {
     let script = two_turns();
     let config = || async { ServerConfig::new(Storage::sqlite(&file).await.unwrap()) };
     let first = started(settings(), config().await, script.clone()).await;
-    let (id, sent) = first.ask("Hello", json!({})).await;
+    let (id, sent) = first.send("Hello", json!({})).await;
     let before = first.session(&id).await;
     first.server.shutdown().await;
     let second = started(settings(), config().await, script.clone()).await;
     assert_eq!(second.session(&id).await, before);
-    let told = second.stream(&id, None).await;
-    let kept: Vec<_> = sent.iter().filter(|sent| sent.event != "on_chat_model_stream").collect();
-    assert_eq!(told.iter().collect::<Vec<_>>(), kept);
-    let (_, said) = second.wait("What did I say?", json!({ "sessionId": id })).await;
-    assert_eq!(said["answer"], "You said hello.");
-    assert_eq!(asks(&script, ModelTask::Plan)[1].history[0].text, "Hello");
+    let replayed = second.stream(&id, None).await;
+    let journaled: Vec<_> = sent.iter().filter(|sent| sent.event != "on_chat_model_stream").collect();
+    assert_eq!(replayed.iter().collect::<Vec<_>>(), journaled);
+    let (_, response) = second.wait("What did I say?", json!({ "sessionId": id })).await;
+    assert_eq!(response["answer"], "You said hello.");
+    assert_eq!(prompts_for(&script, ModelTask::Plan)[1].history[0].text, "Hello");
     assert_eq!(second.json("/api/assistant?userId=ana").await["sessions"][0]["title"], "Hello");
 }
 
@@ -145,7 +149,7 @@ async fn a_conversation_moves_to_another_store() {
     let (script, folder) = (two_turns(), Folder::new("move"));
     let (here, there) = (Storage::memory(), Storage::sqlite(folder.path().join("sessions.db")).await.unwrap());
     let first = started(settings(), ServerConfig::new(here.clone()), script.clone()).await;
-    let (id, _) = first.ask("Hello", json!({})).await;
+    let (id, _) = first.send("Hello", json!({})).await;
     first.server.shutdown().await;
     let mut file = Vec::new();
     transfer::export(here.checkpointer, id.as_str(), &mut file).await.unwrap();
@@ -153,11 +157,11 @@ async fn a_conversation_moves_to_another_store() {
     let second = started(settings(), ServerConfig::new(there), script.clone()).await;
     let of_another = second.wait("Mine now?", json!({ "sessionId": id, "userId": "sam" })).await;
     assert_eq!(of_another.0, 403);
-    let (_, said) = second.wait("What did I say?", json!({ "sessionId": id })).await;
-    assert_eq!(said["answer"], "You said hello.");
-    let shown = second.session(&id).await;
-    assert_eq!(texts(&shown), ["Hello", "Hello Ana.", "What did I say?", "You said hello."]);
-    assert_eq!(asks(&script, ModelTask::Plan)[1].history.len(), 2);
+    let (_, response) = second.wait("What did I say?", json!({ "sessionId": id })).await;
+    assert_eq!(response["answer"], "You said hello.");
+    let session = second.session(&id).await;
+    assert_eq!(texts(&session), ["Hello", "Hello Ana.", "What did I say?", "You said hello."]);
+    assert_eq!(prompts_for(&script, ModelTask::Plan)[1].history.len(), 2);
 }
 
 /// R-PLN-66: users see only their own sessions, newest first.
@@ -165,9 +169,9 @@ async fn a_conversation_moves_to_another_store() {
 async fn conversations_are_listed() {
     let platform = platform(ScriptedModel::default()).await;
     let local = |user: &str| json!({ "model": "local", "userId": user });
-    let (first, _) = platform.ask("The first question", local("ana")).await;
-    platform.ask("A question of Sam", local("sam")).await;
-    let (second, _) = platform.ask(&"word ".repeat(50), local("ana")).await;
+    let (first, _) = platform.send("The first question", local("ana")).await;
+    platform.send("A question of Sam", local("sam")).await;
+    let (second, _) = platform.send(&"word ".repeat(50), local("ana")).await;
     let listed = platform.json("/api/assistant?userId=ana").await;
     let ids: Vec<&Value> = listed["sessions"].as_array().unwrap().iter().map(|session| &session["sessionId"]).collect();
     assert_eq!(ids, [&json!(second), &json!(first)]);
@@ -178,16 +182,16 @@ async fn conversations_are_listed() {
     let one = platform.json("/api/assistant?userId=ana&limit=1").await;
     assert_eq!(one["sessions"].as_array().unwrap().len(), 1);
     assert_eq!(platform.json("/api/assistant?userId=sam").await["sessions"].as_array().unwrap().len(), 1);
-    platform.ask("Once more", json!({ "model": "local", "sessionId": first })).await;
+    platform.send("Once more", json!({ "model": "local", "sessionId": first })).await;
     let title = &platform.session(&first).await["title"];
     assert_eq!(title, "The first question", "it keeps what it began with");
 }
 
 /// R-PLN-47: users list and delete the facts about themselves; other users do not see them.
 #[tokio::test]
-async fn what_is_remembered_is_listed_and_deleted() {
+async fn facts_are_listed_and_deleted() {
     let platform = platform(ScriptedModel::default()).await;
-    platform.ask("Remember that I weigh in kilograms", json!({ "model": "local" })).await;
+    platform.send("Remember that I weigh in kilograms", json!({ "model": "local" })).await;
     let facts = platform.json("/api/assistant/memory?userId=ana").await;
     let [fact] = facts["facts"].as_array().unwrap().as_slice() else { panic!("one fact: {facts}") };
     assert_eq!((&fact["text"], &fact["date"]), (&json!("I weigh in kilograms"), &json!("2026-11-02")));
@@ -231,15 +235,16 @@ async fn a_page_learns_what_there_is() {
 /// R-PLN-25, R-PLN-31: the settings list exactly the tools, tables and documents that the user may use; a request
 /// without a user id gets none.
 #[tokio::test]
-async fn everybody_is_told_what_they_may_use() {
-    let more = Settings { more_tools: vec![Fake::giving("crm_find", json!({})).into()], ..settings() };
+async fn settings_list_what_a_user_may_use() {
+    let more = AssistantSettings { more_tools: vec![Fake::giving("crm_find", json!({})).into()], ..settings() };
     let platform = started(more, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
-    let told = |user: &str| {
+    let settings_json = |user: &str| {
         let path = format!("/api/assistant/settings{user}");
         let platform = &platform;
         async move { platform.json(&path).await }
     };
-    let (ana, sam, guest) = (told("?userId=ana").await, told("?userId=sam").await, told("?userId=guest").await);
+    let (ana, sam, guest) =
+        (settings_json("?userId=ana").await, settings_json("?userId=sam").await, settings_json("?userId=guest").await);
     for everybody in [&ana, &sam, &guest] {
         assert!(!names(&everybody["tools"]).contains(&"crm_find"), "nobody's role has it");
     }
@@ -252,7 +257,7 @@ async fn everybody_is_told_what_they_may_use() {
     assert_eq!(tools, ["calculate", "now", "search_docs"]);
     assert_eq!(guest["data"], json!({ "name": null, "tables": [] }));
     assert!(guest["documents"].as_u64().unwrap() > 10, "a guest may search them");
-    let stranger = told("").await;
+    let stranger = settings_json("").await;
     assert_eq!((&stranger["tools"], &stranger["data"]["tables"]), (&json!([]), &json!([])));
     assert_eq!((&stranger["data"]["name"], &stranger["documents"]), (&Value::Null, &json!(0)));
     assert_eq!(stranger["users"], ana["users"], "a page lets people choose");
@@ -263,15 +268,15 @@ async fn everybody_is_told_what_they_may_use() {
 #[tokio::test]
 async fn the_sample_is_all_it_needs() {
     let folder = Folder::new("sample");
-    let settings = Settings::sample(folder.path());
+    let settings = AssistantSettings::sample(folder.path());
     assert_eq!(settings.today.as_deref(), Some("2026-11-02"));
     let script = ScriptedModel::new([
         plan(&[("c1", "search_docs", json!({ "query": "late order" }), &[])]),
         ScriptedReply::text("An order is late when it ships after its due date [1]."),
     ]);
     let platform = started(settings, ServerConfig::new(Storage::memory()), script).await;
-    let (_, said) = platform.wait("When is an order late?", json!({})).await;
-    let reference = &said["references"][0];
+    let (_, response) = platform.wait("When is an order late?", json!({})).await;
+    let reference = &response["references"][0];
     assert_eq!((&reference["tool"], &reference["query"]), (&json!("search_docs"), &json!("late order")));
     assert!(reference["source"].as_str().unwrap().contains(".md#"), "{reference}");
     let examples = platform.json("/api/assistant/settings").await["examples"].clone();
@@ -283,21 +288,21 @@ async fn the_sample_is_all_it_needs() {
 #[tokio::test]
 async fn rules_answer_what_the_page_proposes() {
     let folder = Folder::new("rules");
-    let settings = Settings::sample(folder.path());
+    let settings = AssistantSettings::sample(folder.path());
     let examples = settings.examples.clone();
     let platform = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
     for example in &examples {
         let body = json!({ "message": example, "userId": "ana", "sessionId": "rules" });
         let request = platform.client.post(platform.url("/api/assistant")).header("accept", "application/json");
-        let said: Value = request.json(&body).send().await.unwrap().json().await.unwrap();
-        assert_eq!(said["model"]["label"], "rule-based, no language model");
-        let answer = said["answer"].as_str().unwrap_or_default();
+        let response: Value = request.json(&body).send().await.unwrap().json().await.unwrap();
+        assert_eq!(response["model"]["label"], "rule-based, no language model");
+        let answer = response["answer"].as_str().unwrap_or_default();
         // The ambiguous name causes a clarification question.
-        assert_eq!(said["waiting"]["kind"] == "clarification", example.contains("Miller"), "{said}");
+        assert_eq!(response["waiting"]["kind"] == "clarification", example.contains("Miller"), "{response}");
         assert_eq!(answer.is_empty(), example.contains("Miller"), "{example}");
         assert!(!answer.contains("do not know"), "{example}: {answer}");
         if example.contains("late in October") {
-            assert!(answer.contains("37") && said["references"][0]["source"] == "shop", "{said}");
+            assert!(answer.contains("37") && response["references"][0]["source"] == "shop", "{response}");
         }
     }
 }
@@ -305,13 +310,13 @@ async fn rules_answer_what_the_page_proposes() {
 /// R-PLN-55: external tools are added to the assistant's own, and cannot reuse their names.
 #[tokio::test]
 async fn tools_of_others_are_used() {
-    let found = Fake::giving("web_search", json!({ "results": [{ "title": "Tents", "url": "https://example.org" }] }));
+    let search = Fake::giving("web_search", json!({ "results": [{ "title": "Tents", "url": "https://example.org" }] }));
     let script = ScriptedModel::new([plan(&[("c1", "web_search", json!({}), &[])]), ScriptedReply::text("Tents [1].")]);
-    let more = Settings { more_tools: vec![found.clone().into()], ..settings() };
+    let more = AssistantSettings { more_tools: vec![search.clone().into()], ..settings() };
     let platform = started(more, ServerConfig::new(Storage::memory()), script).await;
-    let (_, said) = platform.wait("What do others sell?", json!({})).await;
-    assert_eq!((&said["answer"], found.calls().len()), (&json!("Tents [1]."), 1));
+    let (_, response) = platform.wait("What do others sell?", json!({})).await;
+    assert_eq!((&response["answer"], search.calls().len()), (&json!("Tents [1]."), 1));
     let taken = Fake::giving("bq_query", json!({}));
-    let more = Settings { more_tools: vec![taken.into()], ..settings() };
+    let more = AssistantSettings { more_tools: vec![taken.into()], ..settings() };
     assert!(app(more, ModelRegistry::default()).is_err());
 }

@@ -5,15 +5,15 @@ use superstep::models::{ScriptedModel, ScriptedReply};
 use superstep::{ErrorCode, Overwrite, RemoveMessage};
 use superstep_assistant::{AgentState, Phase, state_graph};
 
-use crate::support::{Room, desk, no_tools};
+use crate::support::{TestHarness, no_tools, test_context};
 
 /// R-PLN-1, R-PLN-2, R-PLN-3, R-PLN-4, R-PLN-5, R-PLN-6, R-PLN-7, R-PLN-8, R-PLN-9, R-PLN-10, R-PLN-11, R-PLN-12,
 /// R-PLN-13, R-PLN-14, R-PLN-15, R-PLN-16: every field has its default, and there are no other fields.
 #[tokio::test]
 async fn a_new_conversation_has_defaults() {
-    let room = Room::new();
-    room.graph.threads().update_state("t", AgentState::update().user_id("ana")).await.unwrap();
-    let state = room.graph.threads().get_state("t").await.unwrap().state;
+    let harness = TestHarness::new();
+    harness.graph.threads().update_state("t", AgentState::update().user_id("ana")).await.unwrap();
+    let state = harness.graph.threads().get_state("t").await.unwrap().state;
     let expected = json!({
         "messages": [], "session_id": "", "user_id": "ana", "user_context": {}, "phase": "plan", "scratchpad": {},
         "retry_count": 0, "tokens_used": 0, "start_time": 0.0, "safety_check": null, "next_step": null,
@@ -25,8 +25,8 @@ async fn a_new_conversation_has_defaults() {
 /// R-PLN-1, R-PLN-4, R-PLN-6, R-PLN-8, R-PLN-17: reducers of the fields.
 #[tokio::test]
 async fn fields_fold_as_they_should() {
-    let room = Room::new();
-    let threads = room.graph.threads();
+    let harness = TestHarness::new();
+    let threads = harness.graph.threads();
     let pair = |key: &str, value: Value| (key.to_owned(), value);
     let first = AgentState::update()
         .messages(superstep::Message::user("a").with_id("1"))
@@ -61,30 +61,31 @@ async fn fields_fold_as_they_should() {
 /// R-PLN-2, R-PLN-3: session and user are set once.
 #[tokio::test]
 async fn session_and_user_are_set_once() {
-    let room = Room::new();
-    let desk = desk(ScriptedModel::new([no_tools(), ScriptedReply::text("Hi.")]), []);
-    let input = AgentState::open(&desk, "ana", "Hello").unwrap().session_id("mine");
-    let state = room.graph.invoke(input).thread("t").context(desk.clone()).await.unwrap().state;
+    let harness = TestHarness::new();
+    let context = test_context(ScriptedModel::new([no_tools(), ScriptedReply::text("Hi.")]), []);
+    let input = AgentState::open(&context, "ana", "Hello").unwrap().session_id("mine");
+    let state = harness.graph.invoke(input).thread("t").context(context.clone()).await.unwrap().state;
     assert_eq!(state.session_id, "mine");
-    for other in
-        [AgentState::open(&desk, "ana", "x").unwrap().session_id("other"), AgentState::open(&desk, "sam", "x").unwrap()]
-    {
-        let error = room.graph.invoke(other).thread("t").context(desk.clone()).await.unwrap_err();
+    for other in [
+        AgentState::open(&context, "ana", "x").unwrap().session_id("other"),
+        AgentState::open(&context, "sam", "x").unwrap(),
+    ] {
+        let error = harness.graph.invoke(other).thread("t").context(context.clone()).await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::SetOnceViolation);
     }
 }
 
 /// R-PLN-16, R-PLN-18: unknown fields and phases are rejected.
 #[test]
-fn unknown_fields_and_phases_are_refused() {
-    let whole = json!({ "messages": [], "session_id": "", "user_id": "ana", "user_context": {}, "phase": "plan",
+fn unknown_fields_and_phases_are_rejected() {
+    let full_state = json!({ "messages": [], "session_id": "", "user_id": "ana", "user_context": {}, "phase": "plan",
         "scratchpad": {}, "retry_count": 0, "tokens_used": 0, "start_time": 0.0, "safety_check": null, "next_step": null,
         "tool_calls": [], "tool_outputs": [], "summary": "", "verdict": null });
-    assert!(serde_json::from_value::<AgentState>(whole.clone()).is_ok());
+    assert!(serde_json::from_value::<AgentState>(full_state.clone()).is_ok());
     for (field, value) in [("phase", json!("ingress")), ("mood", json!(1)), ("retry_count", json!(-1))] {
-        let mut wrong = whole.clone();
-        wrong[field] = value;
-        assert!(serde_json::from_value::<AgentState>(wrong).is_err(), "{field}");
+        let mut invalid = full_state.clone();
+        invalid[field] = value;
+        assert!(serde_json::from_value::<AgentState>(invalid).is_err(), "{field}");
     }
 }
 

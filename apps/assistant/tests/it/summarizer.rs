@@ -9,42 +9,42 @@ use superstep_assistant::profile::Profiles;
 use superstep_assistant::prompt::ModelTask;
 use superstep_assistant::{AgentState, AgentStateUpdate, AssistantContext, TurnLimits};
 
-use crate::support::{Fake, Provider, Room, asks, desk, last, no_tools, plan, policy, rows};
+use crate::support::{Fake, Provider, TestHarness, last, no_tools, plan, policy, prompts_for, rows, test_context};
 
 /// R-PLN-47: facts are saved only with consent, with source and date; the user lists and deletes them, and models
 /// receive them.
 #[tokio::test]
-async fn facts_are_kept_with_consent() {
+async fn facts_are_saved_with_consent() {
     let text = "My name is Ana. Remember that I work with tents!";
     let script = || {
         ScriptedModel::new([no_tools(), ScriptedReply::text("Noted."), no_tools(), ScriptedReply::text("Hello Ana.")])
     };
-    let (room, script) = (Room::new(), script());
-    let silent = desk(script.clone(), []).today("2026-11-02");
-    let store = SharedStore::from(room.store.clone());
-    room.ask(&silent, text).await.unwrap();
+    let (harness, script) = (TestHarness::new(), script());
+    let silent = test_context(script.clone(), []).today("2026-11-02");
+    let store = SharedStore::from(harness.store.clone());
+    harness.send(&silent, text).await.unwrap();
     assert!(list_facts(&store, "ana").await.unwrap().is_empty(), "nobody agreed");
 
-    let room = Room::new();
-    let store = SharedStore::from(room.store.clone());
+    let harness = TestHarness::new();
+    let store = SharedStore::from(harness.store.clone());
     let script =
         ScriptedModel::new([no_tools(), ScriptedReply::text("Noted."), no_tools(), ScriptedReply::text("Hello Ana.")]);
-    let desk = desk(script.clone(), []).remember_facts().today("2026-11-02");
-    let state = room.ask(&desk, text).await.unwrap().state;
-    let kept = list_facts(&store, "ana").await.unwrap();
-    let mut texts: Vec<&str> = kept.iter().map(|kept| kept.fact.text.as_str()).collect();
+    let context = test_context(script.clone(), []).remember_facts().today("2026-11-02");
+    let state = harness.send(&context, text).await.unwrap().state;
+    let saved = list_facts(&store, "ana").await.unwrap();
+    let mut texts: Vec<&str> = saved.iter().map(|stored| stored.fact.text.as_str()).collect();
     texts.sort_unstable();
     assert_eq!(texts, ["I work with tents", "My name is Ana"]);
     let source = state.messages.iter().next().unwrap().id.as_ref().unwrap().to_string();
-    assert!(kept.iter().all(|kept| kept.fact.source == source && kept.fact.date == "2026-11-02"));
+    assert!(saved.iter().all(|kept| kept.fact.source == source && kept.fact.date == "2026-11-02"));
     assert!(list_facts(&store, "sam").await.unwrap().is_empty());
 
-    room.ask(&desk, "Who am I?").await.unwrap();
-    let heard = &asks(&script, ModelTask::Answer)[1].facts;
-    assert!(heard.contains(&"My name is Ana".to_owned()), "{heard:?}");
+    harness.send(&context, "Who am I?").await.unwrap();
+    let facts = &prompts_for(&script, ModelTask::Answer)[1].facts;
+    assert!(facts.contains(&"My name is Ana".to_owned()), "{facts:?}");
     assert!(
-        delete_fact(&store, "ana", &kept[0].key).await.unwrap()
-            && !delete_fact(&store, "ana", &kept[0].key).await.unwrap()
+        delete_fact(&store, "ana", &saved[0].key).await.unwrap()
+            && !delete_fact(&store, "ana", &saved[0].key).await.unwrap()
     );
     assert_eq!(list_facts(&store, "ana").await.unwrap().len(), 1);
 }
@@ -52,7 +52,7 @@ async fn facts_are_kept_with_consent() {
 /// R-PLN-47, R-PLN-58: a model writes summary and facts; if the model is unavailable, rules do.
 #[tokio::test]
 async fn a_model_sums_up() {
-    let room = Room::new();
+    let harness = TestHarness::new();
     let script = ScriptedModel::new([
         no_tools(),
         ScriptedReply::text("Noted."),
@@ -61,12 +61,12 @@ async fn a_model_sums_up() {
         ScriptedReply::text("Fine."),
         ScriptedReply::error(ModelErrorKind::Overloaded, "busy"),
     ]);
-    let desk = desk(Provider(script.clone()), []).remember_facts();
-    let state = room.ask(&desk, "Hello").await.unwrap().state;
+    let context = test_context(Provider(script.clone()), []).remember_facts();
+    let state = harness.send(&context, "Hello").await.unwrap().state;
     assert_eq!(state.summary, "Began with: Hello\nThey met.");
-    let store = SharedStore::from(room.store.clone());
+    let store = SharedStore::from(harness.store.clone());
     assert_eq!(list_facts(&store, "ana").await.unwrap()[0].fact.text, "The user is an analyst");
-    let state = room.ask(&desk, "How are you?").await.unwrap().state;
+    let state = harness.send(&context, "How are you?").await.unwrap().state;
     assert_eq!(state.summary, "Began with: Hello\nThey met.\n- How are you? -> Fine.");
     let first = &script.requests()[3].messages[0];
     assert!(first.role == Role::System && first.text().contains("They met."), "the next call begins with the summary");
@@ -82,15 +82,15 @@ async fn old_messages_go_with_their_answers() {
         TurnLimits { max_messages: 12, ..TurnLimits::default() },
         TurnLimits { max_context_tokens: 120, ..TurnLimits::default() },
     ] {
-        let room = Room::new();
+        let harness = TestHarness::new();
         let script = (0..12).fold(ScriptedModel::default(), |script, turn| {
             let sql = |part: u32| json!({ "sql": format!("select {turn} {part}") });
             script.then(plan(&[("a", "bq_query", sql(1), &[]), ("b", "bq_query", sql(2), &[])])).then("One [1].")
         });
-        let desk = desk(script, [Fake::giving("bq_query", rows(&["n"], json!([[1]])))]).limits(limits);
+        let context = test_context(script, [Fake::giving("bq_query", rows(&["n"], json!([[1]])))]).limits(limits);
         let (mut removed, mut all) = (false, Vec::new());
         for turn in 0..12 {
-            let state = room.ask(&desk, &format!("How many in {turn}?")).await.unwrap().state;
+            let state = harness.send(&context, &format!("How many in {turn}?")).await.unwrap().state;
             superstep::tools::ensure_tool_results(&state.messages).unwrap();
             assert_eq!(state.messages.iter().next().unwrap().role, Role::User);
             let calls: Vec<&str> =
@@ -115,8 +115,8 @@ async fn old_messages_go_with_their_answers() {
 /// R-PLN-49, R-PLN-26, R-PLN-6, R-PLN-9, R-PLN-15: the last checkpoint of a turn has an empty scratchpad, and the next turn starts
 /// fresh.
 #[tokio::test]
-async fn a_turn_ends_tidy_and_the_next_begins_anew() {
-    let room = Room::new();
+async fn a_turn_ends_tidy_and_the_next_starts_anew() {
+    let harness = TestHarness::new();
     let nothing = Fake::new("bq_query", |args| {
         Ok(rows(&["n"], if args["sql"] == "select 2" { json!([[1]]) } else { json!([]) }))
     });
@@ -128,20 +128,20 @@ async fn a_turn_ends_tidy_and_the_next_begins_anew() {
         no_tools(),
         ScriptedReply::text("Bye."),
     ]);
-    let desk = desk(script, [nothing]);
-    let first = room.ask(&desk, "How many?").await.unwrap().state;
+    let context = test_context(script, [nothing]);
+    let first = harness.send(&context, "How many?").await.unwrap().state;
     assert!(first.retry_count == 1 && first.verdict.is_some() && !first.tool_outputs.is_empty());
     assert_eq!(json!(first.verdict), json!({ "status": "verified", "missing": [] }));
-    let saved = room.graph.threads().get_state("t").await.unwrap();
+    let saved = harness.graph.threads().get_state("t").await.unwrap();
     assert!(saved.state.scratchpad.is_empty() && saved.next.is_empty());
-    let second = room.ask(&desk, "Bye").await.unwrap().state;
+    let second = harness.send(&context, "Bye").await.unwrap().state;
     assert_eq!((second.retry_count, second.verdict.clone(), last(&second).as_str()), (0, None, "Bye."));
     assert!(second.tool_calls.is_empty() && second.tool_outputs.is_empty() && second.start_time > first.start_time);
     assert!(second.tokens_used > first.tokens_used);
 }
 
 /// Returns session data about the user, written as an update from outside: an input cannot set it.
-fn known_desk() -> AgentStateUpdate {
+fn custom_user_data() -> AgentStateUpdate {
     AgentState::update().user_id("ana").user_context(("desk".to_owned(), json!(4)))
 }
 
@@ -153,35 +153,40 @@ async fn a_changed_profile_counts_from_the_next_turn() {
         let text = json!({ "ana": { "name": "Ana", "role": role, "permissions": [role], "preferences": { "length": length } } });
         Profiles::parse(&text.to_string()).unwrap()
     };
-    let ask = || plan(&[("c1", "bq_query", json!({ "sql": "select 1" }), &[])]);
-    let script =
-        ScriptedModel::new([ask(), ScriptedReply::text("1 [1]."), ask(), no_tools(), ScriptedReply::text("No.")]);
+    let query_plan = || plan(&[("c1", "bq_query", json!({ "sql": "select 1" }), &[])]);
+    let script = ScriptedModel::new([
+        query_plan(),
+        ScriptedReply::text("1 [1]."),
+        query_plan(),
+        no_tools(),
+        ScriptedReply::text("No."),
+    ]);
     let query = Fake::giving("bq_query", rows(&["n"], json!([[1]])));
-    let room = Room::new();
+    let harness = TestHarness::new();
     let at = |profiles: Profiles| {
         let tools: Vec<superstep::tools::SharedTool> = vec![query.clone().into()];
         AssistantContext::new(script.clone(), tools, policy(), profiles)
     };
-    room.graph.threads().update_state("t", known_desk()).await.unwrap();
-    let first = room.ask(&at(profile("analyst", "long")), "Hi").await.unwrap().state;
+    harness.graph.threads().update_state("t", custom_user_data()).await.unwrap();
+    let first = harness.send(&at(profile("analyst", "long")), "Hi").await.unwrap().state;
     assert_eq!(first.user_context["preferences"]["length"], "long");
-    let second = room.ask(&at(profile("guest", "short")), "And now?").await.unwrap().state;
-    let known = &second.user_context;
-    assert_eq!((&known["role"], &known["permissions"]), (&json!("guest"), &json!(["guest"])));
-    assert_eq!((&known["preferences"]["length"], &known["desk"]), (&json!("short"), &json!(4)));
+    let second = harness.send(&at(profile("guest", "short")), "And now?").await.unwrap().state;
+    let user_data = &second.user_context;
+    assert_eq!((&user_data["role"], &user_data["permissions"]), (&json!("guest"), &json!(["guest"])));
+    assert_eq!((&user_data["preferences"]["length"], &user_data["desk"]), (&json!("short"), &json!(4)));
     assert_eq!(query.calls().len(), 1, "a guest may not");
-    assert_eq!(asks(&script, ModelTask::Plan).iter().map(|ask| ask.tools.len()).collect::<Vec<_>>(), [1, 0, 0]);
-    assert_eq!(asks(&script, ModelTask::Answer)[1].preferences["length"], "short");
+    assert_eq!(prompts_for(&script, ModelTask::Plan).iter().map(|ask| ask.tools.len()).collect::<Vec<_>>(), [1, 0, 0]);
+    assert_eq!(prompts_for(&script, ModelTask::Answer)[1].preferences["length"], "short");
 }
 
 /// R-PLN-4: session data about the user stays next to the data of the profile.
 #[tokio::test]
 async fn the_profile_is_in_the_state() {
-    let room = Room::new();
-    room.graph.threads().update_state("t", known_desk()).await.unwrap();
-    let desk = desk(ScriptedModel::new([no_tools(), ScriptedReply::text("Hi.")]), []);
-    let state = room.ask(&desk, "Hi").await.unwrap().state;
-    let known: Vec<&str> = state.user_context.keys().map(String::as_str).collect();
-    assert_eq!(known, ["desk", "name", "permissions", "preferences", "rights", "role"]);
+    let harness = TestHarness::new();
+    harness.graph.threads().update_state("t", custom_user_data()).await.unwrap();
+    let context = test_context(ScriptedModel::new([no_tools(), ScriptedReply::text("Hi.")]), []);
+    let state = harness.send(&context, "Hi").await.unwrap().state;
+    let keys: Vec<&str> = state.user_context.keys().map(String::as_str).collect();
+    assert_eq!(keys, ["desk", "name", "permissions", "preferences", "rights", "role"]);
     assert_eq!(state.user_context["preferences"]["zone"], Value::from("Europe/Berlin"));
 }

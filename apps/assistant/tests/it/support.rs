@@ -32,17 +32,17 @@ impl Model for Provider {
 }
 
 /// Returns the inputs for one task that a script received.
-pub(crate) fn asks(script: &ScriptedModel, task: ModelTask) -> Vec<TaskPrompt> {
-    script.requests().iter().filter_map(TaskPrompt::read).filter(|ask| ask.task == task).collect()
+pub(crate) fn prompts_for(script: &ScriptedModel, task: ModelTask) -> Vec<TaskPrompt> {
+    script.requests().iter().filter_map(TaskPrompt::read).filter(|prompt| prompt.task == task).collect()
 }
 
-type Work = dyn Fn(Map<String, Value>) -> BoxFuture<'static, Result<Value, ToolError>> + Send + Sync;
+type ToolFn = dyn Fn(Map<String, Value>) -> BoxFuture<'static, Result<Value, ToolError>> + Send + Sync;
 
 /// A tool with scripted behaviour that records its calls.
 #[derive(Clone)]
 pub(crate) struct Fake {
     spec: ToolSpec,
-    work: Arc<Work>,
+    work: Arc<ToolFn>,
     calls: Arc<Mutex<Vec<Value>>>,
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn profiles() -> Profiles {
     Profiles::parse(include_str!("../../sample/profiles.json")).unwrap()
 }
 
-pub(crate) fn desk(model: impl Into<SharedModel>, tools: impl IntoIterator<Item = Fake>) -> AssistantContext {
+pub(crate) fn test_context(model: impl Into<SharedModel>, tools: impl IntoIterator<Item = Fake>) -> AssistantContext {
     let tools: Vec<SharedTool> = tools.into_iter().map(Into::into).collect();
     AssistantContext::new(model, tools, policy(), profiles())
 }
@@ -122,42 +122,47 @@ pub(crate) fn no_tools() -> ScriptedReply {
 }
 
 /// The graph, with everything in memory.
-pub(crate) struct Room {
+pub(crate) struct TestHarness {
     pub(crate) graph: CompiledGraph<AgentState, AssistantContext>,
     pub(crate) store: MemoryStore,
 }
 
-impl Room {
+impl TestHarness {
     pub(crate) fn new() -> Self {
         let store = MemoryStore::new();
         Self { graph: assistant(MemoryCheckpointer::new(), store.clone()), store }
     }
 
     /// Runs a message of `ana` on thread `t`.
-    pub(crate) async fn ask(&self, desk: &AssistantContext, text: &str) -> Result<Outcome<AgentState>> {
-        self.graph.invoke(AgentState::open(desk, "ana", text)?).thread("t").context(desk.clone()).await
+    pub(crate) async fn send(&self, context: &AssistantContext, text: &str) -> Result<Outcome<AgentState>> {
+        self.graph.invoke(AgentState::open(context, "ana", text)?).thread("t").context(context.clone()).await
     }
 
-    pub(crate) async fn answer(&self, desk: &AssistantContext, answer: Value) -> Result<Outcome<AgentState>> {
-        self.graph.resume("t", answer).context(desk.clone()).await
+    pub(crate) async fn answer(&self, context: &AssistantContext, answer: Value) -> Result<Outcome<AgentState>> {
+        self.graph.resume("t", answer).context(context.clone()).await
     }
 
     /// Returns the next tasks after each checkpoint, oldest first; after the last there are none.
-    pub(crate) async fn due(&self) -> Vec<String> {
+    pub(crate) async fn next_tasks(&self) -> Vec<String> {
         let mut all = self.graph.threads().get_state_history("t", &HistoryQuery::default()).await.unwrap();
         all.reverse();
         all.iter().map(|saved| saved.next.join("+")).collect()
     }
 
     /// Runs a message and returns the events as JSON with the outcome.
-    pub(crate) async fn watch(&self, desk: &AssistantContext, text: &str) -> (Vec<Value>, Result<Outcome<AgentState>>) {
-        let run = self.graph.invoke(AgentState::open(desk, "ana", text).unwrap()).thread("t").context(desk.clone());
+    pub(crate) async fn watch(
+        &self,
+        context: &AssistantContext,
+        text: &str,
+    ) -> (Vec<Value>, Result<Outcome<AgentState>>) {
+        let run =
+            self.graph.invoke(AgentState::open(context, "ana", text).unwrap()).thread("t").context(context.clone());
         let mut stream = run.stream_events();
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         while let Some(event) = stream.next().await {
-            told.push(serde_json::to_value(&event).unwrap());
+            events.push(serde_json::to_value(&event).unwrap());
         }
-        (told, stream.finish().await)
+        (events, stream.finish().await)
     }
 }
 

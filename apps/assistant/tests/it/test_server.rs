@@ -9,7 +9,7 @@ use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use superstep::Result;
 use superstep::models::{ChatRequest, ChatResponse, ChunkSender, Model, ModelInfo, ScriptedModel, SharedModel};
-use superstep_assistant::{Settings, app};
+use superstep_assistant::{AssistantSettings, app};
 use superstep_server::{ModelRegistry, RateLimit, Server, ServerConfig, Storage, serve};
 use tokio::sync::Semaphore;
 
@@ -20,13 +20,13 @@ pub(crate) struct Platform {
 }
 
 /// Returns the settings of the tests.
-pub(crate) fn settings() -> Settings {
-    Settings {
+pub(crate) fn settings() -> AssistantSettings {
+    AssistantSettings {
         limit: RateLimit { max_requests: 1000, window: Duration::from_secs(60), max_concurrent: 100 },
         today: Some("2026-11-02".to_owned()),
         keeps_facts: true,
         examples: vec!["How many orders shipped late in October?".to_owned()],
-        ..Settings::new(concat!(env!("CARGO_MANIFEST_DIR"), "/sample"))
+        ..AssistantSettings::new(concat!(env!("CARGO_MANIFEST_DIR"), "/sample"))
     }
 }
 
@@ -35,7 +35,11 @@ pub(crate) async fn platform(script: impl Into<SharedModel>) -> Platform {
     started(settings(), ServerConfig::new(Storage::memory()), script).await
 }
 
-pub(crate) async fn started(settings: Settings, config: ServerConfig, script: impl Into<SharedModel>) -> Platform {
+pub(crate) async fn started(
+    settings: AssistantSettings,
+    config: ServerConfig,
+    script: impl Into<SharedModel>,
+) -> Platform {
     // The connection is not encrypted, but the client requires a provider. A second call finds the installed one.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     let models = ModelRegistry::default().with("script", script);
@@ -75,9 +79,9 @@ impl Platform {
     }
 
     /// Sends a message and reads the turn to its end, or to an interrupt. Also returns the session id.
-    pub(crate) async fn ask(&self, message: &str, more: Value) -> (String, Vec<Sent>) {
+    pub(crate) async fn send(&self, message: &str, more: Value) -> (String, Vec<Sent>) {
         let response = self.post("/api/assistant", &question(message, &more)).await;
-        let id = begun(&response);
+        let id = started_session_id(&response);
         (id, read(&response.text().await.unwrap()))
     }
 
@@ -119,7 +123,7 @@ impl Platform {
 }
 
 /// Returns the session id of a started turn.
-pub(crate) fn begun(response: &Response) -> String {
+pub(crate) fn started_session_id(response: &Response) -> String {
     assert_eq!(response.status(), 200);
     let id = response.headers()["x-thread-id"].to_str().unwrap().to_owned();
     assert_eq!(response.headers()["location"], format!("/api/assistant/{id}").as_str());

@@ -13,7 +13,7 @@ use superstep_assistant::prompt::ModelTask;
 use superstep_assistant::verdict::VerdictStatus;
 use tokio::time::{Instant, sleep};
 
-use crate::support::{Fake, Provider, Room, asks, desk, last, of_kind, passage, plan, rows};
+use crate::support::{Fake, Provider, TestHarness, last, of_kind, passage, plan, prompts_for, rows, test_context};
 
 fn slow(name: &'static str) -> Fake {
     Fake::later(name, move |_| {
@@ -27,13 +27,13 @@ fn slow(name: &'static str) -> Fake {
 /// R-PLN-33: three parallel calls of 200 ms take 200 ms, and a dependent fourth call takes 200 ms more.
 #[tokio::test(start_paused = true)]
 async fn independent_calls_run_at_once() {
-    let room = Room::new();
+    let harness = TestHarness::new();
     let names = ["now", "calculate", "search_docs"];
     let three: Vec<(&str, &str, Value, &[&str])> =
         names.iter().map(|name| (*name, *name, json!({}), &[][..])).collect();
     let begin = Instant::now();
     let script = ScriptedModel::new([plan(&three), ScriptedReply::text("Done.")]);
-    let state = room.ask(&desk(script, names.map(slow)), "Do it").await.unwrap().state;
+    let state = harness.send(&test_context(script, names.map(slow)), "Do it").await.unwrap().state;
     assert_eq!(begin.elapsed(), Duration::from_millis(200));
     let order: Vec<&str> = state.tool_outputs.iter().map(|message| message.name.as_deref().unwrap()).collect();
     assert_eq!(order, names);
@@ -48,7 +48,7 @@ async fn independent_calls_run_at_once() {
     let (begin, query) = (Instant::now(), slow("bq_query"));
     let tools = names.map(slow).into_iter().chain([query.clone()]);
     let script = ScriptedModel::new([plan(&four), ScriptedReply::text("Done.")]);
-    Room::new().ask(&desk(script, tools), "Do it").await.unwrap();
+    TestHarness::new().send(&test_context(script, tools), "Do it").await.unwrap();
     assert_eq!(begin.elapsed(), Duration::from_millis(400));
     assert_eq!(query.calls(), [json!({ "sql": "select calculate as now", "whole": "calculate" })]);
 }
@@ -56,7 +56,7 @@ async fn independent_calls_run_at_once() {
 /// R-PLN-38, R-PLN-31: a call that depends on a failed call is skipped; the others run.
 #[tokio::test]
 async fn a_call_whose_source_failed_is_not_made() {
-    let room = Room::new();
+    let harness = TestHarness::new();
     let calls = [
         ("a", "calculate", json!({}), &[][..]),
         ("b", "search_docs", json!({ "query": "{{a}}" }), &["a"][..]),
@@ -65,7 +65,7 @@ async fn a_call_whose_source_failed_is_not_made() {
     let fails = Fake::new("calculate", |_| Err(ToolError::new("invalid: no expression")));
     let (docs, now) = (Fake::giving("search_docs", passage("x")), Fake::giving("now", json!({ "utc": "2026-11-02" })));
     let script = ScriptedModel::new([plan(&calls), ScriptedReply::text("It is Monday [1].")]);
-    let state = room.ask(&desk(script, [fails, docs.clone(), now]), "Which day?").await.unwrap().state;
+    let state = harness.send(&test_context(script, [fails, docs.clone(), now]), "Which day?").await.unwrap().state;
     let texts: Vec<_> = state.tool_outputs.iter().map(|message| message.text()).collect();
     assert!(texts[0].contains("invalid: no expression"), "{texts:?}");
     assert!(texts[1].contains("needs `a`") && docs.calls().is_empty());
@@ -76,7 +76,7 @@ async fn a_call_whose_source_failed_is_not_made() {
 /// plan. The answer uses the other results and names what is missing.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_hangs_is_left_behind() {
-    let room = Room::new();
+    let harness = TestHarness::new();
     let hangs = Fake::later("bq_query", |_| Box::pin(std::future::pending()));
     let docs = Fake::giving("search_docs", passage("Orders are late when they ship after 1 day."));
     let sql = |number: u32| json!({ "sql": format!("select {number}") });
@@ -88,7 +88,8 @@ async fn a_tool_that_hangs_is_left_behind() {
         ScriptedReply::text(r#"{"summary": "Late orders."}"#),
     ]);
     let begin = Instant::now();
-    let (events, done) = room.watch(&desk(Provider(script.clone()), [hangs.clone(), docs]), "How many are late?").await;
+    let (events, done) =
+        harness.watch(&test_context(Provider(script.clone()), [hangs.clone(), docs]), "How many are late?").await;
     let state = done.unwrap().state;
     // Three attempts for each of three plans, with backoff delays of 0.5 s and 1 s.
     assert_eq!((hangs.calls().len(), begin.elapsed()), (9, Duration::from_millis(3 * 31_500)));
@@ -99,7 +100,7 @@ async fn a_tool_that_hangs_is_left_behind() {
         of_kind(&events, "on_custom_event").into_iter().map(|(_, data)| &data["status"]).collect();
     assert_eq!(statuses, [&json!("planning_retry"), &json!("planning_retry"), &json!("giving_up")]);
     assert_eq!((state.retry_count, state.verdict.as_ref().unwrap().status), (2, VerdictStatus::GivingUp));
-    let answer = &asks(&script, ModelTask::Answer)[0];
+    let answer = &prompts_for(&script, ModelTask::Answer)[0];
     assert!(answer.outputs[0].is_good() && answer.outputs[0].tool == "search_docs", "{:?}", answer.outputs);
     let text = last(&state);
     assert!(text.starts_with("I could not find everything: `bq_query`"), "{text}");
@@ -113,7 +114,7 @@ async fn a_tool_that_hangs_is_left_behind() {
 #[tokio::test(start_paused = true)]
 async fn only_what_is_safe_and_may_help_is_tried_again() {
     for (is_safe, may_pass, expected) in [(true, true, 3), (true, false, 1), (false, true, 1)] {
-        let room = Room::new();
+        let harness = TestHarness::new();
         let tool = Fake::new("calculate", move |_| {
             let error = ToolError::new("unavailable: busy");
             Err(if may_pass { error.retryable() } else { error })
@@ -125,7 +126,7 @@ async fn only_what_is_safe_and_may_help_is_tried_again() {
         let script = (0..3).fold(ScriptedModel::default(), |script, number| {
             script.then(plan(&[("c1", "calculate", json!({ "expression": number }), &[])]))
         });
-        room.ask(&desk(script.then("Sorry."), [tool.clone()]), "Calculate").await.unwrap();
+        harness.send(&test_context(script.then("Sorry."), [tool.clone()]), "Calculate").await.unwrap();
         assert_eq!(tool.calls().len(), 3 * expected, "safe {is_safe}, may pass {may_pass}");
     }
 }
@@ -133,13 +134,13 @@ async fn only_what_is_safe_and_may_help_is_tried_again() {
 /// R-PLN-34: a call that succeeds at the second attempt is not a failure.
 #[tokio::test(start_paused = true)]
 async fn a_second_attempt_may_go_well() {
-    let (room, tries) = (Room::new(), Arc::new(AtomicU32::new(0)));
-    let tool = Fake::new("calculate", move |_| match tries.fetch_add(1, Ordering::SeqCst) {
+    let (harness, attempts) = (TestHarness::new(), Arc::new(AtomicU32::new(0)));
+    let tool = Fake::new("calculate", move |_| match attempts.fetch_add(1, Ordering::SeqCst) {
         0 => Err(ToolError::new("unavailable: busy").retryable()),
         _ => Ok(json!({ "expression": "2+2", "result": "4" })),
     });
     let script = ScriptedModel::new([plan(&[("c1", "calculate", json!({}), &[])]), ScriptedReply::text("4 [1]")]);
-    let (events, done) = room.watch(&desk(script, [tool]), "2+2?").await;
+    let (events, done) = harness.watch(&test_context(script, [tool]), "2+2?").await;
     assert_eq!(last(&done.unwrap().state), "4 [1]");
     let kinds = ["on_tool_start", "on_tool_error", "on_tool_end"].map(|kind| of_kind(&events, kind).len());
     assert_eq!(kinds, [1, 1, 1]);
@@ -148,81 +149,81 @@ async fn a_second_attempt_may_go_well() {
 /// R-PLN-36: a result that is too long is cut, with the number of missing bytes, and the full text is saved in the
 /// store; the event is limited in size as well.
 #[tokio::test]
-async fn a_long_result_is_cut_and_kept_whole() {
-    let room = Room::new();
+async fn a_long_result_is_cut_and_saved_in_full() {
+    let harness = TestHarness::new();
     let long = "word ".repeat(100_000);
     let script = ScriptedModel::new([
         plan(&[("c1", "read_file", json!({ "path": "a" }), &[])]),
         ScriptedReply::text("Words [1]."),
     ]);
     let text = long.clone();
-    let desk =
-        desk(script, [Fake::new("read_file", move |_| Ok(Value::from(text.clone())))]).limits(TurnLimits::default());
-    let (events, done) = room.watch(&desk, "Read it").await;
+    let context = test_context(script, [Fake::new("read_file", move |_| Ok(Value::from(text.clone())))])
+        .limits(TurnLimits::default());
+    let (events, done) = harness.watch(&context, "Read it").await;
     let state = done.unwrap().state;
-    let told = of_kind(&events, "on_tool_end")[0].1["output"].to_string();
-    assert!((250_000..263_000).contains(&told.len()), "an event of {} bytes", told.len());
+    let event_output = of_kind(&events, "on_tool_end")[0].1["output"].to_string();
+    assert!((250_000..263_000).contains(&event_output.len()), "an event of {} bytes", event_output.len());
     let output = &state.tool_outputs[0];
     assert!(output.text().len() < 66 * 1024 && output.text().ends_with("[cut: 434464 of 500000 bytes are missing]"));
-    let (place, key) = output.metadata["whole"].as_str().unwrap().rsplit_once('/').unwrap();
-    let place: Vec<&str> = place.split('/').collect();
-    let store = superstep::store::SharedStore::from(room.store.clone());
-    let kept = store.get(place, key).await.unwrap().unwrap();
-    assert_eq!(kept.value.as_str(), Some(long.as_str()));
+    let (path, key) = output.metadata["whole"].as_str().unwrap().rsplit_once('/').unwrap();
+    let namespace: Vec<&str> = path.split('/').collect();
+    let store = superstep::store::SharedStore::from(harness.store.clone());
+    let item = store.get(namespace, key).await.unwrap().unwrap();
+    assert_eq!(item.value.as_str(), Some(long.as_str()));
 }
 
 /// R-PLN-36: a long result with rows stays valid JSON: complete rows are removed from the end, and the original
 /// number is stated.
 #[tokio::test]
 async fn a_long_result_of_rows_stays_json() {
-    let room = Room::new();
+    let harness = TestHarness::new();
     let all: Vec<Value> = (0..4_000).map(|row| json!([row, "a name with \"quotes\" and more"])).collect();
     let script = ScriptedModel::new([
         plan(&[("c1", "bq_query", json!({ "sql": "select" }), &[])]),
         ScriptedReply::text("Rows [1]."),
     ]);
-    let desk = desk(script.clone(), [Fake::giving("bq_query", rows(&["n", "name"], json!(all)))]);
-    let state = room.ask(&desk, "Show all").await.unwrap().state;
+    let context = test_context(script.clone(), [Fake::giving("bq_query", rows(&["n", "name"], json!(all)))]);
+    let state = harness.send(&context, "Show all").await.unwrap().state;
     let output = &state.tool_outputs[0];
     assert!(output.text().len() <= 64 * 1024 && output.text().len() > 60 * 1024, "{}", output.text().len());
     let read: Value = serde_json::from_str(&output.text()).unwrap();
-    let kept = read["rows"].as_array().unwrap();
-    assert_eq!(kept[..], all[..kept.len()]);
+    let remaining = read["rows"].as_array().unwrap();
+    assert_eq!(remaining[..], all[..remaining.len()]);
     assert_eq!((&read["truncated"], &read["count"]), (&json!(true), &json!(4_000)));
-    assert_eq!(read["cut"], json!({ "/rows": { "kept": kept.len(), "of": 4_000 } }));
-    assert_eq!(asks(&script, ModelTask::Answer)[0].outputs[0].value(), read, "the model hears the same");
-    let (place, key) = output.metadata["whole"].as_str().unwrap().rsplit_once('/').unwrap();
-    let store = superstep::store::SharedStore::from(room.store.clone());
-    let whole = store.get(place.split('/').collect::<Vec<_>>(), key).await.unwrap().unwrap();
-    let whole: Value = serde_json::from_str(whole.value.as_str().unwrap()).unwrap();
-    assert_eq!(whole["rows"].as_array().map(Vec::len), Some(4_000));
+    assert_eq!(read["cut"], json!({ "/rows": { "kept": remaining.len(), "of": 4_000 } }));
+    assert_eq!(prompts_for(&script, ModelTask::Answer)[0].outputs[0].value(), read, "the model hears the same");
+    let (path, key) = output.metadata["whole"].as_str().unwrap().rsplit_once('/').unwrap();
+    let store = superstep::store::SharedStore::from(harness.store.clone());
+    let item = store.get(path.split('/').collect::<Vec<_>>(), key).await.unwrap().unwrap();
+    let full: Value = serde_json::from_str(item.value.as_str().unwrap()).unwrap();
+    assert_eq!(full["rows"].as_array().map(Vec::len), Some(4_000));
 }
 
 /// R-PLN-36: "kept whole" is true for every result of the tools, and the stated length refers to the original. A
 /// result over the storage limit does not claim to be saved in full.
 #[tokio::test]
-async fn what_is_kept_whole_is_whole() {
-    for (max_stored_result_bytes, is_kept) in [(TurnLimits::default().max_stored_result_bytes, true), (100_000, false)]
+async fn a_result_saved_in_full_is_complete() {
+    for (max_stored_result_bytes, is_saved) in [(TurnLimits::default().max_stored_result_bytes, true), (100_000, false)]
     {
         let count = 10_000;
-        let room = Room::new();
+        let harness = TestHarness::new();
         let all: Vec<Value> = (0..count).map(|row| json!([row, "a name that has some length"])).collect();
-        let given = rows(&["n", "name"], json!(all));
-        let whole = given.to_string();
+        let result = rows(&["n", "name"], json!(all));
+        let full_text = result.to_string();
         let script = ScriptedModel::new([
             plan(&[("c1", "bq_query", json!({ "sql": "select" }), &[])]),
             ScriptedReply::text("Rows [1]."),
         ]);
-        let desk = desk(script, [Fake::giving("bq_query", given)])
+        let context = test_context(script, [Fake::giving("bq_query", result)])
             .limits(TurnLimits { max_stored_result_bytes, ..TurnLimits::default() });
-        let state = room.ask(&desk, "Show all").await.unwrap().state;
+        let state = harness.send(&context, "Show all").await.unwrap().state;
         let output = &state.tool_outputs[0];
-        assert_eq!(output.metadata["cut_bytes"], whole.len() - output.text().len(), "{max_stored_result_bytes}");
-        let store = superstep::store::SharedStore::from(room.store.clone());
-        let kept = store.search(superstep::store::SearchOp::new(["belongings", "t"])).await.unwrap();
-        let kept: Vec<&str> = kept.iter().map(|hit| hit.item.value.as_str().unwrap()).collect();
-        assert_eq!((output.metadata.contains_key("whole"), kept.len()), (is_kept, usize::from(is_kept)));
-        assert!(kept.iter().all(|kept| *kept == whole), "not whole");
+        assert_eq!(output.metadata["cut_bytes"], full_text.len() - output.text().len(), "{max_stored_result_bytes}");
+        let store = superstep::store::SharedStore::from(harness.store.clone());
+        let hits = store.search(superstep::store::SearchOp::new(["belongings", "t"])).await.unwrap();
+        let stored_texts: Vec<&str> = hits.iter().map(|hit| hit.item.value.as_str().unwrap()).collect();
+        assert_eq!((output.metadata.contains_key("whole"), stored_texts.len()), (is_saved, usize::from(is_saved)));
+        assert!(stored_texts.iter().all(|kept| *kept == full_text), "not whole");
         let read: Value = serde_json::from_str(&output.text()).unwrap();
         assert_eq!(read["cut"]["/rows"]["of"], count, "{max_stored_result_bytes}");
     }
@@ -231,15 +232,16 @@ async fn what_is_kept_whole_is_whole() {
 /// R-PLN-42, R-PLN-22, R-PLN-15: after three empty results the verifier gives up, and the answer says so.
 #[tokio::test]
 async fn nothing_found_is_given_up() {
-    let room = Room::new();
+    let harness = TestHarness::new();
     let script = (0..3).fold(ScriptedModel::default(), |script, number| {
         script.then(plan(&[("c1", "bq_query", json!({ "sql": format!("select {number}") }), &[])]))
     });
-    let desk = desk(script.clone().then("I do not know."), [Fake::giving("bq_query", rows(&["n"], json!([])))]);
-    let state = room.ask(&desk, "How many?").await.unwrap().state;
+    let context =
+        test_context(script.clone().then("I do not know."), [Fake::giving("bq_query", rows(&["n"], json!([])))]);
+    let state = harness.send(&context, "How many?").await.unwrap().state;
     let verdict = state.verdict.as_ref().unwrap();
     assert_eq!((state.retry_count, verdict.status), (2, VerdictStatus::GivingUp));
     let missing = ["`bq_query` found nothing"];
     assert_eq!(json!(verdict), json!({ "status": "giving_up", "reason": "empty", "missing": missing }));
-    assert_eq!(asks(&script, ModelTask::Plan).len(), 3);
+    assert_eq!(prompts_for(&script, ModelTask::Plan).len(), 3);
 }

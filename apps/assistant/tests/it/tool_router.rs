@@ -11,7 +11,7 @@ use superstep_assistant::policy::Policy;
 use superstep_assistant::prompt::ModelTask;
 use superstep_assistant::{AgentState, AssistantContext};
 
-use crate::support::{Fake, Room, asks, desk, no_tools, plan, profiles, rows};
+use crate::support::{Fake, TestHarness, no_tools, plan, profiles, prompts_for, rows, test_context};
 
 /// R-PLN-31, R-PLN-68, R-PLN-38: an invalid call becomes an error output, the others run.
 #[tokio::test]
@@ -25,13 +25,14 @@ async fn what_cannot_be_called_is_an_output() {
         ("bq_query", json!({ "sql": 1 }), "invalid: bad arguments for `bq_query`: `sql`: expected string"),
     ];
     for (tool, args, expected) in cases {
-        let room = Room::new();
+        let harness = TestHarness::new();
         let good = json!({ "sql": "select n" });
         let script = ScriptedModel::new([
             plan(&[("c1", tool, args, &[]), ("c2", "bq_query", good, &[])]),
             ScriptedReply::text("1 [1]"),
         ]);
-        let state = room.ask(&desk(script, [query.clone(), fetch.clone()]), "How many?").await.unwrap().state;
+        let state =
+            harness.send(&test_context(script, [query.clone(), fetch.clone()]), "How many?").await.unwrap().state;
         let outputs: Vec<_> = state.tool_outputs.iter().map(|message| (message.status, message.text())).collect();
         assert!(outputs[0].0 == ToolStatus::Error && outputs[0].1.starts_with(expected), "{outputs:?}");
         assert_eq!(outputs[1].0, ToolStatus::Success);
@@ -43,19 +44,19 @@ async fn what_cannot_be_called_is_an_output() {
 /// R-PLN-68, R-PLN-39: an unknown tool causes a new plan, with the list of tools.
 #[tokio::test]
 async fn an_unknown_tool_is_planned_again() {
-    let room = Room::new();
+    let harness = TestHarness::new();
     let script = ScriptedModel::new([
         plan(&[("c1", "sql", json!({}), &[])]),
         plan(&[("c1", "bq_query", json!({ "sql": "select 1" }), &[])]),
         ScriptedReply::text("1 [1]"),
     ]);
-    let desk = desk(
+    let context = test_context(
         script.clone(),
         [Fake::giving("bq_query", rows(&["n"], json!([[1]]))), Fake::giving("fetch_url", json!(1))],
     );
-    let state = room.ask(&desk, "How many?").await.unwrap().state;
+    let state = harness.send(&context, "How many?").await.unwrap().state;
     assert_eq!(state.retry_count, 1);
-    let second = &asks(&script, ModelTask::Plan)[1];
+    let second = &prompts_for(&script, ModelTask::Plan)[1];
     assert_eq!(second.tools, ["bq_query"], "only what the user may use");
     assert!(second.previous_calls[0].outcome.contains("no tool `sql`"));
 }
@@ -63,20 +64,20 @@ async fn an_unknown_tool_is_planned_again() {
 /// R-PLN-31: a plan has at most eight calls.
 #[tokio::test]
 async fn eight_calls_are_the_most() {
-    let room = Room::new();
+    let harness = TestHarness::new();
     let ids: Vec<String> = (0..10).map(|number| format!("c{number}")).collect();
     let calls: Vec<(&str, &str, Value, &[&str])> =
         ids.iter().map(|id| (id.as_str(), "calculate", json!({ "expression": id }), &[][..])).collect();
     let calculate = Fake::giving("calculate", json!({ "expression": "x", "result": "4" }));
     let script = ScriptedModel::new([plan(&calls), ScriptedReply::text("4 [1]")]);
-    let state = room.ask(&desk(script, [calculate.clone()]), "Calculate").await.unwrap().state;
+    let state = harness.send(&test_context(script, [calculate.clone()]), "Calculate").await.unwrap().state;
     assert_eq!((calculate.calls().len(), state.tool_outputs.len()), (8, 10));
     assert!(state.tool_outputs[9].text().contains("at most 8 calls"));
 }
 
 struct Forgetting {
-    room: Room,
-    desk: AssistantContext,
+    harness: TestHarness,
+    context: AssistantContext,
     tool: Fake,
 }
 
@@ -89,11 +90,11 @@ impl Forgetting {
         let script = (0..turns).fold(ScriptedModel::default(), |script, turn| {
             script.then(plan(&[("c1", "forget_memory", json!({ "key": format!("k{turn}") }), &[])])).then("Done.")
         });
-        Self { room: Room::new(), desk: desk(script, [tool.clone()]), tool }
+        Self { harness: TestHarness::new(), context: test_context(script, [tool.clone()]), tool }
     }
 
-    async fn ask(&self) -> Outcome<AgentState> {
-        self.room.ask(&self.desk, "Forget it").await.unwrap()
+    async fn send(&self) -> Outcome<AgentState> {
+        self.harness.send(&self.context, "Forget it").await.unwrap()
     }
 }
 
@@ -101,21 +102,21 @@ impl Forgetting {
 #[tokio::test]
 async fn a_destructive_tool_needs_a_word() {
     let case = Forgetting::new(4);
-    let paused = case.ask().await;
-    let shown = &paused.interrupts()[0].value;
-    assert_eq!((&shown["tool"], &shown["arguments"]), (&json!("forget_memory"), &json!({ "key": "k0" })));
-    assert_eq!((&shown["kind"], &shown["effect"]), (&json!("approval"), &json!("Does forget_memory.")));
+    let paused = case.send().await;
+    let payload = &paused.interrupts()[0].value;
+    assert_eq!((&payload["tool"], &payload["arguments"]), (&json!("forget_memory"), &json!({ "key": "k0" })));
+    assert_eq!((&payload["kind"], &payload["effect"]), (&json!("approval"), &json!("Does forget_memory.")));
     assert!(case.tool.calls().is_empty());
-    case.room.answer(&case.desk, json!({ "decision": "allow_once" })).await.unwrap();
+    case.harness.answer(&case.context, json!({ "decision": "allow_once" })).await.unwrap();
     assert_eq!(case.tool.calls(), [json!({ "key": "k0" })]);
 
-    assert_eq!(case.ask().await.interrupts().len(), 1, "once is once");
-    case.room.answer(&case.desk, json!({ "decision": "edit", "args": { "key": "other" } })).await.unwrap();
+    assert_eq!(case.send().await.interrupts().len(), 1, "once is once");
+    case.harness.answer(&case.context, json!({ "decision": "edit", "args": { "key": "other" } })).await.unwrap();
     assert_eq!(case.tool.calls()[1], json!({ "key": "other" }));
 
-    case.ask().await;
-    case.room.answer(&case.desk, json!({ "decision": "allow_session" })).await.unwrap();
-    let free = case.ask().await;
+    case.send().await;
+    case.harness.answer(&case.context, json!({ "decision": "allow_session" })).await.unwrap();
+    let free = case.send().await;
     assert!(free.is_finished(), "allowed for the session");
     assert_eq!(case.tool.calls().len(), 4);
 }
@@ -128,19 +129,19 @@ async fn a_person_cannot_allow_what_does_not_fit() {
     let tool = Fake::giving("forget_memory", json!({ "forgotten": [] })).spec(|spec| spec.with_input(schema));
     let planned = plan(&[("c1", "forget_memory", json!({ "key": "k" }), &[])]);
     let script = ScriptedModel::new([planned, no_tools(), ScriptedReply::text("Sorry.")]);
-    let (room, desk) = (Room::new(), desk(script, [tool.clone()]));
-    assert_eq!(room.ask(&desk, "Forget it").await.unwrap().interrupts().len(), 1, "the policy asks about it");
-    let state = room.answer(&desk, json!({ "decision": "edit", "args": { "key": 7 } })).await.unwrap().state;
+    let (harness, context) = (TestHarness::new(), test_context(script, [tool.clone()]));
+    assert_eq!(harness.send(&context, "Forget it").await.unwrap().interrupts().len(), 1, "the policy asks about it");
+    let state = harness.answer(&context, json!({ "decision": "edit", "args": { "key": 7 } })).await.unwrap().state;
     assert!(tool.calls().is_empty());
-    let said = state.messages.iter().find(|message| message.tool_call_id.is_some()).unwrap().text().into_owned();
-    assert!(said.starts_with("invalid: bad arguments for `forget_memory`"), "{said}");
+    let output = state.messages.iter().find(|message| message.tool_call_id.is_some()).unwrap().text().into_owned();
+    assert!(output.starts_with("invalid: bad arguments for `forget_memory`"), "{output}");
 }
 
 /// R-PLN-32: an approved call runs exactly as approved: arguments with references are rejected in a plan, under an
 /// approval for the session, and when a person enters them; the planner receives an instruction instead.
 #[tokio::test]
 async fn a_person_sees_what_runs() {
-    let forget = Fake::giving("forget_memory", json!({ "forgotten": ["x"] }));
+    let delete_tool = Fake::giving("forget_memory", json!({ "forgotten": ["x"] }));
     let search = Fake::giving("search_memory", json!({ "facts": [{ "key": "k9", "text": "tents" }] }));
     let filled = |args: serde_json::Value| {
         plan(&[("a", "search_memory", json!({ "query": "tents" }), &[]), ("b", "forget_memory", args, &["a"])])
@@ -153,32 +154,36 @@ async fn a_person_sees_what_runs() {
             plainly.clone(),
             ScriptedReply::text("Done."),
         ]);
-        let (room, desk) = (Room::new(), desk(script.clone(), [forget.clone(), search.clone()]));
-        let done = room.ask(&desk, "Forget the tents").await.unwrap();
+        let (harness, context) =
+            (TestHarness::new(), test_context(script.clone(), [delete_tool.clone(), search.clone()]));
+        let done = harness.send(&context, "Forget the tents").await.unwrap();
         assert!(done.is_finished(), "nobody is asked about it");
-        let refused = done.state.tool_outputs[1].text().into_owned();
-        assert!(refused.starts_with("refused: a person must see") && refused.contains("written out"), "{refused}");
+        let rejection = done.state.tool_outputs[1].text().into_owned();
+        assert!(
+            rejection.starts_with("refused: a person must see") && rejection.contains("written out"),
+            "{rejection}"
+        );
         assert_eq!(done.state.verdict.as_ref().unwrap().missing.len(), 1);
         // The call is still rejected under an approval for the session.
-        room.ask(&desk, "Forget k9").await.unwrap();
-        room.answer(&desk, json!({ "decision": "allow_session" })).await.unwrap();
-        let desk = desk.with_model(ScriptedModel::new([filled(args), ScriptedReply::text("No.")]));
-        let again = room.ask(&desk, "Forget the tents").await.unwrap().state;
-        assert!(again.tool_outputs[1].text().starts_with("refused: a person must see"));
+        harness.send(&context, "Forget k9").await.unwrap();
+        harness.answer(&context, json!({ "decision": "allow_session" })).await.unwrap();
+        let context = context.with_model(ScriptedModel::new([filled(args), ScriptedReply::text("No.")]));
+        let repeated = harness.send(&context, "Forget the tents").await.unwrap().state;
+        assert!(repeated.tool_outputs[1].text().starts_with("refused: a person must see"));
     }
-    assert_eq!(forget.calls(), [json!({ "key": "k9" }), json!({ "key": "k9" })]);
+    assert_eq!(delete_tool.calls(), [json!({ "key": "k9" }), json!({ "key": "k9" })]);
 
     // A dependency alone is no reason for rejection, and braces that refer to no call are text.
     let ordered =
         plan(&[("a", "search_memory", json!({}), &[]), ("b", "forget_memory", json!({ "key": "{{z}}" }), &["a"])]);
     let script = ScriptedModel::new([ordered, ScriptedReply::text("Done.")]);
-    let (room, desk) = (Room::new(), desk(script, [forget.clone(), search]));
-    let paused = room.ask(&desk, "Forget it").await.unwrap();
+    let (harness, context) = (TestHarness::new(), test_context(script, [delete_tool.clone(), search]));
+    let paused = harness.send(&context, "Forget it").await.unwrap();
     assert_eq!(paused.interrupts()[0].value["arguments"], json!({ "key": "{{z}}" }));
     let edited = json!({ "decision": "edit", "args": { "key": "{{a}}" } });
-    let state = room.answer(&desk, edited).await.unwrap().state;
+    let state = harness.answer(&context, edited).await.unwrap().state;
     assert!(state.tool_outputs[1].text().starts_with("refused: a person must see"), "{:?}", state.tool_outputs);
-    assert_eq!(forget.calls().len(), 2);
+    assert_eq!(delete_tool.calls().len(), 2);
 }
 
 /// R-PLN-32: a tool that is approved for the session needs a new approval if the same call would run twice in a
@@ -193,12 +198,12 @@ async fn a_call_is_not_made_twice_without_a_word() {
         no_tools(),
         ScriptedReply::text("It did not work."),
     ]);
-    let (room, desk) = (Room::new(), desk(script, [tool.clone()]));
-    room.ask(&desk, "Forget it").await.unwrap();
-    let asked = room.answer(&desk, json!({ "decision": "allow_session" })).await.unwrap();
-    assert_eq!(asked.interrupts().len(), 1);
-    assert_eq!(asked.interrupts()[0].value["arguments"], json!({ "key": "a" }), "the new one is allowed");
-    room.answer(&desk, json!({ "decision": "deny" })).await.unwrap();
+    let (harness, context) = (TestHarness::new(), test_context(script, [tool.clone()]));
+    harness.send(&context, "Forget it").await.unwrap();
+    let paused = harness.answer(&context, json!({ "decision": "allow_session" })).await.unwrap();
+    assert_eq!(paused.interrupts().len(), 1);
+    assert_eq!(paused.interrupts()[0].value["arguments"], json!({ "key": "a" }), "the new one is allowed");
+    harness.answer(&context, json!({ "decision": "deny" })).await.unwrap();
     assert_eq!(tool.calls(), [json!({ "key": "a" }), json!({ "key": "b" })]);
 }
 
@@ -211,11 +216,12 @@ async fn a_call_is_not_made_twice_in_one_plan() {
         ("c2", "forget_memory", json!({ "key": "a", "note": null }), &[]),
         ("c3", "forget_memory", json!({ "key": "b" }), &[]),
     ]);
-    let (room, desk) = (Room::new(), desk(ScriptedModel::new([twice, ScriptedReply::text("Done.")]), [tool.clone()]));
-    room.ask(&desk, "Forget it").await.unwrap();
-    let asked = room.answer(&desk, json!({ "decision": "allow_session" })).await.unwrap();
-    assert_eq!(asked.interrupts().len(), 1, "the second is asked about, the third is another call");
-    room.answer(&desk, json!({ "decision": "deny" })).await.unwrap();
+    let (harness, context) =
+        (TestHarness::new(), test_context(ScriptedModel::new([twice, ScriptedReply::text("Done.")]), [tool.clone()]));
+    harness.send(&context, "Forget it").await.unwrap();
+    let paused = harness.answer(&context, json!({ "decision": "allow_session" })).await.unwrap();
+    assert_eq!(paused.interrupts().len(), 1, "the second is asked about, the third is another call");
+    harness.answer(&context, json!({ "decision": "deny" })).await.unwrap();
     assert_eq!(tool.calls(), [json!({ "key": "a" }), json!({ "key": "b" })]);
 }
 
@@ -226,44 +232,46 @@ async fn a_person_sees_the_limit_of_rows() {
         json!({ "type": "object", "properties": { "sql": { "type": "string" }, "max_rows": { "type": "integer" } } });
     let query = Fake::giving("bq_query", rows(&["n"], json!([[1]]))).spec(|spec| spec.with_input(schema).destructive());
     let planned = plan(&[("c1", "bq_query", json!({ "sql": "select 1", "max_rows": 9_999 }), &[])]);
-    let (room, desk) =
-        (Room::new(), desk(ScriptedModel::new([planned, ScriptedReply::text("1 [1]")]), [query.clone()]));
-    let paused = room.ask(&desk, "How many?").await.unwrap();
-    let shown = paused.interrupts()[0].value["arguments"].clone();
-    assert_eq!(shown["max_rows"], 1_000);
-    room.answer(&desk, json!({ "decision": "allow_once" })).await.unwrap();
-    assert_eq!(query.calls(), [shown]);
+    let (harness, context) = (
+        TestHarness::new(),
+        test_context(ScriptedModel::new([planned, ScriptedReply::text("1 [1]")]), [query.clone()]),
+    );
+    let paused = harness.send(&context, "How many?").await.unwrap();
+    let arguments = paused.interrupts()[0].value["arguments"].clone();
+    assert_eq!(arguments["max_rows"], 1_000);
+    harness.answer(&context, json!({ "decision": "allow_once" })).await.unwrap();
+    assert_eq!(query.calls(), [arguments]);
 }
 
 /// R-PLN-32: an approval of one call never applies to another: if the conversation continues under a policy that
 /// requires approval for an earlier call as well, that call gets its own interrupt, and the existing decision stays
 /// with its call.
 #[tokio::test]
-async fn a_word_counts_for_the_call_it_was_asked_for() {
+async fn a_decision_counts_only_for_its_call() {
     let search = Fake::giving("search_memory", json!({ "facts": [{ "key": "k", "text": "tents" }] }));
-    let forget = Fake::giving("forget_memory", json!({ "forgotten": ["k"] }));
+    let delete_tool = Fake::giving("forget_memory", json!({ "forgotten": ["k"] }));
     let both = plan(&[
         ("c1", "search_memory", json!({ "query": "tents" }), &[]),
         ("c2", "forget_memory", json!({ "key": "k" }), &[]),
     ]);
     let script = ScriptedModel::new([both, ScriptedReply::text("Done [1].")]);
-    let room = Room::new();
-    let loose = desk(script.clone(), [search.clone(), forget.clone()]);
+    let harness = TestHarness::new();
+    let loose = test_context(script.clone(), [search.clone(), delete_tool.clone()]);
     let rules = include_str!("../../sample/policy.toml");
     let strict = rules.replace("destructive = [", "destructive = [\"search_memory\", ");
     assert_ne!(rules, strict);
-    let tools: Vec<SharedTool> = vec![search.clone().into(), forget.clone().into()];
+    let tools: Vec<SharedTool> = vec![search.clone().into(), delete_tool.clone().into()];
     let strict = AssistantContext::new(script, tools, Policy::parse(&strict).unwrap(), profiles());
 
-    let asked = room.ask(&loose, "Forget the tents").await.unwrap();
-    assert_eq!(asked.interrupts()[0].value["tool"], "forget_memory");
-    let asked = room.answer(&strict, json!({ "decision": "allow_once" })).await.unwrap();
-    let open: Vec<&Value> = asked.interrupts().iter().map(|question| &question.value["tool"]).collect();
+    let paused = harness.send(&loose, "Forget the tents").await.unwrap();
+    assert_eq!(paused.interrupts()[0].value["tool"], "forget_memory");
+    let paused = harness.answer(&strict, json!({ "decision": "allow_once" })).await.unwrap();
+    let open: Vec<&Value> = paused.interrupts().iter().map(|question| &question.value["tool"]).collect();
     assert_eq!(open, ["search_memory"], "nobody has said anything about it");
-    assert!(search.calls().is_empty() && forget.calls().is_empty());
-    let done = room.answer(&strict, json!({ "decision": "deny" })).await.unwrap();
+    assert!(search.calls().is_empty() && delete_tool.calls().is_empty());
+    let done = harness.answer(&strict, json!({ "decision": "deny" })).await.unwrap();
     assert!(done.is_finished());
-    assert_eq!((search.calls(), forget.calls()), (vec![], vec![json!({ "key": "k" })]));
+    assert_eq!((search.calls(), delete_tool.calls()), (vec![], vec![json!({ "key": "k" })]));
     assert!(done.state.tool_outputs[0].text().starts_with("refused: the user said no"));
 }
 
@@ -278,15 +286,15 @@ async fn a_word_counts_for_the_arguments_that_were_shown() {
         plan(&[("c1", "bq_query", json!({ "sql": "select 1" }), &[])]),
         ScriptedReply::text("1 [1]"),
     ]);
-    let (room, old) = (Room::new(), desk(script.clone(), [query.clone()]));
-    let new = desk(script, [limited]);
-    let first = room.ask(&old, "How many?").await.unwrap().interrupts()[0].value["arguments"].clone();
+    let (harness, old) = (TestHarness::new(), test_context(script.clone(), [query.clone()]));
+    let new = test_context(script, [limited]);
+    let first = harness.send(&old, "How many?").await.unwrap().interrupts()[0].value["arguments"].clone();
     assert_eq!(first, json!({ "sql": "select 1" }));
-    let asked = room.answer(&new, json!({ "decision": "allow_once" })).await.unwrap();
-    let second = asked.interrupts()[0].value["arguments"].clone();
+    let paused = harness.answer(&new, json!({ "decision": "allow_once" })).await.unwrap();
+    let second = paused.interrupts()[0].value["arguments"].clone();
     assert_eq!(second, json!({ "sql": "select 1", "max_rows": 1_000 }));
     assert!(query.calls().is_empty());
-    room.answer(&new, json!({ "decision": "allow_once" })).await.unwrap();
+    harness.answer(&new, json!({ "decision": "allow_once" })).await.unwrap();
     assert_eq!(query.calls(), [second]);
 }
 
@@ -321,20 +329,20 @@ async fn calls_are_ordered_and_timed() {
     });
     let script = ScriptedModel::new([plan(&calls), ScriptedReply::text("1 [1]")]);
     let begin = tokio::time::Instant::now();
-    let room = Room::new();
-    let state = room.ask(&desk(script, [slow("calculate"), slow("now"), quick]), "Go").await.unwrap().state;
+    let harness = TestHarness::new();
+    let state = harness.send(&test_context(script, [slow("calculate"), slow("now"), quick]), "Go").await.unwrap().state;
     assert_eq!(*order.lock().unwrap(), ["first", "left", "right", "stuck", "last"]);
     assert_eq!(begin.elapsed(), Duration::from_secs(1 + 4 + 1));
-    let told: Vec<(bool, String)> = state
+    let outputs: Vec<(bool, String)> = state
         .tool_outputs
         .iter()
         .map(|message| (message.status == ToolStatus::Success, message.text().into_owned()))
         .collect();
     assert_eq!(
-        told.iter().map(|(went_well, _)| *went_well).collect::<Vec<_>>(),
+        outputs.iter().map(|(went_well, _)| *went_well).collect::<Vec<_>>(),
         [true, true, true, true, false, false, false]
     );
-    assert!(told[4].1.contains("took longer than 4s") && told[6].1.contains("it needs `lost`"), "{told:?}");
+    assert!(outputs[4].1.contains("took longer than 4s") && outputs[6].1.contains("it needs `lost`"), "{outputs:?}");
 }
 
 fn args_seconds(args: &serde_json::Map<String, Value>) -> u64 {
@@ -350,11 +358,11 @@ async fn a_denied_call_does_not_run() {
         no_tools(),
         ScriptedReply::text("As you like."),
     ]);
-    let denying = case.desk.clone().with_model(script.clone());
-    case.room.ask(&denying, "Forget it").await.unwrap();
+    let denying = case.context.clone().with_model(script.clone());
+    case.harness.send(&denying, "Forget it").await.unwrap();
     let answer = json!({ "decision": "deny", "reason": "not that one" });
-    let done = case.room.answer(&denying, answer).await.unwrap();
+    let done = case.harness.answer(&denying, answer).await.unwrap();
     assert!(case.tool.calls().is_empty());
-    assert!(asks(&script, ModelTask::Plan)[1].previous_calls[0].outcome.contains("not that one"));
+    assert!(prompts_for(&script, ModelTask::Plan)[1].previous_calls[0].outcome.contains("not that one"));
     assert_eq!(done.state.retry_count, 1);
 }

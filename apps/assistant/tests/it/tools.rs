@@ -58,7 +58,7 @@ fn kind(outcome: &Result<Value, String>) -> &str {
 }
 
 /// Creates an empty folder for a test.
-fn fresh(name: &str) -> PathBuf {
+fn empty_folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("assistant-{name}"));
     fs::remove_dir_all(&folder).ok();
     fs::create_dir_all(&folder).unwrap();

@@ -3,7 +3,7 @@
 use super::sentences;
 
 /// Maximum number of claims taken from one turn.
-const MOST: usize = 3;
+const MAX_CLAIMS: usize = 3;
 
 /// Returns the sentences of a text that make a claim: with a number, a date, a named thing or a causal verb; at
 /// most three, unchanged and in their order. If there are more, those with numbers come first, then those with
@@ -18,12 +18,12 @@ const MOST: usize = 3;
 #[must_use]
 pub fn claims(text: &str) -> Vec<String> {
     let sentences = sentences(text);
-    let ranked = sentences.iter().enumerate().filter_map(|(place, sentence)| Some((rank(sentence)?, place)));
+    let ranked = sentences.iter().enumerate().filter_map(|(index, sentence)| Some((rank(sentence)?, index)));
     let mut best: Vec<(u8, usize)> = ranked.collect();
     best.sort_unstable();
-    best.truncate(MOST);
-    best.sort_unstable_by_key(|(_, place)| *place);
-    best.into_iter().map(|(_, place)| sentences[place].to_owned()).collect()
+    best.truncate(MAX_CLAIMS);
+    best.sort_unstable_by_key(|(_, index)| *index);
+    best.into_iter().map(|(_, index)| sentences[index].to_owned()).collect()
 }
 
 /// Ranks a sentence by how well it can be checked, the best is lowest; `None` if it makes no claim.

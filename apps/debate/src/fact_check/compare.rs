@@ -66,16 +66,20 @@ fn is_aside(rest: &[Token], claim: &Statement, evidence: &Statement) -> bool {
 
 fn judge(claim: &Statement, evidence: &Statement, rest: &[Token]) -> Relation {
     let (mut turned, mut numbers) = (0, NumberComparison::default());
-    for (said, known) in claim.tokens.iter().zip(&evidence.tokens) {
-        match (said, known) {
-            (Token::Word(said), Token::Word(known)) if said == known => {}
-            (Token::Word(said), Token::Word(known)) if are_opposites(said, known) => turned += 1,
-            (Token::Number(said), Token::Number(known)) if said.is_year == known.is_year => {
+    for (claim_token, evidence_token) in claim.tokens.iter().zip(&evidence.tokens) {
+        match (claim_token, evidence_token) {
+            (Token::Word(claim_word), Token::Word(evidence_word)) if claim_word == evidence_word => {}
+            (Token::Word(claim_word), Token::Word(evidence_word)) if are_opposites(claim_word, evidence_word) => {
+                turned += 1
+            }
+            (Token::Number(claim_number), Token::Number(evidence_number))
+                if claim_number.is_year == evidence_number.is_year =>
+            {
                 numbers.count += 1;
-                if said.excludes(known) {
+                if claim_number.excludes(evidence_number) {
                     numbers.other += 1;
-                    numbers.is_year = said.is_year;
-                } else if !known.is_within(said) {
+                    numbers.is_year = claim_number.is_year;
+                } else if !evidence_number.is_within(claim_number) {
                     numbers.open += 1;
                 }
             }

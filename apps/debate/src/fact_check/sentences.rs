@@ -4,7 +4,7 @@
 
 /// Splits a text into sentences, each with its final punctuation mark.
 pub(crate) fn sentences(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
+    let mut slices = Vec::new();
     let (mut start, mut depth) = (0, 0_usize);
     for (at, letter) in text.char_indices() {
         // Fast path: this loop runs for every character of a debate.
@@ -28,18 +28,18 @@ pub(crate) fn sentences(text: &str) -> Vec<&str> {
             _ => false,
         };
         if is_end {
-            push(&mut found, &text[start..at + letter.len_utf8()]);
+            push(&mut slices, &text[start..at + letter.len_utf8()]);
             start = at + letter.len_utf8();
         }
     }
-    push(&mut found, &text[start..]);
-    found
+    push(&mut slices, &text[start..]);
+    slices
 }
 
-fn push<'a>(found: &mut Vec<&'a str>, sentence: &'a str) {
+fn push<'a>(slices: &mut Vec<&'a str>, sentence: &'a str) {
     let sentence = sentence.trim();
     if sentence.chars().any(char::is_alphanumeric) {
-        found.push(sentence);
+        slices.push(sentence);
     }
 }
 
@@ -68,9 +68,9 @@ mod tests {
         let text = "Dr. Ada said “It works. Really!” (a.md#b. c) twice. So? The U.S. agreed in 1.5 years, e.g. here. 東京。はい。";
         let expected =
             ["Dr. Ada said “It works. Really!” (a.md#b. c) twice.", "So?", "The U.S. agreed in 1.5 years, e.g. here."];
-        let found = sentences(text);
-        assert_eq!(found[..3], expected);
-        assert_eq!(found[3..], ["東京。", "はい。"]);
+        let actual = sentences(text);
+        assert_eq!(actual[..3], expected);
+        assert_eq!(actual[3..], ["東京。", "はい。"]);
         assert_eq!(sentences("One “never closed.\n\nTwo."), ["One “never closed.", "Two."]);
         assert!(sentences(" … \n\n ?").is_empty());
     }

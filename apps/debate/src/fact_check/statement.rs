@@ -46,10 +46,10 @@ impl Statement {
         let words: Vec<&str> = text.split_whitespace().collect();
         let bare: Vec<&str> = words.iter().map(|word| word.trim_matches(is_outside)).collect();
         read.is_open = text.ends_with('?') || bare.first().is_none_or(|first| has(POINTERS, first));
-        let mut place = 0;
-        while place < words.len() {
-            place += read.take(&bare, place);
-            if words[(place - 1).min(words.len() - 1)].ends_with([',', ';', ':']) {
+        let mut index = 0;
+        while index < words.len() {
+            index += read.take(&bare, index);
+            if words[(index - 1).min(words.len() - 1)].ends_with([',', ';', ':']) {
                 read.breaks.push(read.tokens.len());
             }
         }
@@ -58,10 +58,10 @@ impl Statement {
     }
 
     /// Parses the word at an index, or the number that starts there; returns the number of words used.
-    fn take(&mut self, words: &[&str], place: usize) -> usize {
-        let word = words[place];
+    fn take(&mut self, words: &[&str], index: usize) -> usize {
+        let word = words[index];
         if let Some(value) = Quantity::read(word) {
-            return self.take_number(words, place, value);
+            return self.take_number(words, index, value);
         }
         if word.ends_with("n't") || has(NEGATIONS, word) {
             self.is_negative = !self.is_negative;
@@ -78,20 +78,20 @@ impl Statement {
         1
     }
 
-    fn take_number(&mut self, words: &[&str], place: usize, value: f64) -> usize {
+    fn take_number(&mut self, words: &[&str], index: usize, value: f64) -> usize {
         let (mut value, mut taken) = (value, 1);
-        while let Some(scale) = words.get(place + taken).and_then(|word| Quantity::scale(word)) {
+        while let Some(scale) = words.get(index + taken).and_then(|word| Quantity::scale(word)) {
             value *= scale;
             taken += 1;
         }
-        let is_plain = taken == 1 && words[place].len() == 4 && words[place].bytes().all(|byte| byte.is_ascii_digit());
+        let is_plain = taken == 1 && words[index].len() == 4 && words[index].bytes().all(|byte| byte.is_ascii_digit());
         let follows =
             |word: &&str| matches!(*word, "in" | "since" | "until" | "by" | "of" | "after" | "before" | "and");
         let is_year = is_plain
             && (1500.0..2200.0).contains(&value)
-            && place.checked_sub(1).and_then(|before| words.get(before)).is_some_and(follows);
+            && index.checked_sub(1).and_then(|before| words.get(before)).is_some_and(follows);
         // Words that qualify a number belong to the number and limit nothing else.
-        let before = &words[place.saturating_sub(2)..place];
+        let before = &words[index.saturating_sub(2)..index];
         let quantity = Quantity::new(value, before, is_year);
         while self.limits.last().is_some_and(|limit| is_modifier(limit, before)) {
             self.limits.pop();
@@ -100,11 +100,11 @@ impl Statement {
             self.tokens.pop();
         }
         self.tokens.push(Token::Number(quantity));
-        if words[place].ends_with('%') {
+        if words[index].ends_with('%') {
             self.tokens.push(Token::Word("percent".to_owned()));
         } else if let Some((_, unit)) = [('$', "dollar"), ('€', "euro"), ('£', "pound")]
             .into_iter()
-            .find(|(sign, _)| words[place].starts_with(*sign))
+            .find(|(sign, _)| words[index].starts_with(*sign))
         {
             self.tokens.push(Token::Word(unit.to_owned()));
         }
@@ -117,7 +117,7 @@ impl Statement {
         if leads && self.breaks.first() == Some(&1) {
             self.tokens.rotate_left(1);
             self.breaks.remove(0);
-            self.breaks.iter_mut().for_each(|place| *place -= 1);
+            self.breaks.iter_mut().for_each(|position| *position -= 1);
         }
     }
 }

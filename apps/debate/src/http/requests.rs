@@ -234,8 +234,8 @@ impl ListDebatesParams {
             "error" => vec![RunStatus::Failed],
             "stopped" => vec![RunStatus::Cancelled, RunStatus::Orphaned],
             other => {
-                let known = did_you_mean_or_list(other, &["running", "waiting", "completed", "error", "stopped"]);
-                return Err(Problem::invalid(format!("no debate has the status `{other}`"), []).with_hint(known));
+                let hint = did_you_mean_or_list(other, &["running", "waiting", "completed", "error", "stopped"]);
+                return Err(Problem::invalid(format!("no debate has the status `{other}`"), []).with_hint(hint));
             }
         })
     }

@@ -8,22 +8,22 @@ use superstep::core::time::Time;
 use superstep_server::{Problem, RunError, RunService, RunStatus, ThreadRecord};
 
 use super::DebateOptions;
-use crate::app::AppState;
+use crate::app::DebateAppState;
 use crate::debate_view::{DebateView, mark_failed, read};
 
 /// Returns a debate with all its messages.
 pub(super) async fn debate_response(
-    desk: &RunService,
-    platform: &AppState,
+    runs: &RunService,
+    platform: &DebateAppState,
     record: &ThreadRecord,
 ) -> Result<Value, Problem> {
-    let seen = load_debate_view(desk, platform, record).await?;
+    let seen = load_debate_view(runs, platform, record).await?;
     let values = seen.as_ref().map_or(Value::Null, |seen| json!(seen.state));
-    let mut whole = debate_header(record, platform);
+    let mut response = debate_header(record, platform);
     // Values of the state take precedence over those of the run request.
     for key in ["topic", "maxRounds"] {
         if let Some(value) = values.get(key) {
-            whole[key] = value.clone();
+            response[key] = value.clone();
         }
     }
     let messages: Vec<Value> = values["messages"].as_array().into_iter().flatten().map(message).collect();
@@ -38,19 +38,19 @@ pub(super) async fn debate_response(
         "startTime": values["startTime"],
         "endTime": values["endTime"],
         "failure": record.error,
-        "lastEventId": desk.last_event_number(&record.thread).await?,
+        "lastEventId": runs.last_event_number(&record.thread).await?,
     });
-    if let (Value::Object(whole), Value::Object(added)) = (&mut whole, added) {
-        whole.extend(added);
+    if let (Value::Object(response), Value::Object(added)) = (&mut response, added) {
+        response.extend(added);
         let question =
             seen.and_then(|seen| seen.pending_interrupt).filter(|_| record.status == RunStatus::AwaitingInput);
-        whole.extend(question.map(|asked| ("question".to_owned(), interrupt_json(&asked))));
+        response.extend(question.map(|interrupt| ("question".to_owned(), interrupt_json(&interrupt))));
     }
-    Ok(whole)
+    Ok(response)
 }
 
 /// Returns the data of a debate that exist before its first message.
-pub(super) fn debate_header(record: &ThreadRecord, platform: &AppState) -> Value {
+pub(super) fn debate_header(record: &ThreadRecord, platform: &DebateAppState) -> Value {
     let options = DebateOptions::read(&record.context);
     json!({
         "id": record.thread,
@@ -96,11 +96,11 @@ pub(super) fn run_error_problem(failure: &RunError, thread: &ThreadId) -> Proble
 
 /// Loads the view of a debate; `None` if nothing is saved yet.
 pub(super) async fn load_debate_view(
-    desk: &RunService,
-    platform: &AppState,
+    runs: &RunService,
+    platform: &DebateAppState,
     record: &ThreadRecord,
 ) -> Result<Option<DebateView>, Problem> {
-    let threads = platform.threads(desk);
+    let threads = platform.threads(runs);
     match read(&threads, &record.thread).await {
         Ok(mut seen) => {
             // The run may have failed without saving that on the thread.
@@ -125,7 +125,7 @@ fn message(message: &Value) -> Value {
     })
 }
 
-fn interrupt_json(asked: &Interrupt) -> Value {
-    let (id, value) = (&asked.id, &asked.value);
+fn interrupt_json(interrupt: &Interrupt) -> Value {
+    let (id, value) = (&interrupt.id, &interrupt.value);
     json!({ "interruptId": id, "question": value["question"], "round": value["round"], "last": value["last"] })
 }

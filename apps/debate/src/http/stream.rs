@@ -19,25 +19,25 @@ pub(super) struct DebateSseEncoder {
     after: u64,
     /// Number of finished rounds.
     round: u64,
-    has_begun: bool,
+    has_started: bool,
     /// Event for a stopped debate, sent at the end of the run only: after a server shutdown the debate continues.
     stopped: Option<SseMessage>,
 }
 
 impl DebateSseEncoder {
     pub(super) fn new(header: Value, after: Option<u64>) -> Self {
-        Self { header, after: after.unwrap_or(0), round: 0, has_begun: false, stopped: None }
+        Self { header, after: after.unwrap_or(0), round: 0, has_started: false, stopped: None }
     }
 
-    fn lines(&mut self, told: &PublishedEvent) -> Vec<SseMessage> {
-        let event = told.event();
+    fn lines(&mut self, published: &PublishedEvent) -> Vec<SseMessage> {
+        let event = published.event();
         let data = &event["data"];
         if event["parent_ids"].as_array().is_some_and(Vec::is_empty) {
-            return self.on_graph_event(told.kind(), data, &event["metadata"]);
+            return self.on_graph_event(published.kind(), data, &event["metadata"]);
         }
         let Some(node) = event["metadata"]["node"].as_str() else { return Vec::new() };
         let agent = DebateAgent::ALL.iter().find(|role| role.name() == node).map(|role| role.name());
-        match (told.kind(), agent) {
+        match (published.kind(), agent) {
             ("on_chain_start" | "on_retry", Some(agent)) if event["name"] == node => {
                 let round = self.round_of(agent);
                 vec![line(
@@ -60,8 +60,8 @@ impl DebateSseEncoder {
     /// Encodes an event of the graph itself.
     fn on_graph_event(&mut self, kind: &str, data: &Value, metadata: &Value) -> Vec<SseMessage> {
         match kind {
-            "on_chain_start" if !self.has_begun => {
-                self.has_begun = true;
+            "on_chain_start" if !self.has_started => {
+                self.has_started = true;
                 vec![line("debate_start", self.header.clone())]
             }
             "on_interrupt" => approval_required_events(data),
@@ -104,9 +104,9 @@ impl DebateSseEncoder {
 }
 
 impl SseEncoder for DebateSseEncoder {
-    fn encode(&mut self, told: &PublishedEvent) -> Vec<SseMessage> {
-        let mut lines = self.lines(told);
-        if told.number() <= self.after {
+    fn encode(&mut self, published: &PublishedEvent) -> Vec<SseMessage> {
+        let mut lines = self.lines(published);
+        if published.number() <= self.after {
             lines.clear();
         }
         self.stopped = lines.pop_if(|line| line.event == STOPPED);
@@ -131,13 +131,13 @@ fn fact_check_events(update: &Value) -> Vec<SseMessage> {
 
 fn approval_required_events(data: &Value) -> Vec<SseMessage> {
     let questions = data["interrupts"].as_array().into_iter().flatten();
-    let asked = questions.map(|question| {
+    let payloads = questions.map(|question| {
         let value = &question["value"];
         json!({
             "interruptId": question["id"], "question": value["question"], "round": value["round"], "last": value["last"],
         })
     });
-    asked.map(|question| line("approval_required", question)).collect()
+    payloads.map(|question| line("approval_required", question)).collect()
 }
 
 fn completed(state: &Value, metadata: &Value) -> Value {

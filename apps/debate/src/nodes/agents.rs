@@ -15,43 +15,43 @@ use crate::state::{DebateState, DebateStateUpdate, DebateStatus};
 /// Argues for the topic. A debate without a topic ends here.
 pub(crate) async fn optimist_node(
     debate: View<DebateState>,
-    hall: RunContext<DebateContext>,
+    context: RunContext<DebateContext>,
     cx: TaskContext,
 ) -> Result<DebateStateUpdate, NodeError> {
     let update = DebateState::update();
-    let begins = debate.start_time.is_none() && debate.turns().next().is_none();
+    let is_start = debate.start_time.is_none() && debate.turns().next().is_none();
     // If the input has no start time, the debate starts now.
-    let update = if begins { update.start_time(now(&cx)?) } else { update };
+    let update = if is_start { update.start_time(now(&cx)?) } else { update };
     if debate.topic.trim().is_empty() {
-        let said = Message::assistant("Error: No topic provided");
-        return Ok(update.messages(said).status(DebateStatus::Error).end_time(now(&cx)?));
+        let message = Message::assistant("Error: No topic provided");
+        return Ok(update.messages(message).status(DebateStatus::Error).end_time(now(&cx)?));
     }
-    let said = call_model(DebateAgent::Optimist, &debate, &hall, &cx).await?;
-    Ok(with_message(update, said))
+    let message = call_model(DebateAgent::Optimist, &debate, &context, &cx).await?;
+    Ok(with_message(update, message))
 }
 
 /// Argues against the last message, and ends the round.
 pub(crate) async fn skeptic_node(
     debate: View<DebateState>,
-    hall: RunContext<DebateContext>,
+    context: RunContext<DebateContext>,
     cx: TaskContext,
 ) -> Result<Command<DebateState>, NodeError> {
-    let said = call_model(DebateAgent::Skeptic, &debate, &hall, &cx).await?;
+    let message = call_model(DebateAgent::Skeptic, &debate, &context, &cx).await?;
     let round = debate.round + 1;
     let is_last = round >= debate.max_rounds;
-    let asks = hall.needs_approval_after(round, &debate);
-    let mut update = with_message(DebateState::update(), said).round(round);
-    if asks != debate.awaiting_approval {
+    let needs_approval = context.needs_approval_after(round, &debate);
+    let mut update = with_message(DebateState::update(), message).round(round);
+    if needs_approval != debate.awaiting_approval {
         // Set here, so that it is saved before the interrupt; reset if no approval follows.
-        update = update.awaiting_approval(asks);
+        update = update.awaiting_approval(needs_approval);
     }
     let command = Command::new().update(update);
-    let checks = match hall.fact_check {
+    let checks = match context.fact_check {
         FactCheckMode::Off => false,
         FactCheckMode::EachRound => true,
-        FactCheckMode::AtEnd => is_last && !asks,
+        FactCheckMode::AtEnd => is_last && !needs_approval,
     };
-    Ok(match (asks, checks) {
+    Ok(match (needs_approval, checks) {
         // The static edges apply.
         (false, false) => command,
         (true, false) => command.and_goto("approval"),
@@ -64,23 +64,23 @@ pub(crate) async fn skeptic_node(
 /// Writes the summary, and ends the debate.
 pub(crate) async fn moderator_node(
     debate: View<DebateState>,
-    hall: RunContext<DebateContext>,
+    context: RunContext<DebateContext>,
     cx: TaskContext,
 ) -> Result<DebateStateUpdate, NodeError> {
-    let mut said = call_model(DebateAgent::Moderator, &debate, &hall, &cx).await?;
+    let mut message = call_model(DebateAgent::Moderator, &debate, &context, &cx).await?;
     if let Some(end) = user_ended_note(&debate)
-        && !said.text().contains(&end)
+        && !message.text().contains(&end)
     {
         // A model may omit it, and readers must know why there are fewer rounds than requested.
-        said.content = format!("{}\n\nThe debate was {end}.", said.text()).into();
+        message.content = format!("{}\n\nThe debate was {end}.", message.text()).into();
     }
-    Ok(with_message(DebateState::update(), said).status(DebateStatus::Completed).end_time(now(&cx)?))
+    Ok(with_message(DebateState::update(), message).status(DebateStatus::Completed).end_time(now(&cx)?))
 }
 
 async fn call_model(
     role: DebateAgent,
     debate: &DebateState,
-    hall: &DebateContext,
+    context: &DebateContext,
     cx: &TaskContext,
 ) -> Result<Message, NodeError> {
     debate.check()?;
@@ -89,15 +89,15 @@ async fn call_model(
         DebateAgent::Optimist | DebateAgent::Skeptic => debate.round + 1,
     };
     let notes = if role == DebateAgent::Moderator { notes(debate) } else { Vec::new() };
-    let cue = TurnPrompt { role, round, max_rounds: debate.max_rounds, topic: debate.topic.clone(), notes };
-    let answer = match hall.model.info().kind {
+    let prompt = TurnPrompt { role, round, max_rounds: debate.max_rounds, topic: debate.topic.clone(), notes };
+    let answer = match context.model.info().kind {
         ModelKind::Weights => {
-            let request = small_model_prompt::request(&cue, debate, hall, cx);
-            small_model_prompt::trim_to_last_sentence(cx.model(&hall.model).request(request).await?)
+            let request = small_model_prompt::request(&prompt, debate, context, cx);
+            small_model_prompt::trim_to_last_sentence(cx.model(&context.model).request(request).await?)
         }
         ModelKind::Rules | ModelKind::Remote => {
-            let said = debate.messages.shared().cloned().chain([Arc::new(cue.message())]);
-            cx.model(&hall.model).request(ChatRequest::new(said)).await?
+            let messages = debate.messages.shared().cloned().chain([Arc::new(prompt.message())]);
+            cx.model(&context.model).request(ChatRequest::new(messages)).await?
         }
     };
     if answer.message.text().trim().is_empty() {
@@ -106,9 +106,9 @@ async fn call_model(
     Ok(answer.message.with_name(role.name()).with_metadata("round", round))
 }
 
-fn with_message(update: DebateStateUpdate, said: Message) -> DebateStateUpdate {
-    let tokens = said.usage.as_ref().map_or(0, |usage| usage.total_tokens);
-    update.messages(said).token_usage(tokens)
+fn with_message(update: DebateStateUpdate, message: Message) -> DebateStateUpdate {
+    let tokens = message.usage.as_ref().map_or(0, |usage| usage.total_tokens);
+    update.messages(message).token_usage(tokens)
 }
 
 /// Returns notes for the moderator: verdicts, remarks of the user, an early end.

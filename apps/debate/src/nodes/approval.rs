@@ -22,10 +22,10 @@ pub struct ApprovalAnswer {
 /// Interrupts for an approval, and applies the answer.
 pub(crate) async fn approval(
     debate: View<DebateState>,
-    hall: RunContext<DebateContext>,
-    ask: Interrupts,
+    context: RunContext<DebateContext>,
+    interrupts: Interrupts,
 ) -> Result<Command<DebateState>, NodeError> {
-    let answer: ApprovalAnswer = ask.raise("approval", question(&debate)).await?;
+    let answer: ApprovalAnswer = interrupts.raise("approval", question(&debate)).await?;
     let mut update = DebateState::update().awaiting_approval(false).user_approved(answer.approved);
     // The note is saved whatever the decision was.
     if let Some(note) = answer.note.as_deref().map(str::trim).filter(|note| !note.is_empty()) {
@@ -33,7 +33,7 @@ pub(crate) async fn approval(
     }
     let is_argued = !answer.approved || debate.is_ready_for_summary();
     let command = Command::new().update(update);
-    Ok(match is_argued && hall.fact_check == FactCheckMode::AtEnd {
+    Ok(match is_argued && context.fact_check == FactCheckMode::AtEnd {
         true => command.and_goto("fact_check"),
         false => command,
     })

@@ -18,20 +18,20 @@ use crate::state::DebateState;
 /// Maximum number of checked claims per turn.
 const CLAIMS_OF_A_TURN: usize = 3;
 /// Time limit for checks in parallel to an agent: less than any turn of a language model takes.
-const PATIENCE: Duration = Duration::from_millis(500);
+const CHECK_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Checks the claims that have no result yet.
 pub(crate) async fn fact_check(
     debate: View<DebateState>,
-    hall: RunContext<DebateContext>,
+    context: RunContext<DebateContext>,
     cx: TaskContext,
 ) -> Result<Command<DebateState>, NodeError> {
-    let is_beside_person = hall.fact_check == FactCheckMode::EachRound && debate.awaiting_approval;
+    let is_beside_person = context.fact_check == FactCheckMode::EachRound && debate.awaiting_approval;
     let is_before_moderator = debate.is_ready_for_summary() && !is_beside_person;
     let is_beside_speaker = !is_beside_person && !is_before_moderator;
     let time_is_up = async {
         match is_beside_speaker {
-            true => cx.sleep(PATIENCE).await,
+            true => cx.sleep(CHECK_TIMEOUT).await,
             false => std::future::pending().await,
         }
     };
@@ -41,7 +41,7 @@ pub(crate) async fn fact_check(
         tokio::select! {
             biased;
             () = &mut time_is_up => break,
-            result = look_up(claim, &hall) => results.push(result?),
+            result = look_up(claim, &context) => results.push(result?),
         }
     }
     let update = DebateState::update().fact_check_results(results);
@@ -50,21 +50,21 @@ pub(crate) async fn fact_check(
 }
 
 /// Runs on a blocking thread: a search may read files, and the parallel agent must not wait for that.
-async fn look_up(claim: String, hall: &DebateContext) -> Result<FactCheckResult, NodeError> {
-    let evidence = hall.evidence.clone();
+async fn look_up(claim: String, context: &DebateContext) -> Result<FactCheckResult, NodeError> {
+    let evidence = context.evidence.clone();
     Ok(tokio::task::spawn_blocking(move || check(&claim, evidence.as_ref().map(Arc::as_ref))).await?)
 }
 
 /// Returns the claims of all turns that have no result, each once.
 fn unchecked_claims(debate: &DebateState) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
+    let mut unchecked: Vec<String> = Vec::new();
     for turn in debate.turns() {
         for claim in claims(&turn.text()).into_iter().take(CLAIMS_OF_A_TURN) {
             let is_checked = debate.fact_check_results.iter().any(|result| result.claim == claim);
-            if !is_checked && !found.contains(&claim) {
-                found.push(claim);
+            if !is_checked && !unchecked.contains(&claim) {
+                unchecked.push(claim);
             }
         }
     }
-    found
+    unchecked
 }

@@ -11,19 +11,24 @@ use crate::prompt::{DebateAgent, TurnPrompt};
 use crate::state::DebateState;
 
 /// Maximum length of a turn in tokens: three sentences, with a margin.
-const MOST_TOKENS: u32 = 120;
+const MAX_TURN_TOKENS: u32 = 120;
 /// Maximum number of quoted characters of a turn or a note.
-const LONGEST_QUOTE: usize = 240;
+const MAX_QUOTE_CHARS: usize = 240;
 /// Maximum number of notes; the last ones are used.
-const MOST_NOTES: usize = 6;
+const MAX_NOTES: usize = 6;
 
 /// Builds the chat request for a turn.
-pub(super) fn request(cue: &TurnPrompt, debate: &DebateState, hall: &DebateContext, cx: &TaskContext) -> ChatRequest {
-    let mut request = ChatRequest::from(text(cue, debate).as_str()).max_tokens(MOST_TOKENS).temperature(0.6);
+pub(super) fn request(
+    prompt: &TurnPrompt,
+    debate: &DebateState,
+    context: &DebateContext,
+    cx: &TaskContext,
+) -> ChatRequest {
+    let mut request = ChatRequest::from(text(prompt, debate).as_str()).max_tokens(MAX_TURN_TOKENS).temperature(0.6);
     request.top_p = Some(0.9);
     // A different seed for each turn and attempt, and the same one when a turn is repeated after a crash.
     let turn = cx.step().unsigned_abs() * 64 + u64::from(cx.attempt());
-    request.seed = Some(hall.seed.wrapping_add(turn));
+    request.seed = Some(context.seed.wrapping_add(turn));
     request
 }
 
@@ -36,20 +41,20 @@ pub(super) fn trim_to_last_sentence(mut answer: ChatResponse) -> ChatResponse {
     answer
 }
 
-fn text(cue: &TurnPrompt, debate: &DebateState) -> String {
+fn text(prompt: &TurnPrompt, debate: &DebateState) -> String {
     let last = |role: DebateAgent| debate.turns().rfind(|turn| turn.name.as_deref() == Some(role.name()));
     let quoted = |role: DebateAgent| last(role).map(|turn| format!("\"{}\"", start(&turn.text())));
-    let (topic, notes) = (&cue.topic, notes(cue, debate));
-    let task = match (cue.role, quoted(DebateAgent::Optimist), quoted(DebateAgent::Skeptic)) {
+    let (topic, notes) = (&prompt.topic, notes(prompt, debate));
+    let task = match (prompt.role, quoted(DebateAgent::Optimist), quoted(DebateAgent::Skeptic)) {
         (DebateAgent::Optimist, _, None) => format!("{topic}\nGive one good reason to say yes. Write two sentences."),
-        (DebateAgent::Optimist, _, Some(said)) => {
+        (DebateAgent::Optimist, _, Some(argument)) => {
             format!(
-                "{topic}\nSomeone who says no argues: {said}\nAnswer with a new reason to say yes. Write two sentences."
+                "{topic}\nSomeone who says no argues: {argument}\nAnswer with a new reason to say yes. Write two sentences."
             )
         }
-        (DebateAgent::Skeptic, said, _) => format!(
+        (DebateAgent::Skeptic, argument, _) => format!(
             "The question is: {topic}\nThe argument for it is: {}\nWhat speaks against this argument? Write two sentences.",
-            said.unwrap_or_default()
+            argument.unwrap_or_default()
         ),
         (DebateAgent::Moderator, yes, no) => format!(
             "{topic}\nOne side says: {}\nThe other side says: {}\nSum up what each side says, in one sentence each.",
@@ -61,20 +66,20 @@ fn text(cue: &TurnPrompt, debate: &DebateState) -> String {
 }
 
 /// Returns additional notes; for the optimist and the skeptic the last message of the user.
-fn notes(cue: &TurnPrompt, debate: &DebateState) -> String {
-    let heard = debate.user_notes().last().map(|remark| format!("the user said: {remark}"));
-    let notes: Vec<String> = match cue.role {
-        DebateAgent::Moderator => cue.notes.clone(),
-        DebateAgent::Optimist | DebateAgent::Skeptic => heard.into_iter().collect(),
+fn notes(prompt: &TurnPrompt, debate: &DebateState) -> String {
+    let last_note = debate.user_notes().last().map(|remark| format!("the user said: {remark}"));
+    let notes: Vec<String> = match prompt.role {
+        DebateAgent::Moderator => prompt.notes.clone(),
+        DebateAgent::Optimist | DebateAgent::Skeptic => last_note.into_iter().collect(),
     };
-    let from = notes.len().saturating_sub(MOST_NOTES);
+    let from = notes.len().saturating_sub(MAX_NOTES);
     notes[from..].iter().map(|note| format!("\nNote: {}", start(note))).collect()
 }
 
 /// Returns the start of a text: as many complete sentences as fit, or a part of the first one.
 fn start(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let Some((end, _)) = line.char_indices().nth(LONGEST_QUOTE) else { return line };
+    let Some((end, _)) = line.char_indices().nth(MAX_QUOTE_CHARS) else { return line };
     let some = &line[..end];
     some.rfind(['.', '!', '?']).map_or(some, |end| &some[..=end]).to_owned()
 }

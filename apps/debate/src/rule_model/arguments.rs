@@ -150,8 +150,8 @@ mod tests {
                     assert_eq!(crate::fact_check::sentences(text).len(), 1, "{text}");
                     assert_eq!(text.matches(['{', '[']).count(), text.matches(['}', ']']).count(), "{text}");
                 }
-                let found = cases.iter().filter(|other| case.claim.replace(['«', '»'], "").contains(other.key()));
-                assert_eq!(found.count(), 1, "{key}");
+                let matches = cases.iter().filter(|other| case.claim.replace(['«', '»'], "").contains(other.key()));
+                assert_eq!(matches.count(), 1, "{key}");
             }
         }
     }

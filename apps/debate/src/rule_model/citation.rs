@@ -18,19 +18,19 @@ pub(super) fn cite(
     history: &History,
     dice: &mut SeededRng,
 ) -> Option<String> {
-    let mut found: Vec<Passage> = evidence.passages(&topic.words.join(" "), 16);
-    found.retain(|passage| side(passage).is_none_or(|side| side == role) && is_about(passage, topic));
+    let mut passages: Vec<Passage> = evidence.passages(&topic.words.join(" "), 16);
+    passages.retain(|passage| side(passage).is_none_or(|side| side == role) && is_about(passage, topic));
     // Passages under a heading of this side come first, then the order of the search applies.
-    found.sort_by_key(|passage| side(passage).is_none());
-    let (quote, source) = found.iter().find_map(|passage| {
+    passages.sort_by_key(|passage| side(passage).is_none());
+    let (quote, source) = passages.iter().find_map(|passage| {
         let fits = |sentence: &&str| (40..=240).contains(&sentence.chars().count()) && sentence.ends_with('.');
         let quotes = sentences(&passage.text).into_iter().filter(fits).map(nested);
-        let mut fresh = quotes.filter(|quote| !history.has_said(quote));
-        fresh.next().map(|quote| (quote, passage.source.clone()))
+        let mut unused_quotes = quotes.filter(|quote| !history.contains_text(quote));
+        unused_quotes.next().map(|quote| (quote, passage.source.clone()))
     })?;
     let start = dice.below(arguments::CITATIONS.len() as u64) as usize;
     let mut leads = arguments::CITATIONS.iter().cycle().skip(start).take(arguments::CITATIONS.len());
-    let is_new = |pattern: &&&str| pattern.split_once(':').is_some_and(|(lead, _)| !history.has_said(lead));
+    let is_new = |pattern: &&&str| pattern.split_once(':').is_some_and(|(lead, _)| !history.contains_text(lead));
     let pattern = leads.clone().find(is_new).or_else(|| leads.next())?;
     Some(pattern.replacen("{source}", &source, 1).replacen("{quote}", &quote, 1))
 }

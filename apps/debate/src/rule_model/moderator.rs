@@ -15,10 +15,10 @@ use crate::prompt::{DebateAgent, TurnPrompt};
 use prompt_notes::PromptNotes;
 
 /// Writes the summary of a debate, a paragraph for each part.
-pub(super) fn sum_up(cue: &TurnPrompt, history: &History, dice: &mut SeededRng) -> String {
-    let topic = Topic::read(&cue.topic);
-    let notes = PromptNotes::read(&cue.notes);
-    let mut parts = vec![beginning(cue, history, &notes)];
+pub(super) fn sum_up(prompt: &TurnPrompt, history: &History, dice: &mut SeededRng) -> String {
+    let topic = Topic::read(&prompt.topic);
+    let notes = PromptNotes::read(&prompt.notes);
+    let mut parts = vec![beginning(prompt, history, &notes)];
     for role in [DebateAgent::Optimist, DebateAgent::Skeptic] {
         parts.push(strongest(role, history, &topic, &notes));
     }
@@ -37,14 +37,14 @@ const ENDINGS: [&str; 5] = [
     "The question stays open and no winner is named, but what it turns on should be clearer now.",
 ];
 
-fn beginning(cue: &TurnPrompt, history: &History, notes: &PromptNotes) -> String {
-    let topic = nested(&cue.topic);
-    let rounds = u32::try_from(history.turns_of(DebateAgent::Skeptic).count()).unwrap_or(cue.max_rounds).max(1);
+fn beginning(prompt: &TurnPrompt, history: &History, notes: &PromptNotes) -> String {
+    let topic = nested(&prompt.topic);
+    let rounds = u32::try_from(history.turns_of(DebateAgent::Skeptic).count()).unwrap_or(prompt.max_rounds).max(1);
     let plural = if rounds == 1 { "round" } else { "rounds" };
-    let begun = format!("The optimist and the skeptic debated “{topic}” over {rounds} {plural}.");
+    let opening = format!("The optimist and the skeptic debated “{topic}” over {rounds} {plural}.");
     match notes.ended_after_round(rounds) {
-        Some(round) => format!("{begun} The user ended the debate after round {round}."),
-        None => begun,
+        Some(round) => format!("{opening} The user ended the debate after round {round}."),
+        None => opening,
     }
 }
 
@@ -70,10 +70,10 @@ fn clash(history: &History, topic: &Topic) -> String {
     for aspect in arguments::aspects(topic) {
         for role in [DebateAgent::Optimist, DebateAgent::Skeptic] {
             let case = aspect.case(role);
-            let is_said = history.turns_of(role).any(|text| case.is_in(text));
+            let is_argued = history.turns_of(role).any(|text| case.is_in(text));
             let is_known = met.iter().any(|(other, ..)| other.name == aspect.name);
             let answer =
-                history.turns_of(opponent(role)).find(|text| case.is_in(text)).filter(|_| is_said && !is_known);
+                history.turns_of(opponent(role)).find(|text| case.is_in(text)).filter(|_| is_argued && !is_known);
             let reply = answer.and_then(|text| sentences(text).into_iter().find(|sentence| case.is_in(sentence)));
             met.extend(reply.map(|reply| (aspect, role, reply)));
         }

@@ -12,7 +12,7 @@ mod wh_question;
 mod word_classes;
 mod yes_no_question;
 
-use word_classes::{is_asking, is_determiner, is_helper, is_personal, positive};
+use word_classes::{is_determiner, is_helper, is_interrogative, is_personal, positive};
 
 /// A topic, in the forms that sentences need.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) struct Topic {
 }
 
 /// Maximum length of a quoted line in characters.
-const LONGEST: usize = 90;
+const MAX_QUOTE_CHARS: usize = 90;
 /// Maximum length of a quoted line that was quoted before.
 const SHORT: usize = 45;
 
@@ -44,25 +44,25 @@ impl Topic {
         let text = line.split_whitespace().collect::<Vec<_>>().join(" ");
         let words = normalize::normalized_words(&text);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let meaning = if is_plain(&text, &words) { understand(&words) } else { None };
-        let mut topic = meaning.unwrap_or_else(|| Self::not_understood(&text, &words));
+        let meaning = if is_plain(&text, &words) { parse(&words) } else { None };
+        let mut topic = meaning.unwrap_or_else(|| Self::unparsed(&text, &words));
         topic.words = content_words(&text);
         topic
     }
 
     /// Creates a topic for a thing, or for an action.
-    fn thing(noun_phrase: String, is_plural: bool) -> Self {
+    fn from_noun_phrase(noun_phrase: String, is_plural: bool) -> Self {
         Self { noun_phrase, belief: None, is_change: false, is_past: false, is_plural, words: Vec::new(), short: None }
     }
 
     /// Creates a topic for a proposed change.
     fn change(it: String) -> Self {
-        Self { is_change: true, ..Self::thing(it, false) }
+        Self { is_change: true, ..Self::from_noun_phrase(it, false) }
     }
 
     /// Creates a topic for a belief.
     fn view(claim: String) -> Self {
-        Self { belief: Some(claim.clone()), ..Self::thing(format!("the view that {claim}"), false) }
+        Self { belief: Some(claim.clone()), ..Self::from_noun_phrase(format!("the view that {claim}"), false) }
     }
 
     fn choice(first: &[&str], second: &[&str]) -> Self {
@@ -76,11 +76,11 @@ impl Topic {
             words => nouns::in_sentence(words),
         };
         let second = nouns::in_sentence(second);
-        let whole = match is_action {
+        let noun_phrase = match is_action {
             true => format!("{first} rather than {second}"),
             false => format!("choosing {first} over {second}"),
         };
-        Self::thing(whole, false).or_short(first, is_plural)
+        Self::from_noun_phrase(noun_phrase, false).or_short(first, is_plural)
     }
 
     fn or_short(self, it: String, is_plural: bool) -> Self {
@@ -101,13 +101,13 @@ impl Topic {
     }
 
     /// Quotes the line itself, in a phrase that fits its kind.
-    fn not_understood(text: &str, words: &[&str]) -> Self {
+    fn unparsed(text: &str, words: &[&str]) -> Self {
         let first = words.first().map(|word| word.to_lowercase()).unwrap_or_default();
-        let asks = text.ends_with('?') && !text.trim_end_matches('?').contains(['?', '!']);
+        let is_question = text.ends_with('?') && !text.trim_end_matches('?').contains(['?', '!']);
         let is_yes_or_no = is_opening(&first) || has_question(words);
-        if is_foreign(text, words) || !(asks || is_opening(&first)) {
+        if is_foreign(text, words) || !(is_question || is_opening(&first)) {
             if first == "i" && words.len() > 2 && !is_foreign(text, words) {
-                let claim = format!("there is something to {}", quote(text, LONGEST));
+                let claim = format!("there is something to {}", quote(text, MAX_QUOTE_CHARS));
                 return Self { belief: Some(claim), ..Self::quoted("the sentence", text) };
             }
             return Self::quoted("the idea behind", text);
@@ -115,16 +115,16 @@ impl Topic {
         if words.is_empty() {
             return Self::quoted("the idea behind", text);
         }
-        if is_asking(&first) || words.contains(&"or") || !is_yes_or_no {
+        if is_interrogative(&first) || words.contains(&"or") || !is_yes_or_no {
             return Self { is_change: true, ..Self::quoted("settling the question", text) };
         }
-        let claim = format!("the answer to {} is yes", quote(text, LONGEST));
+        let claim = format!("the answer to {} is yes", quote(text, MAX_QUOTE_CHARS));
         Self { belief: Some(claim), ..Self::quoted("a yes to", text) }
     }
 
     fn quoted(kind: &str, text: &str) -> Self {
         let short = format!("{kind} {}", quote(text, SHORT));
-        Self::thing(format!("{kind} {}", quote(text, LONGEST)), false).or_short(short, false)
+        Self::from_noun_phrase(format!("{kind} {}", quote(text, MAX_QUOTE_CHARS)), false).or_short(short, false)
     }
 
     /// Returns the short form, for use after the full phrase.
@@ -158,11 +158,11 @@ fn quote(text: &str, longest: usize) -> String {
     if text.chars().count() <= longest {
         return format!("“{}”", text.trim());
     }
-    let mut kept: String = text.chars().take(longest - 8).collect();
-    if let Some(space) = kept.rfind(' ').filter(|space| *space > longest / 3) {
-        kept.truncate(space);
+    let mut excerpt: String = text.chars().take(longest - 8).collect();
+    if let Some(space) = excerpt.rfind(' ').filter(|space| *space > longest / 3) {
+        excerpt.truncate(space);
     }
-    format!("“{}…”", kept.trim_end_matches(|letter: char| !letter.is_alphanumeric()))
+    format!("“{}…”", excerpt.trim_end_matches(|letter: char| !letter.is_alphanumeric()))
 }
 
 /// Returns true if the line is one short phrase in letters that the grammar supports.
@@ -170,11 +170,11 @@ fn is_plain(text: &str, words: &[&str]) -> bool {
     let bare = words.join(" ");
     let letters = bare.chars().filter(|letter| letter.is_alphabetic()).count();
     let latin = bare.chars().filter(|letter| letter.is_alphabetic() && *letter < '\u{250}').count();
-    let known = bare.chars().all(|letter| letter.is_alphanumeric() || " ,.'-–/&%$€£+#".contains(letter));
+    let has_plain_chars = bare.chars().all(|letter| letter.is_alphanumeric() || " ,.'-–/&%$€£+#".contains(letter));
     let is_one = !bare.replace(" vs. ", " vs ").contains(". ") && !bare.contains(" - ");
     let is_loud = words.len() > 2 && !bare.contains(char::is_lowercase);
-    let is_short = bare.chars().count() <= LONGEST;
-    letters > 1 && letters == latin && known && is_one && is_short && !is_loud && !is_foreign(text, words)
+    let is_short = bare.chars().count() <= MAX_QUOTE_CHARS;
+    letters > 1 && letters == latin && has_plain_chars && is_one && is_short && !is_loud && !is_foreign(text, words)
 }
 
 /// Returns true if the line is not in English.
@@ -187,7 +187,7 @@ fn is_foreign(text: &str, words: &[&str]) -> bool {
 /// Returns true if a line that starts with this word is a question.
 fn is_opening(word: &str) -> bool {
     // `May` and `might` start lines about months and about power more often than questions.
-    is_asking(word) || is_helper(&positive(word)) && !matches!(word, "may" | "might")
+    is_interrogative(word) || is_helper(&positive(word)) && !matches!(word, "may" | "might")
 }
 
 /// Returns true if a question follows a comma: `If robots work, will we?`
@@ -195,12 +195,12 @@ fn has_question(words: &[&str]) -> bool {
     words.windows(2).any(|pair| pair[0].ends_with(',') && is_helper(pair[1]))
 }
 
-fn understand(words: &[&str]) -> Option<Topic> {
+fn parse(words: &[&str]) -> Option<Topic> {
     let first = words.first()?.to_lowercase();
-    if let Some(place) = words.iter().position(|word| word.ends_with(','))
+    if let Some(index) = words.iter().position(|word| word.ends_with(','))
         && (matches!(first.as_str(), "if" | "when" | "unless" | "once") || first == "even" && words[1] == "if")
     {
-        return conditional(&words[..=place], &words[place + 1..]);
+        return conditional(&words[..=index], &words[index + 1..]);
     }
     if has_question(words) {
         return None;
@@ -209,7 +209,7 @@ fn understand(words: &[&str]) -> Option<Topic> {
         return topic;
     }
     match first.as_str() {
-        _ if is_asking(&first) => wh_question::read(&first, &words[1..]),
+        _ if is_interrogative(&first) => wh_question::read(&first, &words[1..]),
         "may"
             if words
                 .get(1)
@@ -232,13 +232,13 @@ fn conditional(condition: &[&str], rest: &[&str]) -> Option<Topic> {
         return None;
     }
     let condition = [&[nouns::lowered(condition[0]).as_str()], &condition[1..]].concat().join(" ");
-    Some(understand(rest)?.only(condition.trim_end_matches(',')))
+    Some(parse(rest)?.only(condition.trim_end_matches(',')))
 }
 
 /// Parses a choice, `X vs Y` or `X or Y`; the inner option is `None` if there are not exactly two alternatives.
 fn between(words: &[&str], mark: &str) -> Option<Option<Topic>> {
-    let place = words.iter().position(|word| word.to_lowercase().trim_end_matches('.') == mark)?;
-    let (first, second) = (&words[..place], &words[place + 1..]);
+    let index = words.iter().position(|word| word.to_lowercase().trim_end_matches('.') == mark)?;
+    let (first, second) = (&words[..index], &words[index + 1..]);
     let is_two = !first.is_empty() && !second.is_empty() && !words.iter().any(|word| word.ends_with(','));
     Some((is_two && !second.contains(&"not") && !second.contains(&mark)).then(|| Topic::choice(first, second)))
 }
@@ -250,15 +250,15 @@ pub(super) fn content_words(text: &str) -> Vec<String> {
     one only or other our over own really right shall should so some still such than that the their them then there \
     these they this those to too under up us very vs versus was we were what when where which while who why will with \
     would you your i good bad better worse between without within because ";
-    let mut found: Vec<String> = Vec::new();
+    let mut unique: Vec<String> = Vec::new();
     for word in text.split(|letter: char| !letter.is_alphanumeric() && letter != '-') {
         let word = word.trim_matches('-').to_lowercase();
         let is_empty = word.is_empty() || EMPTY.contains(&format!(" {word} "));
-        if !is_empty && !found.contains(&word) {
-            found.push(word);
+        if !is_empty && !unique.contains(&word) {
+            unique.push(word);
         }
     }
-    found
+    unique
 }
 
 #[cfg(test)]

@@ -15,29 +15,29 @@ use crate::prompt::{DebateAgent, TurnPrompt};
 const LONG: usize = 40;
 
 /// Writes a turn of two or three sentences.
-pub(super) fn turn(cue: &TurnPrompt, history: &History, seed: u64, evidence: Option<&Evidence>) -> String {
-    let topic = Topic::read(&cue.topic);
-    let mut dice = rng_for_turn(seed, cue);
-    let mut said = vec![answer(cue.role, history, &topic, &mut dice)];
-    let argument = next_aspect(cue, history, &topic, seed).map(|aspect| aspect.case(cue.role));
+pub(super) fn turn(prompt: &TurnPrompt, history: &History, seed: u64, evidence: Option<&Evidence>) -> String {
+    let topic = Topic::read(&prompt.topic);
+    let mut dice = rng_for_turn(seed, prompt);
+    let mut parts = vec![answer(prompt.role, history, &topic, &mut dice)];
+    let argument = next_aspect(prompt, history, &topic, seed).map(|aspect| aspect.case(prompt.role));
     // After its first use a long topic is named by its short form.
-    let named = match history.last_turn_of_others(cue.role) {
+    let named = match history.last_turn_of_others(prompt.role) {
         None => topic.pronoun_form(),
-        Some(_) if cue.round > 1 || topic.noun_phrase.chars().count() > LONG => topic.short_form(),
+        Some(_) if prompt.round > 1 || topic.noun_phrase.chars().count() > LONG => topic.short_form(),
         Some(_) => topic.clone(),
     };
-    said.extend(argument.map(|case| fill(case.claim, &named, "")));
-    let cited = evidence.and_then(|evidence| citation::cite(evidence, cue.role, &topic, history, &mut dice));
+    parts.extend(argument.map(|case| fill(case.claim, &named, "")));
+    let cited = evidence.and_then(|evidence| citation::cite(evidence, prompt.role, &topic, history, &mut dice));
     // Three sentences in most turns, for variety; at least two.
     let backing = cited.or_else(|| {
         let case = argument.filter(|_| dice.below(4) > 0)?;
         Some(fill(case.support, &topic, ""))
     });
-    said.extend(backing);
-    if said.len() < 2 {
-        said.push(fill("That is where I stand on {it}, and repeating it would not make it truer.", &topic, ""));
+    parts.extend(backing);
+    if parts.len() < 2 {
+        parts.push(fill("That is where I stand on {it}, and repeating it would not make it truer.", &topic, ""));
     }
-    said.join(" ")
+    parts.join(" ")
 }
 
 /// Writes the first sentence: a response to words of the other side, or the opening of the debate.
@@ -47,10 +47,10 @@ fn answer(role: DebateAgent, history: &History, topic: &Topic, dice: &mut Seeded
             if topic.belief.is_some() { &arguments::OPENINGS_OF_VIEWS } else { &arguments::OPENINGS };
         return unused_sentence(openings, history, topic, "", dice);
     };
-    let known =
+    let argument =
         arguments::aspects(topic).iter().map(|aspect| aspect.case(opponent(role))).find(|case| case.is_in(last));
-    let known = known.map(|case| fill(case.rebuttal, topic, case.key()));
-    if let Some(answer) = known.filter(|answer| !history.has_said(answer)) {
+    let rebuttal = argument.map(|case| fill(case.rebuttal, topic, case.key()));
+    if let Some(answer) = rebuttal.filter(|answer| !history.contains_text(answer)) {
         return answer;
     }
     let patterns: &[&str] =
@@ -63,7 +63,7 @@ fn unused_sentence(patterns: &[&str], history: &History, topic: &Topic, quote: &
     let start = dice.below(patterns.len() as u64) as usize;
     let from_start = patterns.iter().cycle().skip(start).take(patterns.len());
     let filled: Vec<String> = from_start.map(|pattern| fill(pattern, topic, quote)).collect();
-    let is_new = |text: &&String| !history.has_said(text);
+    let is_new = |text: &&String| !history.contains_text(text);
     filled.iter().find(is_new).or(filled.first()).cloned().unwrap_or_default()
 }
 
@@ -72,25 +72,25 @@ fn fragment(text: &str) -> String {
     let plain = sentences(text).into_iter().max_by_key(|sentence| sentence.chars().count()).unwrap_or(text);
     let plain: String = plain.chars().filter(|letter| !"“”\"()[]".contains(*letter)).collect();
     let words: Vec<&str> = plain.split_whitespace().collect();
-    let kept = words[..words.len().min(12)].join(" ");
+    let excerpt = words[..words.len().min(12)].join(" ");
     // Scripts without spaces have one long word.
-    let kept: String = kept.chars().take(100).collect();
-    let kept = kept.trim_end_matches(|letter: char| !letter.is_alphanumeric());
-    if words.len() > 12 { format!("{kept} …") } else { kept.to_owned() }
+    let excerpt: String = excerpt.chars().take(100).collect();
+    let excerpt = excerpt.trim_end_matches(|letter: char| !letter.is_alphanumeric());
+    if words.len() > 12 { format!("{excerpt} …") } else { excerpt.to_owned() }
 }
 
 /// Returns the aspect of this turn: the next in the order of this debate that neither side used, or at least not
 /// this side.
-fn next_aspect<'a>(cue: &TurnPrompt, history: &History, topic: &Topic, seed: u64) -> Option<&'a Aspect> {
+fn next_aspect<'a>(prompt: &TurnPrompt, history: &History, topic: &Topic, seed: u64) -> Option<&'a Aspect> {
     let mut order: Vec<&Aspect> = arguments::aspects(topic).iter().collect();
-    let mut dice = dice_of(seed, &[&cue.topic, "order"]);
+    let mut dice = dice_of(seed, &[&prompt.topic, "order"]);
     for end in (1..order.len()).rev() {
         order.swap(end, dice.below(end as u64 + 1) as usize);
     }
     let has_used = |aspect: &Aspect, role| history.turns_of(role).any(|text| aspect.case(role).is_in(text));
-    let mine = |aspect: &&&Aspect| !has_used(aspect, cue.role);
+    let mine = |aspect: &&&Aspect| !has_used(aspect, prompt.role);
     let suits = |aspect: &&&Aspect| mine(aspect) && aspect.fits.matches(topic);
-    let is_nobodys = |aspect: &&&Aspect| suits(aspect) && !has_used(aspect, opponent(cue.role));
-    let found = order.iter().find(is_nobodys).or_else(|| order.iter().find(suits));
-    found.or_else(|| order.iter().find(mine)).copied()
+    let is_nobodys = |aspect: &&&Aspect| suits(aspect) && !has_used(aspect, opponent(prompt.role));
+    let candidate = order.iter().find(is_nobodys).or_else(|| order.iter().find(suits));
+    candidate.or_else(|| order.iter().find(mine)).copied()
 }

@@ -5,7 +5,7 @@ use superstep::models::ModelErrorKind;
 use superstep::{CompiledGraph, ErrorCode, MemoryCheckpointer, Outcome};
 use superstep_debate::{ApprovalAnswer, ApprovalMode, DebateContext, DebateState, DebateStatus, FactCheckMode, read};
 
-use crate::support::{Speaker, debates, due, opening, said, speakers};
+use crate::support::{Speaker, debates, next_nodes, opening, reply_text, speakers};
 
 fn answer(approved: bool, note: Option<&str>) -> ApprovalAnswer {
     ApprovalAnswer { approved, note: note.map(str::to_owned) }
@@ -13,23 +13,23 @@ fn answer(approved: bool, note: Option<&str>) -> ApprovalAnswer {
 
 struct Case {
     graph: CompiledGraph<DebateState, DebateContext>,
-    hall: DebateContext,
+    context: DebateContext,
     speaker: Speaker,
 }
 
 impl Case {
     fn new(approval: ApprovalMode) -> Self {
         let speaker = Speaker::default();
-        let hall = DebateContext::new(speaker.clone()).approval(approval);
-        Self { graph: debates(MemoryCheckpointer::new()), hall, speaker }
+        let context = DebateContext::new(speaker.clone()).approval(approval);
+        Self { graph: debates(MemoryCheckpointer::new()), context, speaker }
     }
 
     async fn begin(&self) -> Outcome<DebateState> {
-        self.graph.invoke(opening(3)).thread("t").context(self.hall.clone()).await.unwrap()
+        self.graph.invoke(opening(3)).thread("t").context(self.context.clone()).await.unwrap()
     }
 
-    async fn say(&self, answer: ApprovalAnswer) -> Outcome<DebateState> {
-        self.graph.resume("t", answer).context(self.hall.clone()).await.unwrap()
+    async fn resume(&self, answer: ApprovalAnswer) -> Outcome<DebateState> {
+        self.graph.resume("t", answer).context(self.context.clone()).await.unwrap()
     }
 }
 
@@ -42,15 +42,15 @@ async fn each_round_asks_three_times() {
         let [question] = outcome.interrupts() else { panic!("one question in round {round}") };
         assert_eq!(question.value["round"], round);
         let last = json!([
-            { "name": "optimist", "content": said("optimist", round) },
-            { "name": "skeptic", "content": said("skeptic", round) },
+            { "name": "optimist", "content": reply_text("optimist", round) },
+            { "name": "skeptic", "content": reply_text("skeptic", round) },
         ]);
         assert_eq!(question.value["last"], last);
         assert!(question.value["question"].as_str().unwrap().ends_with('?'));
         let seen = read(&case.graph.threads(), "t").await.unwrap();
         assert!(seen.state.awaiting_approval && seen.state.status == DebateStatus::Running);
         assert_eq!(seen.pending_interrupt.as_ref().map(|seen| seen.id), Some(question.id));
-        outcome = case.say(answer(true, None)).await;
+        outcome = case.resume(answer(true, None)).await;
         assert_eq!(outcome.state.user_approved, Some(true));
     }
     assert!(outcome.is_finished() && !outcome.state.awaiting_approval);
@@ -65,52 +65,52 @@ async fn each_round_asks_three_times() {
 async fn a_person_ends_the_debate() {
     let case = Case::new(ApprovalMode::EachRound);
     case.begin().await;
-    let ended = case.say(answer(false, None)).await;
+    let ended = case.resume(answer(false, None)).await;
     let debate = &ended.state;
     assert_eq!(speakers(debate), ["user", "optimist", "skeptic", "moderator"]);
     assert_eq!((debate.round, debate.user_approved), (1, Some(false)));
     assert_eq!((debate.status, debate.awaiting_approval), (DebateStatus::Completed, false));
     assert!(debate.summary().unwrap().text().contains("ended by the user after round 1"));
-    assert_eq!(case.speaker.last_cue().notes, ["ended by the user after round 1"]);
+    assert_eq!(case.speaker.last_prompt().notes, ["ended by the user after round 1"]);
 }
 
 /// R-DEB-27: with `BeforeSummary` the user is asked once.
 #[tokio::test]
-async fn before_the_summary_a_person_is_asked_once() {
+async fn before_the_summary_one_approval_is_requested() {
     let case = Case::new(ApprovalMode::BeforeSummary);
-    let asked = case.begin().await;
-    assert_eq!((asked.interrupts().len(), asked.state.round), (1, 3));
-    assert_eq!(asked.interrupts()[0].value["round"], 3);
-    let done = case.say(answer(true, None)).await;
+    let paused = case.begin().await;
+    assert_eq!((paused.interrupts().len(), paused.state.round), (1, 3));
+    assert_eq!(paused.interrupts()[0].value["round"], 3);
+    let done = case.resume(answer(true, None)).await;
     assert!(done.is_finished() && done.state.status == DebateStatus::Completed);
-    let steps = due(&case.graph, "t").await;
+    let steps = next_nodes(&case.graph, "t").await;
     assert_eq!(steps[6..], ["approval", "moderator", ""]);
     assert!(!done.state.summary().unwrap().text().contains("ended by the user"));
 }
 
 /// R-DEB-27: a note becomes a message of the user, and the agents receive it.
 #[tokio::test]
-async fn a_note_is_heard() {
+async fn a_note_reaches_the_agents() {
     let case = Case::new(ApprovalMode::EachRound);
     case.begin().await;
-    let outcome = case.say(answer(true, Some(" Mind the cost. "))).await;
+    let outcome = case.resume(answer(true, Some(" Mind the cost. "))).await;
     let note = outcome.state.messages.get(3).unwrap();
     assert_eq!((note.text().as_ref(), note.name.as_deref()), ("Mind the cost.", None));
     assert_eq!(speakers(&outcome.state), ["user", "optimist", "skeptic", "user", "optimist", "skeptic"]);
-    let outcome = case.say(answer(false, Some("Enough."))).await;
+    let outcome = case.resume(answer(false, Some("Enough."))).await;
     assert_eq!(speakers(&outcome.state)[6..], ["user", "moderator"]);
 }
 
 /// R-DEB-27: an answer that does not match the schema is rejected, and the interrupt stays open.
 #[tokio::test]
-async fn another_answer_is_refused() {
+async fn an_invalid_answer_is_rejected() {
     let case = Case::new(ApprovalMode::EachRound);
     case.begin().await;
-    for wrong in
+    for invalid in
         [json!("yes"), json!({ "approved": "yes" }), json!({ "note": "?" }), json!({ "approved": true, "by": 1 })]
     {
-        let refused = case.graph.resume("t", wrong.clone()).context(case.hall.clone()).await;
-        assert_eq!(refused.err().map(|error| error.code()), Some(ErrorCode::InvalidResume), "{wrong}");
+        let rejected = case.graph.resume("t", invalid.clone()).context(case.context.clone()).await;
+        assert_eq!(rejected.err().map(|error| error.code()), Some(ErrorCode::InvalidResume), "{invalid}");
     }
     assert!(read(&case.graph.threads(), "t").await.unwrap().pending_interrupt.is_some());
 }
@@ -121,24 +121,24 @@ async fn another_answer_is_refused() {
 async fn an_input_passes_no_question_over() {
     let case = Case::new(ApprovalMode::EachRound);
     case.begin().await;
-    let again = case.begin().await;
-    assert_eq!((again.interrupts().len(), again.state.round), (1, 1));
-    assert_eq!(again.interrupts()[0].value["round"], 1);
+    let repeated = case.begin().await;
+    assert_eq!((repeated.interrupts().len(), repeated.state.round), (1, 1));
+    assert_eq!(repeated.interrupts()[0].value["round"], 1);
     assert_eq!(case.speaker.turns(), ["optimist 1", "skeptic 1"]);
-    let ended = case.say(answer(false, None)).await;
+    let ended = case.resume(answer(false, None)).await;
     assert_eq!(speakers(&ended.state), ["user", "optimist", "skeptic", "moderator"]);
 }
 
 /// R-DEB-26, R-DEB-27: a stale pending approval is cleared if none follows the round, and the debate reaches its
 /// summary.
 #[tokio::test]
-async fn nobody_is_waited_for_who_is_not_asked() {
+async fn an_approval_that_is_not_requested_is_not_awaited() {
     let speaker = Speaker::default().failing("skeptic 1", ModelErrorKind::InvalidApiKey);
-    let (graph, hall) =
+    let (graph, context) =
         (debates(MemoryCheckpointer::new()), DebateContext::new(speaker).fact_check(FactCheckMode::EachRound));
-    graph.invoke(opening(1)).thread("t").context(hall.clone()).await.unwrap_err();
+    graph.invoke(opening(1)).thread("t").context(context.clone()).await.unwrap_err();
     graph.threads().update_state("t", DebateState::update().awaiting_approval(true)).as_node("optimist").await.unwrap();
-    let done = graph.continue_thread("t").context(hall).await.unwrap();
+    let done = graph.continue_thread("t").context(context).await.unwrap();
     assert_eq!((done.state.status, done.state.awaiting_approval), (DebateStatus::Completed, false));
     assert_eq!(done.state.fact_check_results.len(), 2);
 }
@@ -152,11 +152,11 @@ async fn claims_are_looked_up_while_a_person_thinks() {
         (FactCheckMode::AtEnd, vec!["optimist", "skeptic", "approval", "fact_check", "moderator", ""]),
     ] {
         let mut case = Case::new(ApprovalMode::EachRound);
-        case.hall = case.hall.fact_check(fact_check);
+        case.context = case.context.fact_check(fact_check);
         case.begin().await;
-        let ended = case.say(answer(false, None)).await;
-        assert_eq!(due(&case.graph, "t").await, steps);
+        let ended = case.resume(answer(false, None)).await;
+        assert_eq!(next_nodes(&case.graph, "t").await, steps);
         assert_eq!(ended.state.fact_check_results.len(), 2);
-        assert_eq!(case.speaker.last_cue().notes.len(), 3);
+        assert_eq!(case.speaker.last_prompt().notes.len(), 3);
     }
 }

@@ -10,41 +10,44 @@ use crate::support::{Speaker, clock, debates, opening};
 
 async fn live(
     graph: &CompiledGraph<DebateState, DebateContext>,
-    hall: &DebateContext,
+    context: &DebateContext,
     store: impl Into<SharedCheckpointer>,
-    has_begun: bool,
+    has_started: bool,
 ) -> Result<Outcome<DebateState>, Error> {
     let store = store.into();
-    let has_thread = has_begun && graph.threads().checkpointer(store.clone()).get_state("t").await.is_ok();
-    let begun = match has_thread {
+    let has_thread = has_started && graph.threads().checkpointer(store.clone()).get_state("t").await.is_ok();
+    let run = match has_thread {
         true => graph.continue_thread("t"),
         false => graph.invoke(opening(2)).thread("t"),
     };
-    let mut outcome = begun.context(hall.clone()).checkpointer(store.clone()).clock(clock()).await?;
+    let mut outcome = run.context(context.clone()).checkpointer(store.clone()).clock(clock()).await?;
     while !outcome.interrupts().is_empty() {
         let answer = ApprovalAnswer { approved: true, note: None };
-        outcome = graph.resume("t", answer).context(hall.clone()).checkpointer(store.clone()).clock(clock()).await?;
+        outcome = graph.resume("t", answer).context(context.clone()).checkpointer(store.clone()).clock(clock()).await?;
     }
     Ok(outcome)
 }
 
 /// Returns the data that must be equal; message ids contain the task id, which differs between threads.
-fn told(debate: &DebateState) -> Value {
+fn comparable_data(debate: &DebateState) -> Value {
     let messages: Vec<_> = debate.messages.iter().map(|message| (message.name.clone(), message.text())).collect();
     json!([messages, debate.round, debate.status, debate.token_usage, debate.fact_check_results, debate.end_time])
 }
 
-async fn check(hall_of: impl Fn(Speaker) -> DebateContext, least: usize) {
+async fn check(context_of: impl Fn(Speaker) -> DebateContext, least: usize) {
     let graph = debates(MemoryCheckpointer::new());
     let calm = Speaker::default();
-    let expected = told(&live(&graph, &hall_of(calm.clone()), MemoryCheckpointer::new(), false).await.unwrap().state);
-    for last in [CrashedWrite::Lost, CrashedWrite::Kept] {
+    let expected = comparable_data(
+        &live(&graph, &context_of(calm.clone()), MemoryCheckpointer::new(), false).await.unwrap().state,
+    );
+    for last in [CrashedWrite::Lost, CrashedWrite::Persisted] {
         for at in 0.. {
             let (disk, speaker) = (MemoryCheckpointer::new(), Speaker::default());
-            let hall = hall_of(speaker.clone());
-            let survived = live(&graph, &hall, CrashingCheckpointer::new(disk.clone(), at, last), false).await.is_ok();
-            let outcome = live(&graph, &hall, disk.clone(), true).await.unwrap();
-            assert_eq!(told(&outcome.state), expected, "crash at write {at}, {last:?}");
+            let context = context_of(speaker.clone());
+            let survived =
+                live(&graph, &context, CrashingCheckpointer::new(disk.clone(), at, last), false).await.is_ok();
+            let outcome = live(&graph, &context, disk.clone(), true).await.unwrap();
+            assert_eq!(comparable_data(&outcome.state), expected, "crash at write {at}, {last:?}");
             let repeated = speaker.turns().len() - calm.turns().len();
             let allowed = usize::from(last == CrashedWrite::Lost && !survived);
             assert!(repeated <= allowed, "crash at write {at}, {last:?}: {:?}", speaker.turns());

@@ -14,7 +14,7 @@ const SCRIPT: [&str; 7] = ["Yes, one.", "No, one.", "Yes, two.", "No, two.", "Ye
 
 fn script() -> ScriptedModel {
     let reply =
-        |(place, text): (usize, &&str)| ScriptedReply::text(*text).with_usage(TokenUsage::new(100 + place as u64, 7));
+        |(index, text): (usize, &&str)| ScriptedReply::text(*text).with_usage(TokenUsage::new(100 + index as u64, 7));
     ScriptedModel::new(SCRIPT.iter().enumerate().map(reply))
 }
 
@@ -52,7 +52,7 @@ async fn a_debate_of_three_rounds_is_the_table() {
 /// R-DEB-1, R-DEB-9, R-DEB-10, R-DEB-11, R-DEB-25, R-DEB-28, R-DEB-46: the last state contains all messages and
 /// results.
 #[tokio::test]
-async fn the_last_state_holds_everything_that_was_said() {
+async fn the_last_state_contains_all_messages_and_results() {
     let graph = debates(MemoryCheckpointer::new());
     let done = graph.invoke(opening(3)).context(DebateContext::new(script())).clock(clock()).await.unwrap();
     let debate = &done.state;
@@ -76,24 +76,24 @@ async fn the_last_state_holds_everything_that_was_said() {
 
 /// R-DEB-46: the events of a debate: the graph first and last, each response in chunks.
 #[tokio::test]
-async fn a_debate_is_told_as_it_goes() {
+async fn a_debate_publishes_events_while_it_runs() {
     let graph = debates(MemoryCheckpointer::new());
     let mut stream = graph.invoke(opening(3)).context(DebateContext::new(script())).stream_events();
-    let mut told: Vec<StreamEvent> = Vec::new();
+    let mut events: Vec<StreamEvent> = Vec::new();
     while let Some(event) = stream.next().await {
-        told.push(event);
+        events.push(event);
     }
     let done = stream.finish().await.unwrap();
-    let (first, last) = (&told[0], told.last().unwrap());
+    let (first, last) = (&events[0], events.last().unwrap());
     assert_eq!((first.event, &*first.name), ("on_chain_start", "debate"));
     assert_eq!((last.event, &*last.name, last.run_id), ("on_chain_end", "debate", first.run_id));
     let last = serde_json::to_value(last).unwrap();
     assert_eq!(last["data"]["output"], json!(&*done.state));
 
-    let starts: Vec<_> = told.iter().filter(|event| event.event == "on_chat_model_start").collect();
+    let starts: Vec<_> = events.iter().filter(|event| event.event == "on_chat_model_start").collect();
     assert_eq!(starts.len(), 7);
     let mut joined: BTreeMap<_, String> = BTreeMap::new();
-    for event in told.iter().filter(|event| event.event == "on_chat_model_stream") {
+    for event in events.iter().filter(|event| event.event == "on_chat_model_stream") {
         *joined.entry(event.run_id.to_string()).or_default() += event.data.text().unwrap();
     }
     let joined: Vec<_> = starts.iter().map(|start| joined[&start.run_id.to_string()].clone()).collect();
@@ -117,24 +117,30 @@ async fn estimates_are_marked() {
 #[tokio::test]
 async fn nothing_follows_the_end() {
     let graph = debates(MemoryCheckpointer::new());
-    let hall = || DebateContext::new(ScriptedModel::new(["Yes.", "No.", "So."]));
-    let done = graph.invoke(opening(1)).thread("t").context(hall()).await.unwrap();
+    let context = || DebateContext::new(ScriptedModel::new(["Yes.", "No.", "So."]));
+    let done = graph.invoke(opening(1)).thread("t").context(context()).await.unwrap();
     let more = DebateState::input().messages("And now?");
-    let again = graph.invoke(more).thread("t").context(hall()).await.unwrap();
-    assert_eq!(again.state.messages.len(), done.state.messages.len() + 1);
-    assert_eq!(again.state.status, DebateStatus::Completed);
-    assert!(again.is_finished());
+    let repeated = graph.invoke(more).thread("t").context(context()).await.unwrap();
+    assert_eq!(repeated.state.messages.len(), done.state.messages.len() + 1);
+    assert_eq!(repeated.state.status, DebateStatus::Completed);
+    assert!(repeated.is_finished());
 }
 
 /// R-DEB-24, R-DEB-46: an input that is sent again duplicates nothing.
 #[tokio::test]
 async fn an_input_that_is_given_again_doubles_nothing() {
-    for spoken in [&["optimist"][..], &["optimist", "skeptic"], &[]] {
+    for finished in [&["optimist"][..], &["optimist", "skeptic"], &[]] {
         let (graph, model) = (debates(MemoryCheckpointer::new()), ScriptedModel::new(["Yes.", "No.", "So."]));
-        let hall = || DebateContext::new(model.clone());
-        graph.invoke(opening(1)).thread("t").context(hall()).interrupt_after(spoken.last().copied()).await.unwrap();
-        let done = graph.invoke(opening(1)).thread("t").context(hall()).await.unwrap();
-        assert_eq!(speakers(&done.state), ["user", "optimist", "skeptic", "moderator"], "after {spoken:?}");
+        let context = || DebateContext::new(model.clone());
+        graph
+            .invoke(opening(1))
+            .thread("t")
+            .context(context())
+            .interrupt_after(finished.last().copied())
+            .await
+            .unwrap();
+        let done = graph.invoke(opening(1)).thread("t").context(context()).await.unwrap();
+        assert_eq!(speakers(&done.state), ["user", "optimist", "skeptic", "moderator"], "after {finished:?}");
         assert_eq!((model.requests().len(), done.state.status), (3, DebateStatus::Completed));
     }
 }

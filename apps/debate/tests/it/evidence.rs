@@ -14,9 +14,9 @@ fn passages_are_found_by_their_words() {
         ("Chernobyl", "nuclear-energy.md#risks"),
         ("dividend of Alaska", "basic-income.md#benefits"),
     ] {
-        let found = evidence.passages(query, 3);
-        assert!(found.first().is_some_and(|passage| passage.source.starts_with(expected)), "{query}: {found:#?}");
-        assert!(found.len() <= 3);
+        let passages = evidence.passages(query, 3);
+        assert!(passages.first().is_some_and(|passage| passage.source.starts_with(expected)), "{query}: {passages:#?}");
+        assert!(passages.len() <= 3);
     }
     assert!(evidence.passages("zebra", 3).is_empty());
     assert!(evidence.passages("uniform", 0).is_empty());

@@ -72,20 +72,20 @@ const TABLE: [(&str, Verdict); 56] = [
 #[test]
 fn no_verdict_of_the_table_is_wrong() {
     let evidence = sample();
-    let (mut given, mut wrong, mut missed) = (0, Vec::new(), Vec::new());
+    let (mut returned, mut incorrect, mut missed) = (0, Vec::new(), Vec::new());
     for (claim, expected) in TABLE {
         let result = check(claim, Some(&evidence));
         assert_eq!(result.claim, claim);
         assert_eq!(result.sources.is_empty(), result.verdict == Unverifiable, "{claim}");
-        given += usize::from(result.verdict != Unverifiable);
+        returned += usize::from(result.verdict != Unverifiable);
         if result.verdict != expected {
-            let list = if result.verdict == Unverifiable { &mut missed } else { &mut wrong };
+            let list = if result.verdict == Unverifiable { &mut missed } else { &mut incorrect };
             list.push((claim, result));
         }
     }
-    assert!(wrong.is_empty(), "precision {} of {given}: {wrong:#?}", given - wrong.len());
+    assert!(incorrect.is_empty(), "precision {} of {returned}: {incorrect:#?}", returned - incorrect.len());
     let decided = TABLE.iter().filter(|(_, expected)| *expected != Unverifiable).count();
-    assert!(missed.is_empty() && given == decided, "found {given} of {decided}: {missed:#?}");
+    assert!(missed.is_empty() && returned == decided, "found {returned} of {decided}: {missed:#?}");
 }
 
 /// R-DEB-26, R-DEB-17: a verdict names its sources, and contradicting evidence outweighs supporting evidence.
@@ -143,9 +143,9 @@ async fn without_evidence_nothing_is_decided() {
 /// R-DEB-26, R-DEB-44: quotes of the rule model are found in their source; none of its other sentences is called
 /// true or false.
 #[tokio::test]
-async fn what_the_voices_quote_is_true() {
+async fn quotes_of_the_rule_model_are_true() {
     let evidence = sample();
-    let mut found = 0;
+    let mut confirmed = 0;
     for topic in
         ["Should AI be regulated?", "Remote work", "School uniforms", "Is nuclear energy safe?", "Basic income"]
     {
@@ -156,9 +156,9 @@ async fn what_the_voices_quote_is_true() {
                 let is_quote = role != DebateAgent::Moderator && claim.contains("” (");
                 assert!(result.verdict == Unverifiable || is_quote && result.verdict == True, "{result:?}");
                 assert!(result.verdict != True || claim.contains(&result.sources[0]), "{result:?}");
-                found += usize::from(result.verdict == True);
+                confirmed += usize::from(result.verdict == True);
             }
         }
     }
-    assert!(found >= 8, "{found}");
+    assert!(confirmed >= 8, "{confirmed}");
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use superstep_server::{ServerConfig, Storage};
 
-use super::support::{Folder, Speaker, TOPIC, said};
+use super::support::{Folder, Speaker, TOPIC, reply_text};
 use super::test_server::{Platform, Sent, names, platform, started};
 
 const A_ROUND: [&str; 7] = ["agent_start", "token", "agent_end", "agent_start", "token", "agent_end", "round_complete"];
@@ -29,23 +29,23 @@ async fn a_debate_is_streamed_as_events() {
     assert_eq!((sent[0].event.as_str(), sent.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
     assert_eq!(sent[0].data["data"]["input"]["topic"], TOPIC);
     assert_eq!(sent.iter().filter(|event| event.event == "on_chat_model_start").count(), 7);
-    assert_eq!(joined(&sent, "skeptic"), [1, 2, 3].map(|round| said("skeptic", round)));
+    assert_eq!(joined(&sent, "skeptic"), [1, 2, 3].map(|round| reply_text("skeptic", round)));
     assert!(sent.windows(2).all(|pair| pair[0].id < pair[1].id));
     let state = &sent.last().unwrap().data["data"]["output"];
     assert_eq!((&state["round"], &state["status"]), (&json!(3), &json!("completed")));
     assert_eq!((state["messages"].as_array().unwrap().len(), &state["tokenUsage"]), (8, &json!(7 * 15)));
-    let shown = platform.json(&format!("/api/debate/{id}")).await;
+    let debate = platform.json(&format!("/api/debate/{id}")).await;
     assert_eq!(
-        (&shown["status"], &shown["topic"], &shown["maxRounds"]),
+        (&debate["status"], &debate["topic"], &debate["maxRounds"]),
         (&json!("completed"), &json!(TOPIC), &json!(3))
     );
-    assert_eq!(shown["messages"][7]["content"], state["messages"][7]["content"]);
-    assert_eq!(shown["lastEventId"], json!(sent.last().unwrap().id));
+    assert_eq!(debate["messages"][7]["content"], state["messages"][7]["content"]);
+    assert_eq!(debate["lastEventId"], json!(sent.last().unwrap().id));
 }
 
 /// R-DEB-31, R-DEB-32: the format for pages has agent, text and round.
 #[tokio::test]
-async fn pages_hear_who_speaks() {
+async fn pages_receive_the_current_agent() {
     let platform = platform(Speaker::default()).await;
     let (id, sent) = platform.debate(json!({ "maxRounds": 2, "format": "debate" })).await;
     let turn = ["agent_start", "token", "agent_end"];
@@ -59,7 +59,7 @@ async fn pages_hear_who_speaks() {
         .collect();
     assert_eq!(rounds, [1, 1, 2, 2, 2]);
     let end = &sent.last().unwrap().data;
-    assert_eq!((&end["summary"], &end["totalTokens"]), (&json!(said("moderator", 2)), &json!(75)));
+    assert_eq!((&end["summary"], &end["totalTokens"]), (&json!(reply_text("moderator", 2)), &json!(75)));
     assert!(end["durationMs"].as_i64().unwrap() >= 0);
     assert_eq!(end["transcript"], format!("/api/debate/{id}/transcript"));
 }
@@ -72,8 +72,8 @@ async fn each_event_for_pages_has_its_fields() {
     let body = json!({ "maxRounds": 1, "format": "debate", "factCheck": "each_round", "approval": "before_summary" });
     let (id, mut sent) = platform.debate(body).await;
     assert_eq!(answer(&platform, &id, true).await, 202);
-    let asked = sent.last().unwrap().id;
-    sent.extend(platform.stream(&id, "debate", asked).await);
+    let last_id = sent.last().unwrap().id;
+    sent.extend(platform.stream(&id, "debate", last_id).await);
     assert_eq!(platform.post(&format!("/api/debate/{id}/resume"), &json!({})).await.status(), 202);
     let failed = sent.last().unwrap().id;
     sent.extend(platform.stream(&id, "debate", failed).await);
@@ -88,16 +88,16 @@ async fn each_event_for_pages_has_its_fields() {
         ("error", &["code", "message", "retryable"]),
     ];
     for (event, fields) in expected {
-        let found =
+        let matching =
             sent.iter().find(|sent| sent.event == event).unwrap_or_else(|| panic!("{event}: {:?}", names(&sent)));
-        let missing: Vec<_> = fields.iter().filter(|field| found.data[**field].is_null()).collect();
-        assert!(missing.is_empty(), "{event} lacks {missing:?}: {}", found.data);
+        let missing: Vec<_> = fields.iter().filter(|field| matching.data[**field].is_null()).collect();
+        assert!(missing.is_empty(), "{event} lacks {missing:?}: {}", matching.data);
     }
 }
 
 /// R-DEB-31, R-SRV-7a: and in the words of AG-UI.
 #[tokio::test]
-async fn ag_ui_hears_messages_and_steps() {
+async fn ag_ui_receives_messages_and_steps() {
     let platform = platform(Speaker::default()).await;
     let (_, sent) = platform.debate(json!({ "maxRounds": 1, "format": "ag-ui" })).await;
     let turn = ["STEP_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "STEP_FINISHED"];
@@ -149,13 +149,13 @@ async fn patches_of_ag_ui_lead_to_the_last_state() {
 
 /// R-DEB-31: a client that accepts JSON waits and receives the state.
 #[tokio::test]
-async fn whoever_wants_json_waits() {
+async fn a_client_that_accepts_json_waits() {
     let platform = platform(Speaker::default()).await;
     let body = json!({ "topic": TOPIC, "maxRounds": 1, "model": "speaker", "threadId": "mine" });
     let request = platform.client.post(platform.url("/api/debate")).header("accept", "application/json").json(&body);
-    let shown: serde_json::Value = request.send().await.unwrap().json().await.unwrap();
-    assert_eq!((&shown["id"], &shown["status"]), (&json!("mine"), &json!("completed")));
-    assert_eq!(shown["messages"].as_array().unwrap().len(), 4);
+    let debate: serde_json::Value = request.send().await.unwrap().json().await.unwrap();
+    assert_eq!((&debate["id"], &debate["status"]), (&json!("mine"), &json!("completed")));
+    assert_eq!(debate["messages"].as_array().unwrap().len(), 4);
 }
 
 /// R-DEB-33, R-SRV-9, R-DEB-32: a client disconnected at any event reconnects and misses nothing, in every format.
@@ -164,12 +164,12 @@ async fn a_reader_comes_back_to_any_place() {
     let platform = platform(Speaker::default()).await;
     let (id, _) = platform.debate(json!({ "maxRounds": 2 })).await;
     for format in ["events", "debate", "ag-ui"] {
-        let whole = platform.stream(&id, format, None).await;
-        assert!(whole.len() > 10);
-        for cut in 0..whole.len() {
-            let Some(after) = whole[cut].id else { continue };
+        let all = platform.stream(&id, format, None).await;
+        assert!(all.len() > 10);
+        for cut in 0..all.len() {
+            let Some(after) = all[cut].id else { continue };
             let rest = platform.stream(&id, format, Some(after)).await;
-            assert_eq!(rest, whole[cut + 1..], "{format} after {after}");
+            assert_eq!(rest, all[cut + 1..], "{format} after {after}");
         }
     }
 }
@@ -181,14 +181,14 @@ async fn answer(platform: &Platform, id: &str, approved: bool) -> u16 {
 /// R-DEB-47, R-DEB-33, R-DEB-55: a debate with approvals waits, continues after each approval, and accepts one
 /// answer.
 #[tokio::test]
-async fn a_debate_asks_before_it_goes_on() {
+async fn a_debate_requests_approval_before_it_continues() {
     let platform = platform(Speaker::default()).await;
     let (id, sent) = platform.debate(json!({ "maxRounds": 3, "approval": "each_round", "format": "debate" })).await;
     assert_eq!(names(&sent).last(), Some(&"approval_required"));
-    let shown = platform.json(&format!("/api/debate/{id}")).await;
-    assert_eq!((&shown["status"], &shown["awaitingApproval"]), (&json!("waiting"), &json!(true)));
-    assert_eq!(shown["question"]["interruptId"], sent.last().unwrap().data["interruptId"]);
-    assert_eq!(shown["question"]["last"].as_array().unwrap().len(), 2);
+    let debate = platform.json(&format!("/api/debate/{id}")).await;
+    assert_eq!((&debate["status"], &debate["awaitingApproval"]), (&json!("waiting"), &json!(true)));
+    assert_eq!(debate["question"]["interruptId"], sent.last().unwrap().data["interruptId"]);
+    assert_eq!(debate["question"]["last"].as_array().unwrap().len(), 2);
     let mut last = sent.last().unwrap().id;
     for round in 1..=2 {
         assert_eq!(answer(&platform, &id, true).await, 202);
@@ -213,12 +213,12 @@ async fn an_answer_is_to_one_question() {
     let more = platform.stream(&id, "debate", sent.last().unwrap().id).await;
     assert_eq!(more.last().unwrap().data["round"], 2);
     // A second client, or a repeated request, that has not seen the second round.
-    let refused = platform.post(&path, &first).await;
-    assert_eq!(refused.status(), 409);
-    assert!(refused.text().await.unwrap().contains("asks something else"));
-    let shown = platform.json(&format!("/api/debate/{id}")).await;
-    assert_eq!((&shown["status"], &shown["round"]), (&json!("waiting"), &json!(2)));
-    let second = json!({ "approved": false, "note": "Enough.", "interruptId": shown["question"]["interruptId"] });
+    let rejected = platform.post(&path, &first).await;
+    assert_eq!(rejected.status(), 409);
+    assert!(rejected.text().await.unwrap().contains("asks something else"));
+    let debate = platform.json(&format!("/api/debate/{id}")).await;
+    assert_eq!((&debate["status"], &debate["round"]), (&json!("waiting"), &json!(2)));
+    let second = json!({ "approved": false, "note": "Enough.", "interruptId": debate["question"]["interruptId"] });
     assert_eq!(platform.post(&path, &second).await.status(), 202);
     platform.stream(&id, "debate", None).await;
     assert_eq!(platform.json(&format!("/api/debate/{id}")).await["status"], "completed");
@@ -233,14 +233,14 @@ async fn a_person_ends_a_debate() {
     assert_eq!(answer(&platform, &id, false).await, 202);
     let end = platform.stream(&id, "debate", sent.last().unwrap().id).await;
     assert!(end.last().unwrap().data["summary"].as_str().unwrap().contains("ended by the user after round 1"));
-    let shown = platform.json(&format!("/api/debate/{id}")).await;
-    assert_eq!((&shown["round"], &shown["userApproved"]), (&json!(1), &json!(false)));
-    assert_eq!((&shown["status"], shown["messages"].as_array().unwrap().len()), (&json!("completed"), 4));
+    let debate = platform.json(&format!("/api/debate/{id}")).await;
+    assert_eq!((&debate["round"], &debate["userApproved"]), (&json!(1), &json!(false)));
+    assert_eq!((&debate["status"], debate["messages"].as_array().unwrap().len()), (&json!("completed"), 4));
 }
 
 /// R-DEB-33: a debate with an open approval can be stopped, and resumed.
 #[tokio::test]
-async fn a_debate_is_stopped_and_gone_on_with() {
+async fn a_debate_is_stopped_and_resumed() {
     let platform = platform(Speaker::default()).await;
     let (id, _) = platform.debate(json!({ "approval": "before_summary", "maxRounds": 1 })).await;
     let path = format!("/api/debate/{id}");
@@ -264,8 +264,8 @@ async fn a_turn_that_failed_is_tried_again() {
     let platform = platform(speaker.clone()).await;
     let (id, sent) = platform.debate(json!({ "maxRounds": 1, "format": "debate" })).await;
     assert_eq!(names(&sent).last(), Some(&"error"));
-    let shown = platform.json(&format!("/api/debate/{id}")).await;
-    assert_eq!((&shown["status"], shown["endTime"].is_string()), (&json!("error"), true));
+    let debate = platform.json(&format!("/api/debate/{id}")).await;
+    assert_eq!((&debate["status"], debate["endTime"].is_string()), (&json!("error"), true));
     let written = platform.get(&format!("/api/debate/{id}/transcript?format=txt")).await.text().await.unwrap();
     assert!(written.contains("Status: error"), "{written}");
     assert_eq!(platform.post(&format!("/api/debate/{id}/resume"), &json!({})).await.status(), 202);
@@ -282,8 +282,8 @@ async fn past_debates_are_found_and_written() {
     let (id, _) = platform.debate(json!({ "maxRounds": 1, "topic": "School uniforms" })).await;
     let all = platform.json("/api/debates").await;
     assert_eq!(all["debates"].as_array().unwrap().len(), 2);
-    let found = platform.json("/api/debates?q=uniforms&status=completed").await;
-    assert_eq!((&found["debates"][0]["id"], found["debates"].as_array().unwrap().len()), (&json!(id), 1));
+    let matches = platform.json("/api/debates?q=uniforms&status=completed").await;
+    assert_eq!((&matches["debates"][0]["id"], matches["debates"].as_array().unwrap().len()), (&json!(id), 1));
     assert_eq!(platform.json("/api/debates?status=running").await["debates"], json!([]));
     let first = platform.json("/api/debates?limit=1").await;
     let second = platform.json(&format!("/api/debates?limit=1&after={}", first["next"])).await;
@@ -303,14 +303,14 @@ async fn past_debates_are_found_and_written() {
 
 /// R-DEB-41, R-DEB-44, R-DEB-45: the default is the rule model, and the response says so.
 #[tokio::test]
-async fn rules_speak_and_say_so() {
+async fn the_rule_model_is_the_default_and_labelled() {
     let platform = platform(Speaker::default()).await;
     let body = json!({ "model": "local", "seed": 7, "factCheck": "at_end", "maxRounds": 3, "format": "debate" });
     let (id, sent) = platform.debate(body).await;
     assert_eq!(sent[0].data["model"]["label"], "rule-based voices, no language model");
-    let shown = platform.json(&format!("/api/debate/{id}")).await;
-    assert_eq!(shown["model"]["kind"], "rules");
-    let verdicts = shown["factCheckResults"].as_array().unwrap();
+    let debate = platform.json(&format!("/api/debate/{id}")).await;
+    assert_eq!(debate["model"]["kind"], "rules");
+    let verdicts = debate["factCheckResults"].as_array().unwrap();
     assert!(!verdicts.is_empty());
     assert!(verdicts.iter().all(|result| result["verdict"] == "unverifiable" && result["sources"] == json!([])));
     let settings = platform.json("/api/debate/settings").await;
@@ -326,11 +326,11 @@ async fn debates_are_there_after_a_restart() {
     let config = || async { ServerConfig::new(Storage::sqlite(&file).await.unwrap()) };
     let first = started(config().await, Speaker::default()).await;
     let (id, sent) = first.debate(json!({ "maxRounds": 1, "format": "debate" })).await;
-    let kept: Vec<&Sent> = sent.iter().filter(|sent| sent.event != "token").collect();
+    let stored: Vec<&Sent> = sent.iter().filter(|sent| sent.event != "token").collect();
     first.server.shutdown().await;
     let second = started(config().await, Speaker::default()).await;
-    let again = second.stream(&id, "debate", None).await;
-    assert_eq!(again.iter().collect::<Vec<_>>(), kept);
+    let replayed = second.stream(&id, "debate", None).await;
+    assert_eq!(replayed.iter().collect::<Vec<_>>(), stored);
 }
 
 /// R-DEB-40, R-SRV-15a: the page is embedded, loads nothing from another host, and a debate that has ended can be
@@ -343,7 +343,7 @@ async fn the_page_is_in_the_program() {
     let policy = response.headers()["content-security-policy"].to_str().unwrap().to_owned();
     assert!(policy.contains("default-src 'none'") && policy.contains("script-src 'self'"), "{policy}");
     let page = response.text().await.unwrap();
-    assert!(page.contains("<noscript><h1>&lt;b&gt;bold&lt;/b&gt;</h1>") && page.contains(&said("moderator", 1)));
+    assert!(page.contains("<noscript><h1>&lt;b&gt;bold&lt;/b&gt;</h1>") && page.contains(&reply_text("moderator", 1)));
     let files: Vec<&str> = page.split('"').filter(|part| part.starts_with("/assets/")).collect();
     assert!(!files.is_empty() && !page.contains("://"));
     for file in files {
@@ -363,14 +363,14 @@ async fn leaving_stops_a_debate_after_the_turn() {
         let id = response.headers()["x-debate-id"].to_str().unwrap().to_owned();
         drop(response);
         let path = format!("/api/debate/{id}");
-        let mut shown = platform.json(&path).await;
-        while shown["status"] == "running" {
+        let mut debate = platform.json(&path).await;
+        while debate["status"] == "running" {
             // The current turn ends; the next one starts only if the debate continues.
             gate.add_permits(1);
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-            shown = platform.json(&path).await;
+            debate = platform.json(&path).await;
         }
-        let is_whole = shown["messages"].as_array().unwrap().len() == 22;
-        assert_eq!((shown["status"].as_str(), is_whole), (Some(status), detach));
+        let is_whole = debate["messages"].as_array().unwrap().len() == 22;
+        assert_eq!((debate["status"].as_str(), is_whole), (Some(status), detach));
     }
 }

@@ -26,7 +26,7 @@ struct First {
 }
 
 /// Runs the first round of a debate with version 1.0.0.
-async fn begun(store: &SharedCheckpointer) {
+async fn run_first_round(store: &SharedCheckpointer) {
     let mut graph = StateGraph::<First>::new("debate");
     let optimist = graph.add_node("optimist", |state: View<First>| {
         First::update().messages(Message::assistant(format!("Yes, {}.", state.round + 1)).with_name("optimist"))
@@ -49,11 +49,11 @@ fn stores() -> [SharedCheckpointer; 2] {
 
 /// R-DEB-18: an older debate opens with defaults, starts at the time of its first checkpoint, and runs to its end.
 #[tokio::test]
-async fn an_older_debate_opens_and_goes_on() {
+async fn an_older_debate_opens_and_continues() {
     assert_eq!(VERSIONS.map(|(_, name)| name), ["1.0.0", "1.1.0"]);
     assert_eq!(Now::schema().unwrap().version(), VERSIONS[1].0);
     for store in stores() {
-        begun(&store).await;
+        run_first_round(&store).await;
         let (graph, speaker) = (debates(store), Speaker::default());
         let first = history(&graph, "t").await[0].checkpoint.time;
         let seen = read(&graph.threads(), "t").await.unwrap().state;
@@ -76,19 +76,19 @@ async fn an_older_debate_opens_and_goes_on() {
 #[tokio::test]
 async fn an_older_debate_is_shown_with_its_beginning() {
     let store = SharedCheckpointer::from(MemoryCheckpointer::new());
-    begun(&store).await;
+    run_first_round(&store).await;
     let first = history(&debates(store.clone()), "t").await[0].checkpoint.time;
     let mut config = ServerConfig::new(Storage::memory());
     config.storage.checkpointer = store;
     let platform = started(config, Speaker::default()).await;
-    let desk = platform.server.run_service();
+    let runs = platform.server.run_service();
     let order = RunRequest::new("debate", "t", RunInput::Continue).context(json!({ "model": "speaker" })).title(TOPIC);
-    desk.start(order).await.unwrap();
-    let mut feed = desk.subscribe(&"t".into(), None).await.unwrap();
+    runs.start(order).await.unwrap();
+    let mut feed = runs.subscribe(&"t".into(), None).await.unwrap();
     while feed.next().await.is_some() {}
-    let began = Time::from_unix_micros(first).unwrap();
-    let shown = platform.json("/api/debate/t").await;
-    assert_eq!((&shown["startTime"], &shown["status"]), (&json!(began), &json!("completed")));
+    let start_time = Time::from_unix_micros(first).unwrap();
+    let debate = platform.json("/api/debate/t").await;
+    assert_eq!((&debate["startTime"], &debate["status"]), (&json!(start_time), &json!("completed")));
     let text = platform.get("/api/debate/t/transcript?format=txt").await.text().await.unwrap();
-    assert!(text.contains(&format!("Began: {began}")), "{text}");
+    assert!(text.contains(&format!("Began: {start_time}")), "{text}");
 }

@@ -12,18 +12,18 @@ use crate::support::{Speaker, debates, opening, speakers};
 /// R-DEB-29, R-DEB-11: the run fails with an event, the messages stay, readers see an error, and the debate
 /// continues with the failed turn.
 #[tokio::test]
-async fn a_debate_goes_on_with_the_turn_that_failed() {
+async fn a_debate_continues_with_the_turn_that_failed() {
     let graph = debates(MemoryCheckpointer::new());
     let speaker = Speaker::default().failing("skeptic 2", ModelErrorKind::InvalidApiKey);
-    let hall = || DebateContext::new(speaker.clone());
-    let mut stream = graph.invoke(opening(3)).thread("t").context(hall()).stream_events();
-    let mut told = Vec::new();
+    let context = || DebateContext::new(speaker.clone());
+    let mut stream = graph.invoke(opening(3)).thread("t").context(context()).stream_events();
+    let mut events = Vec::new();
     while let Some(event) = stream.next().await {
-        told.push(serde_json::to_value(&event).unwrap());
+        events.push(serde_json::to_value(&event).unwrap());
     }
     let error = stream.finish().await.unwrap_err();
     assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::InvalidApiKey));
-    let last = told.last().unwrap();
+    let last = events.last().unwrap();
     assert_eq!((&last["event"], &last["data"]["error"]["retryable"]), (&json!("on_chain_error"), &json!(false)));
 
     let seen = read(&graph.threads(), "t").await.unwrap();
@@ -33,7 +33,7 @@ async fn a_debate_goes_on_with_the_turn_that_failed() {
     assert!(seen.failure.unwrap().message.contains("as the test asked"));
     assert_eq!(seen.next, ["skeptic"]);
 
-    let done = graph.continue_thread("t").context(hall()).await.unwrap();
+    let done = graph.continue_thread("t").context(context()).await.unwrap();
     assert_eq!((done.state.status, done.state.messages.len(), done.state.round), (DebateStatus::Completed, 8, 3));
     let turns = speaker.turns();
     assert_eq!(turns.len(), 8, "one turn was asked for twice: {turns:?}");
@@ -58,14 +58,14 @@ async fn what_passes_is_tried_again() {
 
 /// R-DEB-29, R-DEB-26: results of checks in parallel to a failed turn are not computed again.
 #[tokio::test]
-async fn results_beside_a_failed_turn_are_kept() {
+async fn results_parallel_to_a_failed_turn_are_retained() {
     let graph = debates(MemoryCheckpointer::new());
     let speaker = Speaker::default().failing("optimist 2", ModelErrorKind::Connection);
-    let hall = || DebateContext::new(speaker.clone()).fact_check(FactCheckMode::EachRound);
-    graph.invoke(opening(2)).thread("t").context(hall()).await.unwrap_err();
+    let context = || DebateContext::new(speaker.clone()).fact_check(FactCheckMode::EachRound);
+    graph.invoke(opening(2)).thread("t").context(context()).await.unwrap_err();
     let saved = graph.threads().get_state("t").await.unwrap();
     let done: Vec<_> = saved.tasks.iter().map(|task| (task.node.as_str(), task.is_finished)).collect();
     assert!(done.contains(&("fact_check", true)) && done.contains(&("optimist", false)), "{done:?}");
-    let done = graph.continue_thread("t").context(hall()).await.unwrap();
+    let done = graph.continue_thread("t").context(context()).await.unwrap();
     assert_eq!((done.state.fact_check_results.len(), done.state.messages.len()), (4, 6));
 }

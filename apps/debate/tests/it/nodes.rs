@@ -4,7 +4,7 @@ use serde_json::Value;
 use superstep::core::message::Role;
 use superstep::models::{ChatRequest, ScriptedModel};
 use superstep::{MemoryCheckpointer, StreamMode};
-use superstep_debate::prompt::{DebateAgent as Voice, TurnPrompt};
+use superstep_debate::prompt::{DebateAgent, TurnPrompt};
 use superstep_debate::{DebateContext, DebateState, DebateStatus};
 
 use crate::support::{TOPIC, clock, debates, morning, opening, speakers};
@@ -44,7 +44,7 @@ fn texts(request: &ChatRequest) -> Vec<String> {
 
 /// R-DEB-21, R-DEB-22, R-DEB-23: every agent receives all messages, then its turn prompt.
 #[tokio::test]
-async fn a_voice_is_sent_everything_and_its_task() {
+async fn an_agent_receives_all_messages_and_its_prompt() {
     let model = ScriptedModel::new(["Yes.", "No.", "So."]);
     let done =
         debates(MemoryCheckpointer::new()).invoke(opening(1)).context(DebateContext::new(model.clone())).await.unwrap();
@@ -54,14 +54,14 @@ async fn a_voice_is_sent_everything_and_its_task() {
         (Some("moderator"), "So.", DebateStatus::Completed)
     );
     let line = format!("Debate topic: {TOPIC}");
-    let mut said = vec![line, "Yes.".to_owned(), "No.".to_owned()];
-    for (place, (request, role)) in model.requests().iter().zip(Voice::ALL).enumerate() {
-        assert_eq!(texts(request)[..=place], said[..=place]);
-        assert_eq!(request.messages.len(), place + 2);
+    let mut expected_texts = vec![line, "Yes.".to_owned(), "No.".to_owned()];
+    for (index, (request, role)) in model.requests().iter().zip(DebateAgent::ALL).enumerate() {
+        assert_eq!(texts(request)[..=index], expected_texts[..=index]);
+        assert_eq!(request.messages.len(), index + 2);
         let expected = TurnPrompt { role, round: 1, max_rounds: 1, topic: TOPIC.to_owned(), notes: Vec::new() };
         assert_eq!(TurnPrompt::read(request), Some(expected));
     }
-    said.clear();
+    expected_texts.clear();
     let instruction = texts(&model.requests()[0]).pop().unwrap();
     assert!(instruction.contains("positive side") && instruction.contains("two or three sentences"), "{instruction}");
     let summary = texts(&model.requests()[2]).pop().unwrap();

@@ -14,7 +14,7 @@ use superstep::testing::ManualClock;
 use superstep_debate::prompt::DebateAgent;
 use superstep_debate::rule_model::{RuleModelBuilder, rule_model};
 
-use crate::rule_model_fixtures::{ask, cue, debate, sample};
+use crate::rule_model_fixtures::{debate, respond, sample, turn_prompt};
 
 const TOPICS: [&str; 45] = [
     "Should AI be regulated?",
@@ -101,11 +101,11 @@ fn shared_run(one: &str, other: &str) -> usize {
 /// Returns true if a text contains a word of the topic, or one of the same stem.
 fn names(text: &str, topic: &str) -> bool {
     const EMPTY: [&str; 12] = ["should", "is", "it", "to", "be", "the", "how", "why", "do", "in", "a", "that"];
-    let said = words(text);
+    let text_words = words(text);
     let has_word = words(topic).iter().filter(|word| !EMPTY.contains(&word.as_str())).any(|word| {
         let count = word.chars().count();
         let stem: String = word.chars().take(count.saturating_sub(2).max(4)).collect();
-        said.iter().any(|other| other == word || count > 4 && other.starts_with(&stem))
+        text_words.iter().any(|other| other == word || count > 4 && other.starts_with(&stem))
     });
     has_word || text.contains(topic)
 }
@@ -116,20 +116,24 @@ fn is_well_formed(text: &str) -> bool {
     let bare = text.replace(['“', '”', '‘', '’'], "");
     let list: Vec<&str> = bare.split_whitespace().collect();
     let is_twice = list.windows(2).any(|pair| pair[0] == pair[1] && pair[0].chars().all(char::is_alphabetic));
-    let begins_small = sentences(text).iter().any(|said| said.starts_with(char::is_lowercase));
+    let starts_lowercase = sentences(text).iter().any(|sentence| sentence.starts_with(char::is_lowercase));
     let has_gap = text.contains("  ") || text.contains(" ,") || text.contains(" .");
-    !is_twice && !begins_small && !has_gap && !text.contains("{claim}")
+    !is_twice && !starts_lowercase && !has_gap && !text.contains("{claim}")
 }
 
 fn check(topic: &str, turns: &[(DebateAgent, String)]) {
     let mut seen = BTreeSet::new();
     let mut before: Option<&str> = None;
     for (role, text) in turns.iter().filter(|(role, _)| *role != DebateAgent::Moderator) {
-        let said = sentences(text);
-        assert!((2..=3).contains(&said.len()), "{topic}: {role:?} says {} sentences: {text}", said.len());
+        let turn_sentences = sentences(text);
+        assert!(
+            (2..=3).contains(&turn_sentences.len()),
+            "{topic}: {role:?} says {} sentences: {text}",
+            turn_sentences.len()
+        );
         assert!(names(text, topic), "{topic}: not named in {text}");
         assert!(is_well_formed(text), "{topic}: {text}");
-        for sentence in said {
+        for sentence in turn_sentences {
             assert!(seen.insert(sentence.clone()), "{topic}: twice: {sentence}");
         }
         if let Some(before) = before {
@@ -156,17 +160,17 @@ async fn every_turn_is_a_turn_of_a_debate() {
 #[tokio::test]
 async fn a_turn_is_fast() {
     let (model, topic) = (rule_model(0, Some(sample())), "Should AI be regulated?");
-    let mut said = Vec::new();
-    for (place, (role, text)) in debate(&model, topic, 3, &[]).await.into_iter().enumerate() {
-        let cue = cue(role, u32::try_from(place / 2 + 1).unwrap().min(3), 3, topic);
+    let mut messages = Vec::new();
+    for (index, (role, text)) in debate(&model, topic, 3, &[]).await.into_iter().enumerate() {
+        let prompt = turn_prompt(role, u32::try_from(index / 2 + 1).unwrap().min(3), 3, topic);
         let mut fastest = Duration::MAX;
         for _ in 0..10 {
-            let begun = Instant::now();
-            ask(&model, &said, &cue).await;
-            fastest = fastest.min(begun.elapsed());
+            let start = Instant::now();
+            respond(&model, &messages, &prompt).await;
+            fastest = fastest.min(start.elapsed());
         }
-        assert!(fastest < Duration::from_millis(5), "turn {place}: {fastest:?}");
-        said.push(Message::assistant(text).with_name(role.name()));
+        assert!(fastest < Duration::from_millis(5), "turn {index}: {fastest:?}");
+        messages.push(Message::assistant(text).with_name(role.name()));
     }
 }
 
@@ -189,26 +193,26 @@ async fn a_seed_is_a_debate() {
         assert_eq!(first, debate(&rule_model(1, None), topic, 3, &[]).await);
         assert_ne!(first, debate(&rule_model(2, None), topic, 3, &[]).await);
     }
-    let said = |id: &str| [Message::assistant("It pays off.").with_name("optimist").with_id(id.to_owned())];
-    let cue = cue(DebateAgent::Skeptic, 1, 3, "Remote work");
+    let history = |id: &str| [Message::assistant("It pays off.").with_name("optimist").with_id(id.to_owned())];
+    let prompt = turn_prompt(DebateAgent::Skeptic, 1, 3, "Remote work");
     let model = rule_model(1, None);
-    assert_eq!(ask(&model, &said("a"), &cue).await, ask(&model, &said("b"), &cue).await);
+    assert_eq!(respond(&model, &history("a"), &prompt).await, respond(&model, &history("b"), &prompt).await);
 }
 
 /// R-DEB-41: evidence about the topic is quoted verbatim with its source; other evidence is not quoted.
 #[tokio::test]
 async fn evidence_is_quoted_with_its_source() {
     let evidence = sample();
-    let said = debate(&rule_model(3, Some(Arc::clone(&evidence))), "Remote work", 3, &[]).await;
+    let turns = debate(&rule_model(3, Some(Arc::clone(&evidence))), "Remote work", 3, &[]).await;
     let quoted: Vec<&String> =
-        said.iter().map(|(_, text)| text).filter(|text| text.contains("(remote-work.md#")).collect();
-    assert!(quoted.len() >= 4, "{said:#?}");
-    let known: Vec<String> =
-        evidence.passages("remote work home offices", 20).into_iter().map(|found| found.text).collect();
-    for (role, text) in said.iter().filter(|(role, text)| *role != DebateAgent::Moderator && text.contains("” (")) {
+        turns.iter().map(|(_, text)| text).filter(|text| text.contains("(remote-work.md#")).collect();
+    assert!(quoted.len() >= 4, "{turns:#?}");
+    let passages: Vec<String> =
+        evidence.passages("remote work home offices", 20).into_iter().map(|passage| passage.text).collect();
+    for (role, text) in turns.iter().filter(|(role, text)| *role != DebateAgent::Moderator && text.contains("” (")) {
         let (before, after) = text.rsplit_once("” (").unwrap();
         let (_, quote) = before.rsplit_once('“').unwrap();
-        assert!(known.iter().any(|text| text.contains(quote)), "{quote}");
+        assert!(passages.iter().any(|text| text.contains(quote)), "{quote}");
         assert!(*role != DebateAgent::Optimist || !after.starts_with("remote-work.md#risks"), "{text}");
         assert!(*role != DebateAgent::Skeptic || !after.starts_with("remote-work.md#benefits"), "{text}");
     }
@@ -219,7 +223,7 @@ async fn evidence_is_quoted_with_its_source() {
 /// R-DEB-41: documents are read on another thread, so a turn does not block the runtime.
 #[tokio::test]
 async fn documents_are_read_elsewhere() {
-    let request = ChatRequest::new([cue(DebateAgent::Optimist, 1, 3, "Remote work").message()]);
+    let request = ChatRequest::new([turn_prompt(DebateAgent::Optimist, 1, 3, "Remote work").message()]);
     for model in
         [rule_model(3, Some(sample())), RuleModelBuilder::new(3).evidence(sample()).pace(Duration::ZERO).model()]
     {
@@ -234,8 +238,8 @@ async fn documents_are_read_elsewhere() {
 #[tokio::test]
 async fn strangers_are_answered() {
     let strange = "Bees vote by dancing. Nobody counts their ballots, and yet the swarm moves as one.";
-    let said = [Message::assistant(strange).with_name("optimist")];
-    let answer = ask(&rule_model(0, None), &said, &cue(DebateAgent::Skeptic, 1, 3, "Democracy")).await;
+    let messages = [Message::assistant(strange).with_name("optimist")];
+    let answer = respond(&rule_model(0, None), &messages, &turn_prompt(DebateAgent::Skeptic, 1, 3, "Democracy")).await;
     assert!(shared_run(strange, &answer) >= 4, "{answer}");
     assert!((2..=3).contains(&sentences(&answer).len()), "{answer}");
 }
@@ -250,13 +254,15 @@ async fn the_moderator_sums_up() {
         "ended by the user after round 2",
     ];
     for topic in TOPICS {
-        let said = debate(&rule_model(4, None), topic, 2, &notes).await;
-        let (_, summary) = said.last().unwrap();
+        let turns = debate(&rule_model(4, None), topic, 2, &notes).await;
+        let (_, summary) = turns.last().unwrap();
         for role in [DebateAgent::Optimist, DebateAgent::Skeptic] {
             let part = summary.split("\n\n").find(|part| part.contains(&format!("points of the {}", role.name())));
             let part = part.unwrap_or_else(|| panic!("{summary}"));
-            let own =
-                said.iter().filter(|(who, _)| *who == role).flat_map(|(_, text)| text.split_inclusive(['.', '?', '!']));
+            let own = turns
+                .iter()
+                .filter(|(agent, _)| *agent == role)
+                .flat_map(|(_, text)| text.split_inclusive(['.', '?', '!']));
             let plain = |text: &str| text.replace(['“', '”', '‘', '’'], "'").trim().trim_end_matches('.').to_owned();
             let quoted = own.map(plain).filter(|own| own.chars().count() > 20 && plain(part).contains(own.as_str()));
             assert!(quoted.count() >= 2, "{part}");
@@ -269,8 +275,8 @@ async fn the_moderator_sums_up() {
         assert!(summary.contains("The user ended the debate after round 2."), "{summary}");
         assert!(summary.rsplit("\n\n").next().unwrap().contains("winner"), "{summary}");
     }
-    let said = debate(&rule_model(4, None), "Remote work", 1, &[]).await;
-    let (_, summary) = said.last().unwrap();
+    let turns = debate(&rule_model(4, None), "Remote work", 1, &[]).await;
+    let (_, summary) = turns.last().unwrap();
     assert!(!summary.contains("Fact check") && !summary.contains("ended"), "{summary}");
 }
 
@@ -279,29 +285,29 @@ async fn the_moderator_sums_up() {
 async fn a_false_point_is_no_strong_point() {
     let optimist = "The first point is about bread and butter today. The second point is about 5 cups of tea in 1999. \
         The third point is about honest work and leisure.";
-    let said = [
+    let messages = [
         Message::assistant(optimist).with_name("optimist"),
         Message::assistant("I doubt bread and butter.").with_name("skeptic"),
     ];
-    let mut cue = cue(DebateAgent::Moderator, 1, 1, "Breakfast");
-    cue.notes = vec!["the claim \"The second point is about 5 cups of tea in 1999.\" is false (a.md#b)".to_owned()];
-    let summary = ask(&rule_model(0, None), &said, &cue).await;
+    let mut prompt = turn_prompt(DebateAgent::Moderator, 1, 1, "Breakfast");
+    prompt.notes = vec!["the claim \"The second point is about 5 cups of tea in 1999.\" is false (a.md#b)".to_owned()];
+    let summary = respond(&rule_model(0, None), &messages, &prompt).await;
     let points = summary.split("\n\n").find(|part| part.contains("points of the optimist")).unwrap();
     assert!(points.contains("first point") && points.contains("third point"), "{points}");
 }
 
 /// R-DEB-41: the model identifies itself as rules, and rejects a request without a turn prompt.
 #[tokio::test]
-async fn they_say_what_they_are() {
+async fn the_model_identifies_itself_as_rules() {
     let model = rule_model(0, None);
     assert_eq!((model.info().to_string(), model.info().kind), ("local/rules (rules)".to_owned(), ModelKind::Rules));
-    let refused = model.complete("Hello").await.unwrap_err();
-    assert!(refused.message().contains("none of 1 rules matches"), "{refused}");
+    let error = model.complete("Hello").await.unwrap_err();
+    assert!(error.message().contains("none of 1 rules matches"), "{error}");
 }
 
-struct Heard(Vec<String>);
+struct ChunkRecorder(Vec<String>);
 
-impl ChunkListener for Heard {
+impl ChunkListener for ChunkRecorder {
     fn on_chunk(&mut self, piece: MessageChunk) -> Option<superstep::core::port::BoxFuture<'_, ()>> {
         if let MessageChunk::Text(text) = piece {
             self.0.push(text);
@@ -314,9 +320,9 @@ impl ChunkListener for Heard {
 /// is the same.
 #[test]
 fn words_come_one_by_one_and_at_a_pace() {
-    let request = ChatRequest::new([cue(DebateAgent::Optimist, 1, 3, "Remote work").message()]);
+    let request = ChatRequest::new([turn_prompt(DebateAgent::Optimist, 1, 3, "Remote work").message()]);
     let mut context = Context::from_waker(Waker::noop());
-    let mut fast = Heard(Vec::new());
+    let mut fast = ChunkRecorder(Vec::new());
     {
         let model = rule_model(5, None);
         let mut pieces = ChunkSender::new(&mut fast);
@@ -326,7 +332,7 @@ fn words_come_one_by_one_and_at_a_pace() {
 
     let clock = ManualClock::new();
     let model = RuleModelBuilder::new(5).pace(Duration::from_millis(80)).clock(clock.clone()).model();
-    let mut slow = Heard(Vec::new());
+    let mut slow = ChunkRecorder(Vec::new());
     let mut waits = 0;
     {
         let mut pieces = ChunkSender::new(&mut slow);

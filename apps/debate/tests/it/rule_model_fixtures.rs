@@ -31,13 +31,13 @@ pub(crate) fn sample() -> Arc<Evidence> {
     Arc::new(Evidence::open(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/evidence"))).unwrap())
 }
 
-pub(crate) fn cue(role: DebateAgent, round: u32, rounds: u32, topic: &str) -> TurnPrompt {
+pub(crate) fn turn_prompt(role: DebateAgent, round: u32, rounds: u32, topic: &str) -> TurnPrompt {
     TurnPrompt { role, round, max_rounds: rounds, topic: topic.to_owned(), notes: Vec::new() }
 }
 
 /// Returns the response of a model to a turn prompt after these messages.
-pub(crate) async fn ask(model: &SharedModel, said: &[Message], cue: &TurnPrompt) -> String {
-    let request = ChatRequest::new(said.iter().cloned().chain([cue.message()]));
+pub(crate) async fn respond(model: &SharedModel, messages: &[Message], prompt: &TurnPrompt) -> String {
+    let request = ChatRequest::new(messages.iter().cloned().chain([prompt.message()]));
     model.complete(request).await.unwrap().message.text().into_owned()
 }
 
@@ -48,16 +48,16 @@ pub(crate) async fn debate(
     rounds: u32,
     notes: &[&str],
 ) -> Vec<(DebateAgent, String)> {
-    let mut said = vec![Message::user(format!("Debate topic: {topic}"))];
+    let mut messages = vec![Message::user(format!("Debate topic: {topic}"))];
     let mut turns = Vec::new();
     let order = (1..=rounds).flat_map(|round| [(DebateAgent::Optimist, round), (DebateAgent::Skeptic, round)]);
     for (role, round) in order.chain([(DebateAgent::Moderator, rounds)]) {
-        let mut cue = cue(role, round, rounds, topic);
+        let mut prompt = turn_prompt(role, round, rounds, topic);
         if role == DebateAgent::Moderator {
-            cue.notes = notes.iter().map(|note| (*note).to_owned()).collect();
+            prompt.notes = notes.iter().map(|note| (*note).to_owned()).collect();
         }
-        let text = ask(model, &said, &cue).await;
-        said.push(Message::assistant(text.clone()).with_name(role.name()));
+        let text = respond(model, &messages, &prompt).await;
+        messages.push(Message::assistant(text.clone()).with_name(role.name()));
         turns.push((role, text));
     }
     turns

@@ -17,16 +17,16 @@ use crate::support::{Folder, Speaker, TOPIC, debates, history, opening};
 /// R-DEB-38, R-DEB-37: every state of debates of every kind survives a round trip unchanged, to the byte.
 #[tokio::test]
 async fn every_saved_state_is_read_back() {
-    let halls = [
+    let contexts = [
         DebateContext::new(Speaker::default()),
         DebateContext::new(Speaker::default())
             .fact_check(FactCheckMode::EachRound)
             .approval(ApprovalMode::BeforeSummary),
     ];
-    for hall in halls {
+    for context in contexts {
         let graph = debates(MemoryCheckpointer::new());
-        graph.invoke(opening(2)).thread("t").context(hall.clone()).await.unwrap();
-        graph.invoke(DebateState::input().round(0_u32)).thread("none").context(hall).await.unwrap();
+        graph.invoke(opening(2)).thread("t").context(context.clone()).await.unwrap();
+        graph.invoke(DebateState::input().round(0_u32)).thread("none").context(context).await.unwrap();
         for thread in ["t", "none"] {
             for saved in history(&graph, thread).await {
                 let text = serialize_state(&saved.state).unwrap();
@@ -94,14 +94,15 @@ proptest! {
 /// R-DEB-37: the old short form is read, and every message keeps its role.
 #[test]
 fn the_short_form_is_read() {
-    let said = [("HumanMessage", "Hi"), ("AIMessage", "Yes."), ("SystemMessage", "Be brief."), ("ToolMessage", "42")];
-    let messages: Vec<_> = said.iter().map(|(kind, text)| json!({ "type": kind, "content": text })).collect();
+    let entries =
+        [("HumanMessage", "Hi"), ("AIMessage", "Yes."), ("SystemMessage", "Be brief."), ("ToolMessage", "42")];
+    let messages: Vec<_> = entries.iter().map(|(kind, text)| json!({ "type": kind, "content": text })).collect();
     let short = json!({ "messages": messages, "round": 1, "topic": TOPIC, "maxRounds": 2, "status": "running" });
     let debate = deserialize_state(&short.to_string()).unwrap();
     let roles: Vec<_> = debate.messages.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::User, Role::Assistant, Role::System, Role::Tool]);
     let texts: Vec<_> = debate.messages.iter().map(|message| message.text().into_owned()).collect();
-    assert_eq!(texts, said.map(|(_, text)| text));
+    assert_eq!(texts, entries.map(|(_, text)| text));
     assert_eq!((debate.round, debate.max_rounds, debate.status), (1, 2, DebateStatus::Running));
     assert_eq!((debate.token_usage, debate.user_approved, debate.start_time), (0, None, None));
 }
@@ -136,28 +137,28 @@ fn the_full_form_keeps_messages_whole() {
 
 /// R-DEB-19, R-DEB-37, R-DEB-15: invalid text is rejected, with all errors.
 #[test]
-fn what_is_no_debate_is_refused() {
+fn an_invalid_debate_is_rejected() {
     assert!(deserialize_state("[1]").is_err() && deserialize_state("{").is_err());
-    let wrong =
+    let invalid =
         json!({ "status": "paused", "round": -1, "messages": [{ "type": "Robot", "content": "" }], "extra": 1 });
-    let error = deserialize_state(&wrong.to_string()).unwrap_err();
+    let error = deserialize_state(&invalid.to_string()).unwrap_err();
     let pointers: Vec<_> = error.diagnostics().iter().map(|problem| problem.pointer.as_str()).collect();
     assert_eq!(pointers.len(), 4, "{:?}", error.diagnostics());
     assert!(error.diagnostics().iter().any(|problem| problem.message.contains("Invalid status: paused")));
-    let spoken = json!([{ "role": "assistant", "name": "optimist", "content": "Yes." }]);
-    let unfit = |more: Value| {
-        let mut debate = json!({ "messages": spoken, "topic": "x", "maxRounds": 3 });
+    let messages = json!([{ "role": "assistant", "name": "optimist", "content": "Yes." }]);
+    let count_errors = |more: Value| {
+        let mut debate = json!({ "messages": messages, "topic": "x", "maxRounds": 3 });
         debate.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         deserialize_state(&debate.to_string()).map_or_else(|error| error.diagnostics().len(), |_| 0)
     };
-    assert_eq!(unfit(json!({})), 0);
-    assert_eq!(unfit(json!({ "topic": "", "maxRounds": 11 })), 2);
-    assert_eq!(unfit(json!({ "topic": "x".repeat(501), "maxRounds": 0 })), 2);
+    assert_eq!(count_errors(json!({})), 0);
+    assert_eq!(count_errors(json!({ "topic": "", "maxRounds": 11 })), 2);
+    assert_eq!(count_errors(json!({ "topic": "x".repeat(501), "maxRounds": 0 })), 2);
 }
 
 /// R-DEB-39: a debate is stored under its id for its time to live, and then removed.
 #[tokio::test]
-async fn a_debate_is_kept_for_a_time() {
+async fn a_debate_is_stored_for_its_time_to_live() {
     let folder = Folder::new("kept");
     let keys = FileKeyValue::open(folder.path()).unwrap();
     let graph = debates(MemoryCheckpointer::new());

@@ -16,8 +16,8 @@ use crate::support::{TOPIC, opening, speakers};
 struct Small(Arc<Mutex<(Vec<ChatRequest>, Vec<&'static str>)>>);
 
 impl Small {
-    fn new(says: &[&'static str]) -> Self {
-        Self(Arc::new(Mutex::new((Vec::new(), says.iter().rev().copied().collect()))))
+    fn new(replies: &[&'static str]) -> Self {
+        Self(Arc::new(Mutex::new((Vec::new(), replies.iter().rev().copied().collect()))))
     }
 
     fn requests(&self) -> Vec<ChatRequest> {
@@ -46,7 +46,7 @@ fn debates() -> CompiledGraph<DebateState, DebateContext> {
 /// R-DEB-45: local weights receive one short message for a turn of limited length, whatever came before, with a
 /// different seed for each turn; the graph and its events are the same as for any model.
 #[tokio::test]
-async fn weights_are_asked_shortly() {
+async fn weights_receive_a_short_prompt() {
     let small = Small::new(&[]);
     let done =
         debates().invoke(opening(10)).thread("t").context(DebateContext::new(small.clone()).seed(7)).await.unwrap();
@@ -60,27 +60,27 @@ async fn weights_are_asked_shortly() {
     let mut seeds: Vec<_> = requests.iter().map(|request| request.seed.unwrap()).collect();
     seeds.dedup();
     assert_eq!(seeds.len(), 21);
-    let again = Small::new(&[]);
-    debates().invoke(opening(10)).thread("other").context(DebateContext::new(again.clone()).seed(7)).await.unwrap();
-    assert_eq!(again.requests(), requests, "the same seed asks for the same debate");
+    let repeated = Small::new(&[]);
+    debates().invoke(opening(10)).thread("other").context(DebateContext::new(repeated.clone()).seed(7)).await.unwrap();
+    assert_eq!(repeated.requests(), requests, "the same seed asks for the same debate");
     assert!(transcript::plain(&done.state).contains("Voices: local/small (weights), language model on this machine"));
 }
 
 /// R-DEB-26, R-DEB-27: a turn that was cut off is trimmed to its last complete sentence, or stays as it is; an
 /// empty turn is retried with another seed; claims are checked, and unknown ones are unverifiable.
 #[tokio::test]
-async fn whatever_weights_say_is_a_turn() {
+async fn any_output_of_weights_becomes_a_turn() {
     let small = Small::new(&["", "{\"verdict\": tru", "In 1986 there were 400 reactors. Is it {so", " Sum: both! \n"]);
-    let hall =
+    let context =
         || DebateContext::new(small.clone()).fact_check(FactCheckMode::AtEnd).approval(ApprovalMode::BeforeSummary);
     let graph = debates();
-    let paused = graph.invoke(opening(1)).thread("t").context(hall()).await.unwrap();
+    let paused = graph.invoke(opening(1)).thread("t").context(context()).await.unwrap();
     assert_eq!(paused.interrupts().len(), 1);
     let answer = serde_json::json!({ "approved": true });
-    let done = graph.resume("t", answer).context(hall()).await.unwrap().state;
+    let done = graph.resume("t", answer).context(context()).await.unwrap().state;
     assert_eq!(speakers(&done), ["user", "optimist", "skeptic", "moderator"]);
-    let said: Vec<_> = done.messages.iter().skip(1).map(|message| message.text().into_owned()).collect();
-    assert_eq!(said, ["{\"verdict\": tru", "In 1986 there were 400 reactors.", "Sum: both!"]);
+    let texts: Vec<_> = done.messages.iter().skip(1).map(|message| message.text().into_owned()).collect();
+    assert_eq!(texts, ["{\"verdict\": tru", "In 1986 there were 400 reactors.", "Sum: both!"]);
     let requests = small.requests();
     assert_ne!(requests[0].seed, requests[1].seed, "the second attempt");
     let verdicts: Vec<_> =

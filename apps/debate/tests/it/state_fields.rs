@@ -64,7 +64,7 @@ async fn what_the_user_gave_first_stays() {
 
 /// R-DEB-12: in a strict graph the second value of a node is an error.
 #[tokio::test]
-async fn a_strict_graph_refuses_a_second_value() {
+async fn a_strict_graph_rejects_a_second_value() {
     let mut graph = StateGraph::<DebateState>::new("strict");
     let node = graph.add_node("node", || DebateState::update().topic("Different topic"));
     graph.add_edge(START, node).add_edge(node, END).strict_set_once();
@@ -74,12 +74,12 @@ async fn a_strict_graph_refuses_a_second_value() {
 
 /// R-DEB-12: another topic in an input for the same thread is always rejected.
 #[tokio::test]
-async fn another_topic_on_the_same_thread_is_refused() {
+async fn another_topic_on_the_same_thread_is_rejected() {
     let graph = debates(MemoryCheckpointer::new());
-    let hall = || DebateContext::new(Speaker::default());
-    graph.invoke(opening(1)).thread("t").context(hall()).await.unwrap();
+    let context = || DebateContext::new(Speaker::default());
+    graph.invoke(opening(1)).thread("t").context(context()).await.unwrap();
     let other = DebateState::initial_state("Different topic", 1, morning()).unwrap();
-    let error = graph.invoke(other).thread("t").context(hall()).await.unwrap_err();
+    let error = graph.invoke(other).thread("t").context(context()).await.unwrap_err();
     assert_eq!((error.code(), error.http_status()), (ErrorCode::SetOnceViolation, 409));
     assert_eq!(graph.threads().get_state("t").await.unwrap().state.topic, TOPIC);
 }
@@ -92,8 +92,8 @@ async fn messages_are_appended_and_never_doubled() {
         |debate: &DebateState| debate.messages.iter().map(|message| message.text().into_owned()).collect::<Vec<_>>();
     let debate = after(two(), json!({ "messages": [{ "role": "assistant", "content": "m3" }] })).await.unwrap();
     assert_eq!(texts(&debate), ["m1", "m2", "m3"]);
-    let whole = returns(|debate| vec![json!({ "messages": debate.messages, "round": debate.round + 1 })]);
-    let done = whole.invoke(two()).await.unwrap();
+    let graph = returns(|debate| vec![json!({ "messages": debate.messages, "round": debate.round + 1 })]);
+    let done = graph.invoke(two()).await.unwrap();
     assert_eq!((texts(&done.state), done.state.round), (vec!["m1".to_owned(), "m2".to_owned()], 1));
 }
 
@@ -106,24 +106,25 @@ async fn the_round_is_overwritten() {
 /// R-DEB-8, R-DEB-9, R-DEB-17: results are appended in order, tokens are added.
 #[tokio::test]
 async fn results_are_appended_and_tokens_added() {
-    let found = |claim: &str, verdict: &str| json!({ "claim": claim, "verdict": verdict, "sources": ["facts.md#one"] });
+    let result =
+        |claim: &str, verdict: &str| json!({ "claim": claim, "verdict": verdict, "sources": ["facts.md#one"] });
     let graph = returns(move |_| {
         vec![
-            json!({ "factCheckResults": [found("a", "true")], "tokenUsage": 5 }),
-            json!({ "factCheckResults": [found("b", "false"), found("c", "unverifiable")], "tokenUsage": 7 }),
+            json!({ "factCheckResults": [result("a", "true")], "tokenUsage": 5 }),
+            json!({ "factCheckResults": [result("b", "false"), result("c", "unverifiable")], "tokenUsage": 7 }),
         ]
     });
     let done = graph.invoke(DebateState::input().token_usage(30_u64)).await.unwrap();
     assert_eq!(done.state.token_usage, 42);
     let written = json!(done.state.fact_check_results);
-    assert_eq!(written, json!([found("a", "true"), found("b", "false"), found("c", "unverifiable")]));
-    let other = json!({ "factCheckResults": [found("a", "perhaps")] });
+    assert_eq!(written, json!([result("a", "true"), result("b", "false"), result("c", "unverifiable")]));
+    let other = json!({ "factCheckResults": [result("a", "perhaps")] });
     assert!(after(DebateState::input().round(0_u32), other).await.is_err());
 }
 
 /// R-DEB-15: an unknown status is rejected by name, and nothing of that superstep is saved.
 #[tokio::test]
-async fn an_unknown_status_is_refused() {
+async fn an_unknown_status_is_rejected() {
     let graph = returns(|_| vec![json!({ "round": 7, "status": "paused" })]);
     let error = graph.invoke(opening(3)).thread("t").await.unwrap_err();
     assert!(format!("{error:?} {:?}", error.diagnostics()).contains("Invalid status: paused"), "{error:?}");
@@ -153,8 +154,8 @@ async fn an_error_is_not_painted_over() {
 #[test]
 fn every_problem_of_an_opening_is_listed() {
     let pointers = |topic: &str, rounds| {
-        let refused = DebateState::initial_state(topic, rounds, morning());
-        refused.err().map_or_else(Vec::new, |error| {
+        let result = DebateState::initial_state(topic, rounds, morning());
+        result.err().map_or_else(Vec::new, |error| {
             error.diagnostics().iter().map(|problem| problem.pointer.clone()).collect::<Vec<_>>()
         })
     };
@@ -168,7 +169,7 @@ fn every_problem_of_an_opening_is_listed() {
 
 /// R-DEB-19: invalid values are rejected as input and as update, all of them at once.
 #[tokio::test]
-async fn what_does_not_fit_is_refused() {
+async fn invalid_values_are_rejected() {
     let graph = debates(MemoryCheckpointer::new());
     let bad = json!({ "messages": 3, "round": -1, "topic": 5, "maxRounds": 2.5, "status": "new", "rounds": 1 });
     let error = graph.invoke(bad).thread("t").context(DebateContext::new(Speaker::default())).await.unwrap_err();

@@ -18,19 +18,19 @@ pub(crate) const TOPIC: &str = "Should AI be regulated?";
 
 /// A model that names the turn, adds a claim to each, and records its prompts.
 #[derive(Clone, Default)]
-pub(crate) struct Speaker(Arc<Mutex<Heard>>);
+pub(crate) struct Speaker(Arc<Mutex<SpeakerState>>);
 
 #[derive(Default)]
-struct Heard {
+struct SpeakerState {
     cues: Vec<TurnPrompt>,
-    troubles: Vec<(String, ModelErrorKind)>,
+    failures: Vec<(String, ModelErrorKind)>,
     gate: Option<Arc<Semaphore>>,
 }
 
 impl Speaker {
     /// Fails once at this turn, such as `skeptic 2`.
-    pub(crate) fn failing(self, turn: &str, trouble: ModelErrorKind) -> Self {
-        self.0.lock().unwrap().troubles.push((turn.to_owned(), trouble));
+    pub(crate) fn failing(self, turn: &str, error_kind: ModelErrorKind) -> Self {
+        self.0.lock().unwrap().failures.push((turn.to_owned(), error_kind));
         self
     }
 
@@ -47,17 +47,17 @@ impl Speaker {
     }
 
     /// Returns the last turn prompt.
-    pub(crate) fn last_cue(&self) -> TurnPrompt {
+    pub(crate) fn last_prompt(&self) -> TurnPrompt {
         self.0.lock().unwrap().cues.last().unwrap().clone()
     }
 }
 
-fn turn(cue: &TurnPrompt) -> String {
-    format!("{} {}", cue.role.name(), cue.round)
+fn turn(prompt: &TurnPrompt) -> String {
+    format!("{} {}", prompt.role.name(), prompt.round)
 }
 
 /// Returns the text of the test model for a turn.
-pub(crate) fn said(role: &str, round: u32) -> String {
+pub(crate) fn reply_text(role: &str, round: u32) -> String {
     format!("The {role} speaks. In round {round} the {role} counts {round} reasons.")
 }
 
@@ -67,21 +67,21 @@ impl Model for Speaker {
     }
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-        let cue = TurnPrompt::read(request).expect("a cue");
-        let trouble = {
-            let mut heard = self.0.lock().unwrap();
-            heard.cues.push(cue.clone());
-            let place = heard.troubles.iter().position(|(of, _)| *of == turn(&cue));
-            place.map(|place| heard.troubles.remove(place).1)
+        let prompt = TurnPrompt::read(request).expect("a cue");
+        let failure = {
+            let mut state = self.0.lock().unwrap();
+            state.cues.push(prompt.clone());
+            let index = state.failures.iter().position(|(of, _)| *of == turn(&prompt));
+            index.map(|index| state.failures.remove(index).1)
         };
-        if let Some(trouble) = trouble {
-            return Err(trouble.error(&self.info(), "as the test asked"));
+        if let Some(failure) = failure {
+            return Err(failure.error(&self.info(), "as the test asked"));
         }
         let gate = self.0.lock().unwrap().gate.clone();
         if let Some(gate) = gate {
             gate.acquire().await.unwrap().forget();
         }
-        let text = said(cue.role.name(), cue.round);
+        let text = reply_text(prompt.role.name(), prompt.round);
         out.text(&text).await;
         Ok(ChatResponse::new(Message::assistant(text), self.info()).with_usage(TokenUsage::new(10, 5)))
     }
@@ -122,7 +122,7 @@ pub(crate) async fn history(
 }
 
 /// Returns the next nodes after each checkpoint, the oldest first.
-pub(crate) async fn due(graph: &CompiledGraph<DebateState, DebateContext>, thread: &str) -> Vec<String> {
+pub(crate) async fn next_nodes(graph: &CompiledGraph<DebateState, DebateContext>, thread: &str) -> Vec<String> {
     history(graph, thread).await.iter().map(|saved| saved.next.join("+")).collect()
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
-use superstep_debate::{Settings, app};
+use superstep_debate::{DebateSettings, app};
 use superstep_server::{App, ModelRegistry, RateLimit, Server, ServerConfig, Storage, serve};
 
 use super::support::{Speaker, TOPIC};
@@ -26,14 +26,14 @@ pub(crate) async fn started(config: ServerConfig, speaker: Speaker) -> Platform 
 }
 
 pub(crate) async fn limited(config: ServerConfig, speaker: Speaker, limit: RateLimit) -> Platform {
-    let settings = Settings { limit, typing_delay: Duration::ZERO, ..Settings::default() };
+    let settings = DebateSettings { limit, typing_delay: Duration::ZERO, ..DebateSettings::default() };
     listening(vec![app(settings, ModelRegistry::default().with("speaker", speaker)).unwrap()], config).await
 }
 
 /// Starts a platform with another application on the same server.
-pub(crate) async fn beside(other: App) -> Platform {
+pub(crate) async fn with_other_app(other: App) -> Platform {
     let models = ModelRegistry::default().with("speaker", Speaker::default());
-    listening(vec![app(Settings::default(), models).unwrap(), other], ServerConfig::new(Storage::memory())).await
+    listening(vec![app(DebateSettings::default(), models).unwrap(), other], ServerConfig::new(Storage::memory())).await
 }
 
 async fn listening(apps: Vec<App>, config: ServerConfig) -> Platform {

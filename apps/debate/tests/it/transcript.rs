@@ -80,8 +80,9 @@ async fn a_transcript_in_json() {
     let model = json!({ "name": "scripted/script", "kind": "rules", "label": "rule-based voices, no language model" });
     assert_eq!(transcript["model"], model);
     assert_eq!((&transcript["status"], &transcript["tokenUsageEstimated"]), (&json!("completed"), &json!(true)));
-    let said: Vec<_> = transcript["messages"].as_array().unwrap().iter().map(|said| said["name"].clone()).collect();
-    assert_eq!(json!(said), json!([null, "optimist", "skeptic", "moderator"]));
+    let author: Vec<_> =
+        transcript["messages"].as_array().unwrap().iter().map(|author| author["name"].clone()).collect();
+    assert_eq!(json!(author), json!([null, "optimist", "skeptic", "moderator"]));
     assert_eq!(
         (&transcript["startTime"], &transcript["messages"][1]["round"]),
         (&json!("2026-03-01T09:30:00Z"), &json!(1))

@@ -10,12 +10,12 @@ use superstep_server::{
 };
 
 use super::support::{Speaker, TOPIC};
-use super::test_server::{beside, limited, platform, started};
+use super::test_server::{limited, platform, started, with_other_app};
 
 /// R-DEB-49, R-DEB-50, R-DEB-51, R-SRV-5: every error of a body is reported with its location, before a model is
 /// called.
 #[tokio::test]
-async fn a_body_that_does_not_fit_is_refused() {
+async fn an_invalid_body_is_rejected() {
     let speaker = Speaker::default();
     let platform = platform(speaker.clone()).await;
     let rows = [
@@ -40,9 +40,9 @@ async fn a_body_that_does_not_fit_is_refused() {
             (422, "application/problem+json")
         );
         let problem: Value = response.json().await.unwrap();
-        let found = problem["errors"].as_array().unwrap().iter().find(|part| part["pointer"] == pointer);
-        let found = found.unwrap_or_else(|| panic!("{body} says nothing at {pointer}: {problem}"));
-        assert!(found.to_string().contains(word), "{word} is not in {found}");
+        let field_error = problem["errors"].as_array().unwrap().iter().find(|part| part["pointer"] == pointer);
+        let field_error = field_error.unwrap_or_else(|| panic!("{body} says nothing at {pointer}: {problem}"));
+        assert!(field_error.to_string().contains(word), "{word} is not in {field_error}");
     }
     assert!(speaker.turns().is_empty());
     assert_eq!(platform.json("/api/debates").await["debates"], json!([]));
@@ -50,7 +50,7 @@ async fn a_body_that_does_not_fit_is_refused() {
 
 /// R-DEB-52, R-DEB-53: bodies that are not JSON, too long, or sent in the wrong way are rejected.
 #[tokio::test]
-async fn a_request_that_is_no_request_is_refused() {
+async fn a_malformed_request_is_rejected() {
     let platform = platform(Speaker::default()).await;
     let post = |body: String, kind: &str| {
         platform.client.post(platform.url("/api/debate")).header("content-type", kind).body(body).send()
@@ -65,8 +65,8 @@ async fn a_request_that_is_no_request_is_refused() {
     ] {
         assert_eq!(post(body, kind).await.unwrap().status(), status);
     }
-    let wrong = platform.client.put(platform.url("/api/debate")).send().await.unwrap();
-    assert_eq!((wrong.status().as_u16(), &wrong.headers()["allow"]), (405, &"POST".parse().unwrap()));
+    let response = platform.client.put(platform.url("/api/debate")).send().await.unwrap();
+    assert_eq!((response.status().as_u16(), &response.headers()["allow"]), (405, &"POST".parse().unwrap()));
 }
 
 /// Environment variable with the Groq API key.
@@ -74,12 +74,12 @@ const KEY: &str = "GROQ_API_KEY";
 
 /// R-DEB-54, R-DEB-34: a provider without a key is rejected; the hint names the variable and the alternative.
 #[tokio::test]
-async fn a_model_without_a_key_is_refused() {
+async fn a_model_without_a_key_is_rejected() {
     if std::env::var_os(KEY).is_some() {
         // The developer has a key, so the test runs again in a process without it.
-        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
-        again.args(["--exact", "validation_errors::a_model_without_a_key_is_refused"]).env_remove(KEY);
-        assert!(again.status().unwrap().success());
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "validation_errors::a_model_without_a_key_is_rejected"]).env_remove(KEY);
+        assert!(child.status().unwrap().success());
         return;
     }
     let platform = platform(Speaker::default()).await;
@@ -116,13 +116,13 @@ async fn what_contradicts_a_debate_is_a_conflict() {
 
 /// R-DEB-12, R-DEB-41: a debate keeps the options it was started with: model, approvals, fact checks.
 #[tokio::test]
-async fn a_debate_keeps_what_it_was_begun_with() {
+async fn a_debate_retains_its_original_options() {
     let speaker = Speaker::default();
     let platform = platform(speaker.clone()).await;
-    let begun = json!({ "topic": TOPIC, "maxRounds": 1, "model": "local/rules", "seed": 7, "threadId": "t" });
-    platform.debate(begun.clone()).await;
-    let shown = platform.json("/api/debate/t").await;
-    assert_eq!(shown["status"], "completed");
+    let original = json!({ "topic": TOPIC, "maxRounds": 1, "model": "local/rules", "seed": 7, "threadId": "t" });
+    platform.debate(original.clone()).await;
+    let debate = platform.json("/api/debate/t").await;
+    assert_eq!(debate["status"], "completed");
     for (field, value) in [
         ("topic", json!("Something else")),
         ("maxRounds", json!(2)),
@@ -131,56 +131,56 @@ async fn a_debate_keeps_what_it_was_begun_with() {
         ("factCheck", json!("at_end")),
         ("seed", json!(8)),
     ] {
-        let mut other = begun.clone();
+        let mut other = original.clone();
         other[field] = value;
-        let refused = platform.post("/api/debate", &other).await;
-        assert_eq!(refused.status(), 409, "{field}");
-        let problem: Value = refused.json().await.unwrap();
+        let rejected = platform.post("/api/debate", &other).await;
+        assert_eq!(rejected.status(), 409, "{field}");
+        let problem: Value = rejected.json().await.unwrap();
         assert!(problem["detail"].as_str().unwrap().contains(&format!("`{field}`")), "{problem}");
     }
     // Equivalent options are the same.
     platform.debate(json!({ "maxRounds": 1, "model": "local", "threadId": "t" })).await;
-    let again = platform.json("/api/debate/t").await;
-    assert_eq!((&again["messages"], &again["model"]), (&shown["messages"], &shown["model"]));
+    let repeated = platform.json("/api/debate/t").await;
+    assert_eq!((&repeated["messages"], &repeated["model"]), (&debate["messages"], &debate["model"]));
     assert!(speaker.turns().is_empty());
 }
 
 /// R-DEB-27, R-DEB-47: a debate with an open approval cannot be started again.
 #[tokio::test]
-async fn a_debate_that_waits_is_not_begun_again() {
+async fn a_debate_that_waits_is_not_started_again() {
     let platform = platform(Speaker::default()).await;
     let body = json!({ "threadId": "t", "maxRounds": 1, "approval": "each_round", "format": "debate" });
     let (_, sent) = platform.debate(body.clone()).await;
-    let mut again = json!({ "topic": TOPIC, "model": "speaker", "factCheck": "each_round" });
-    again.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+    let mut repeated = json!({ "topic": TOPIC, "model": "speaker", "factCheck": "each_round" });
+    repeated.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
     for approval in ["each_round", "off"] {
-        again["approval"] = json!(approval);
-        let refused = platform.post("/api/debate", &again).await;
-        assert_eq!(refused.status(), 409, "{approval}");
-        let problem: Value = refused.json().await.unwrap();
+        repeated["approval"] = json!(approval);
+        let rejected = platform.post("/api/debate", &repeated).await;
+        assert_eq!(rejected.status(), 409, "{approval}");
+        let problem: Value = rejected.json().await.unwrap();
         assert!(problem["hint"].as_str().unwrap().contains("/api/debate/t/approval"), "{problem}");
     }
-    let shown = platform.json("/api/debate/t").await;
-    assert_eq!(shown["question"]["interruptId"], sent.last().unwrap().data["interruptId"]);
+    let debate = platform.json("/api/debate/t").await;
+    assert_eq!(debate["question"]["interruptId"], sent.last().unwrap().data["interruptId"]);
     assert_eq!(platform.post("/api/debate/t/approval", &json!({ "approved": true })).await.status(), 202);
     platform.stream("t", "debate", None).await;
-    let shown = platform.json("/api/debate/t").await;
-    assert_eq!((&shown["status"], shown["messages"].as_array().unwrap().len()), (&json!("completed"), 4));
+    let debate = platform.json("/api/debate/t").await;
+    assert_eq!((&debate["status"], debate["messages"].as_array().unwrap().len()), (&json!("completed"), 4));
 }
 
 /// R-DEB-27, R-DEB-47: a debate that was stopped during an approval raises the interrupt again when it is started
 /// again.
 #[tokio::test]
-async fn a_debate_that_was_set_aside_asks_again() {
+async fn a_stopped_debate_is_interrupted_again() {
     let platform = platform(Speaker::default()).await;
     let body = json!({ "threadId": "t", "maxRounds": 2, "approval": "each_round" });
     platform.debate(body.clone()).await;
     let stopped = platform.client.delete(platform.url("/api/debate/t")).send().await.unwrap();
     assert_eq!(stopped.status(), 202);
     platform.debate(body).await;
-    let shown = platform.json("/api/debate/t").await;
-    assert_eq!((&shown["status"], &shown["question"]["round"]), (&json!("waiting"), &json!(1)));
-    assert_eq!(shown["messages"].as_array().unwrap().len(), 3);
+    let debate = platform.json("/api/debate/t").await;
+    assert_eq!((&debate["status"], &debate["question"]["round"]), (&json!("waiting"), &json!(1)));
+    assert_eq!(debate["messages"].as_array().unwrap().len(), 3);
 }
 
 #[derive(GraphState, Clone, Debug, Serialize, Deserialize)]
@@ -192,18 +192,18 @@ struct Note {
 #[tokio::test]
 async fn a_thread_of_another_application_is_a_conflict() {
     let mut graph = StateGraph::<Note>::new("note");
-    let keep = graph.add_node("keep", |_: View<Note>| Note::update());
-    graph.add_edge(START, keep).add_edge(keep, END);
+    let node = graph.add_node("keep", |_: View<Note>| Note::update());
+    graph.add_edge(START, node).add_edge(node, END);
     let notes = App::new("note", "Notes").graph(serve_graph(graph.compile().unwrap(), |_| Ok(())));
-    let platform = beside(notes).await;
-    let (desk, thread) = (platform.server.run_service(), "t".into());
-    desk.start(RunRequest::new("note", "t", RunInput::Input(json!({ "text": "milk" })))).await.unwrap();
-    let mut feed = desk.subscribe(&thread, None).await.unwrap();
+    let platform = with_other_app(notes).await;
+    let (runs, thread) = (platform.server.run_service(), "t".into());
+    runs.start(RunRequest::new("note", "t", RunInput::Input(json!({ "text": "milk" })))).await.unwrap();
+    let mut feed = runs.subscribe(&thread, None).await.unwrap();
     while feed.next().await.is_some() {}
-    let before = desk.get_thread(&thread).await.unwrap();
-    let refused = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker", "threadId": "t" })).await;
-    assert_eq!(refused.status(), 409, "{}", refused.text().await.unwrap());
-    assert_eq!(desk.get_thread(&thread).await.unwrap(), before);
+    let before = runs.get_thread(&thread).await.unwrap();
+    let rejected = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker", "threadId": "t" })).await;
+    assert_eq!(rejected.status(), 409, "{}", rejected.text().await.unwrap());
+    assert_eq!(runs.get_thread(&thread).await.unwrap(), before);
     assert_eq!((before.graph.as_str(), before.status), ("note", RunStatus::Succeeded));
 }
 
@@ -218,13 +218,13 @@ async fn an_approval_comes_too_early() {
     });
     stores.store.batch(vec![PutOp::new(["server", "threads"], "t", record).into()]).await.unwrap();
     assert_eq!(platform.json("/api/debate/t").await["status"], "running");
-    let refused = platform.post("/api/debate/t/approval", &json!({ "approved": true })).await;
-    assert_eq!(refused.status(), 409, "{}", refused.text().await.unwrap());
+    let rejected = platform.post("/api/debate/t/approval", &json!({ "approved": true })).await;
+    assert_eq!(rejected.status(), 409, "{}", rejected.text().await.unwrap());
 }
 
 /// R-DEB-36: rejected requests do not count against the limit.
 #[tokio::test]
-async fn a_refusal_is_not_counted() {
+async fn a_rejected_request_is_not_counted() {
     let limit = RateLimit { max_requests: 2, window: Duration::from_secs(3600), max_concurrent: 1 };
     let platform = limited(ServerConfig::new(Storage::memory()), Speaker::default(), limit).await;
     let (id, _) = platform.debate(json!({ "maxRounds": 1 })).await;
@@ -233,8 +233,8 @@ async fn a_refusal_is_not_counted() {
         assert_eq!(platform.post("/api/debate", &other).await.status(), 409);
     }
     platform.debate(json!({ "maxRounds": 1 })).await;
-    let refused = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker" })).await;
-    assert_eq!(refused.status(), 429);
+    let rejected = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker" })).await;
+    assert_eq!(rejected.status(), 429);
 }
 
 /// R-DEB-36, R-SRV-16: the number of debates per address is limited, and the error says when to try again.
@@ -245,9 +245,9 @@ async fn an_address_may_begin_so_many() {
     for _ in 0..2 {
         platform.debate(json!({ "maxRounds": 1 })).await;
     }
-    let refused = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker" })).await;
-    assert_eq!(refused.status(), 429);
-    let wait: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    let rejected = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker" })).await;
+    assert_eq!(rejected.status(), 429);
+    let wait: u64 = rejected.headers()["retry-after"].to_str().unwrap().parse().unwrap();
     assert!((1..=3600).contains(&wait));
 }
 

@@ -8,10 +8,10 @@ use superstep::{Error, ErrorCode, NodeError, Result, TaskContext};
 use crate::calendar::{CalendarChange, Event};
 use crate::context::{self, SchedulerContext};
 use crate::models::{
-    AgentOutput, Confidence, EventStatus, Message, ProposedEvent, Role, ValidationResult, ValidationStep,
+    AgentOutput, Confidence, EventStatus, Message, MessageRole, ProposedEvent, ValidationResult, ValidationStep,
 };
 use crate::state::{AgentName, FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStatus, WorkflowStep};
-use crate::state_utils::{MOST_RETRIES, add_error, update_state_with_agent_output, with_transition};
+use crate::state_utils::{MAX_RETRIES, add_error, update_state_with_agent_output, with_transition};
 
 /// Result of an agent.
 pub(crate) struct AgentFinding {
@@ -81,8 +81,8 @@ pub(crate) fn with_final_answer(
     answer: &str,
     now: Time,
 ) -> FamilySchedulerStateUpdate {
-    let said = Message::new(Role::Assistant, answer, now);
-    update.workflow_status(status).next_action(None).messages(said.to_message()).updated_at(Some(now))
+    let message = Message::new(MessageRole::Assistant, answer, now);
+    update.workflow_status(status).next_action(None).messages(message.to_message()).updated_at(Some(now))
 }
 
 /// Returns the update of a node, or records its error. Retryable errors are retried until the limit; then the
@@ -104,7 +104,7 @@ pub(crate) async fn or_record_error(
     );
     let retryable = !is_final;
     let update = add_error(agent, error.code().name(), error.message(), retryable, now);
-    if retryable && state.retry_count < MOST_RETRIES {
+    if retryable && state.retry_count < MAX_RETRIES {
         return Ok(update.retry_count(state.retry_count + 1));
     }
     let answer = format!("Sorry, that did not work: {}.", error.message().trim_end_matches('.'));
@@ -117,12 +117,12 @@ pub(crate) async fn or_record_error(
 }
 
 /// Rejects a proposed event; a confirmed event is not changed.
-pub(crate) async fn reject_proposal(home: &SchedulerContext, who: &str, event: &str) -> Result<()> {
+pub(crate) async fn reject_proposal(home: &SchedulerContext, user_id: &str, event: &str) -> Result<()> {
     let id = event.to_owned();
-    let decide = move |board: &crate::calendar::CalendarSnapshot| {
-        let proposed = board.events.get(&id).filter(|event| event.status < EventStatus::Confirmed);
+    let decide = move |snapshot: &crate::calendar::CalendarSnapshot| {
+        let proposed = snapshot.events.get(&id).filter(|event| event.status < EventStatus::Confirmed);
         let rejected = proposed.map(|event| Event { status: EventStatus::Rejected, ..(**event).clone() });
         Ok(rejected.into_iter().map(|event| CalendarChange::Event(Box::new(event))).collect())
     };
-    home.store.change(&home.family_id, who, "reject", decide).await.map(drop)
+    home.store.change(&home.family_id, user_id, "reject", decide).await.map(drop)
 }

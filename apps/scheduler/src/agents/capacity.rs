@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use superstep::{Error, ErrorCode, Result};
 
+use super::busy_index::{BusyIndex, is_transparent, series_id};
 use super::moments::intersection;
-use super::taken::{BusyIndex, is_transparent, series_id};
 use crate::calendar::{CalendarSnapshot, Resource, TimeRange};
 use crate::models::{ResourceAvailability, ResourceManagerData};
 
@@ -18,7 +18,7 @@ use crate::models::{ResourceAvailability, ResourceManagerData};
 /// # Errors
 /// Returns an error if a resource does not exist, or if a recurrence rule or time zone in the snapshot is invalid.
 pub fn resource_availability(
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     resources: &[String],
     span: &TimeRange,
     except: Option<&str>,
@@ -27,10 +27,10 @@ pub fn resource_availability(
         let uses = event.resources.iter().any(|resource| resources.contains(resource));
         uses && !is_transparent(event) && Some(series_id(event)) != except && Some(event.id.as_str()) != except
     };
-    let taken = BusyIndex::new(board, span, is_other)?;
+    let taken = BusyIndex::new(snapshot, span, is_other)?;
     let mut each = Vec::new();
     for id in resources {
-        each.push(availability_of(known(board, id)?, &taken, span));
+        each.push(availability_of(require_resource(snapshot, id)?, &taken, span));
     }
     let all_resources_available = each.iter().all(|one| one.available);
     Ok(ResourceManagerData { resource_availability: each, all_resources_available })
@@ -65,46 +65,47 @@ fn availability_of(resource: &Resource, taken: &BusyIndex, span: &TimeRange) -> 
 /// Returns an error if the resource does not exist, or if a recurrence rule or time zone in the snapshot is
 /// invalid.
 pub fn alternative_resources(
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     resource: &str,
     span: &TimeRange,
     except: Option<&str>,
 ) -> Result<Vec<Arc<Resource>>> {
-    let wanted = known(board, resource)?;
-    let same_kind = |other: &&Arc<Resource>| other.id != wanted.id && other.kind.eq_ignore_ascii_case(&wanted.kind);
-    let others: Vec<Arc<Resource>> = board.resources.values().filter(same_kind).cloned().collect();
+    let requested = require_resource(snapshot, resource)?;
+    let same_kind =
+        |other: &&Arc<Resource>| other.id != requested.id && other.kind.eq_ignore_ascii_case(&requested.kind);
+    let others: Vec<Arc<Resource>> = snapshot.resources.values().filter(same_kind).cloned().collect();
     let ids: Vec<String> = others.iter().map(|other| other.id.clone()).collect();
-    let each = resource_availability(board, &ids, span, except)?.resource_availability;
+    let each = resource_availability(snapshot, &ids, span, except)?.resource_availability;
     let mut free: Vec<Arc<Resource>> =
         others.into_iter().zip(each).filter(|(_, one)| one.available).map(|(other, _)| other).collect();
     free.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
     Ok(free)
 }
 
-fn known<'a>(board: &'a CalendarSnapshot, id: &str) -> Result<&'a Arc<Resource>> {
-    let names: Vec<&str> = board.resources.values().map(|resource| resource.id.as_str()).collect();
+fn require_resource<'a>(snapshot: &'a CalendarSnapshot, id: &str) -> Result<&'a Arc<Resource>> {
+    let names: Vec<&str> = snapshot.resources.values().map(|resource| resource.id.as_str()).collect();
     let unknown = || Error::new(ErrorCode::TypeMismatch, format!("there is no resource `{id}`"));
-    board.resources.get(id).ok_or_else(|| unknown().with_help(format!("the family has: {}", names.join(", "))))
+    snapshot.resources.get(id).ok_or_else(|| unknown().with_help(format!("the family has: {}", names.join(", "))))
 }
 
 /// Returns the indices of the ranges that overlap at the busiest instant within a time range, in ascending order.
 pub(super) fn peak_usage(spans: &[TimeRange], within: &TimeRange) -> Vec<usize> {
     let mut edges = Vec::new();
-    for (place, span) in spans.iter().enumerate() {
+    for (index, span) in spans.iter().enumerate() {
         if let Some(part) = intersection(span, within) {
             // `false` sorts before `true`: an end is handled before a start at the same instant, because ranges are
             // half-open.
-            edges.push((part.start, true, place));
-            edges.push((part.end, false, place));
+            edges.push((part.start, true, index));
+            edges.push((part.end, false, index));
         }
     }
     edges.sort_unstable();
     let (mut now, mut most): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
-    for (_, is_start, place) in edges {
+    for (_, is_start, index) in edges {
         if is_start {
-            now.push(place);
+            now.push(index);
         } else {
-            now.retain(|other| *other != place);
+            now.retain(|other| *other != index);
         }
         if now.len() > most.len() {
             most.clone_from(&now);

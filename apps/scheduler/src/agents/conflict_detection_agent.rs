@@ -29,32 +29,33 @@ async fn detect(
     home: &SchedulerContext,
     cx: &TaskContext,
 ) -> Result<FamilySchedulerStateUpdate> {
-    validate_state_transition(state, "conflict_detection").map_err(|why| Error::new(ErrorCode::TypeMismatch, why))?;
-    let (now, board) = (context::now(cx)?, home.snapshot().await?);
-    let PlanCheck { plan, drawn, standing, harmed } =
-        PlanCheck::at(request_state::plan(state)?, &board, &state.user_id, now)?;
+    validate_state_transition(state, "conflict_detection")
+        .map_err(|reason| Error::new(ErrorCode::TypeMismatch, reason))?;
+    let (now, snapshot) = (context::now(cx)?, home.snapshot().await?);
+    let PlanCheck { plan, drawn, conflicts: standing, harmed } =
+        PlanCheck::at(request_state::plan(state)?, &snapshot, &state.user_id, now)?;
     let details: Vec<String> = harmed.iter().chain(&standing).map(|conflict| conflict.details.clone()).collect();
-    let found = ConflictDetectionData::from(standing);
+    let detection = ConflictDetectionData::from(standing);
     let explanation = match details.as_slice() {
         [] => "Nothing stands in the way.".to_owned(),
         [one] => one.clone(),
         [first, rest @ ..] => format!("{first} And {} more.", rest.len()),
     };
-    let has_conflicts = found.has_conflicts;
+    let has_conflicts = detection.has_conflicts;
     let finding = AgentFinding {
         agent: AgentName::ConflictDetection,
         step: WorkflowStep::ConflictDetection,
-        data: json(&found)?,
+        data: json(&detection)?,
         explanation,
         confidence: confidence(CERTAIN),
-        reasoning: format!("people, things and rules; {} found", found.conflicts.len()),
+        reasoning: format!("people, things and rules; {} found", detection.conflicts.len()),
     };
     // A user who chose a resolution that no longer works must confirm before something else is written.
-    let is_open = !harmed.is_empty() || needs_confirmation(state, &board, &plan);
+    let is_open = !harmed.is_empty() || needs_confirmation(state, &snapshot, &plan);
     let must_ask = !has_conflicts && !drawn.is_abandoned() && is_open;
     let waits = has_conflicts || must_ask;
     let status = if waits { WorkflowStatus::AwaitingUser } else { WorkflowStatus::InProgress };
-    let event_status = match found.blocking_conflicts.is_empty() {
+    let event_status = match detection.blocking_conflicts.is_empty() {
         _ if drawn.is_abandoned() => EventStatus::Rejected,
         true => EventStatus::Validated,
         false => EventStatus::Proposed,
@@ -67,7 +68,7 @@ async fn detect(
         update = update.selected_resolution(None).notes((request_state::PLAN.to_owned(), json(&plan)?));
     }
     Ok(update
-        .detected_conflicts(Some(found))
+        .detected_conflicts(Some(detection))
         .proposed_event(Some(proposed(&drawn.next_instance(now)?, event_status)))
         .workflow_status(status)
         .notes((request_state::MUST_ASK.to_owned(), must_ask.into()))
@@ -78,35 +79,35 @@ async fn detect(
 struct PlanCheck {
     plan: EventPlan,
     drawn: PlanPreview,
-    standing: Vec<Conflict>,
+    conflicts: Vec<Conflict>,
     /// Conflicts of other events that the last chosen resolution would cause. If there are any, `plan` no longer
     /// contains that resolution.
     harmed: Vec<Conflict>,
 }
 
 impl PlanCheck {
-    fn at(mut plan: EventPlan, board: &CalendarSnapshot, who: &str, now: Time) -> Result<Self> {
-        let drawn = plan.apply_to(board, who, now)?;
-        let ChangeConflicts { of_event: mut own, of_other_events: others } = drawn.conflicts(board, who, now)?;
+    fn at(mut plan: EventPlan, snapshot: &CalendarSnapshot, user_id: &str, now: Time) -> Result<Self> {
+        let drawn = plan.apply_to(snapshot, user_id, now)?;
+        let ChangeConflicts { of_event: mut own, of_other_events: others } = drawn.conflicts(snapshot, user_id, now)?;
         if others.is_empty() || plan.resolutions.is_empty() {
             own.extend(others);
-            return Ok(Self { plan, drawn, standing: own, harmed: Vec::new() });
+            return Ok(Self { plan, drawn, conflicts: own, harmed: Vec::new() });
         }
         // A new event occupies the time to which the last resolution moves another event. The resolution is
         // dropped, and the plan is checked again without it.
         plan.resolutions.pop();
-        Ok(Self { harmed: others, ..Self::at(plan, board, who, now)? })
+        Ok(Self { harmed: others, ..Self::at(plan, snapshot, user_id, now)? })
     }
 }
 
 /// True if the user must confirm: the family always asks, an agent has low confidence, or the user may not change
 /// the event.
-fn needs_confirmation(state: &FamilySchedulerState, board: &CalendarSnapshot, plan: &EventPlan) -> bool {
+fn needs_confirmation(state: &FamilySchedulerState, snapshot: &CalendarSnapshot, plan: &EventPlan) -> bool {
     let is_sure = state.agent_outputs.values().all(|output| output.confidence.value() >= SURE)
         || request_state::is_confirmed(state);
-    let target = plan.target().and_then(|target| board.events.get(&target.event));
-    let is_theirs = target.is_none_or(|event| can_modify(board, &state.user_id, event));
-    board.family.always_ask || !is_sure || !is_theirs
+    let target = plan.target().and_then(|target| snapshot.events.get(&target.event));
+    let is_theirs = target.is_none_or(|event| can_modify(snapshot, &state.user_id, event));
+    snapshot.family.always_ask || !is_sure || !is_theirs
 }
 
 /// Marks a new event as validated. A modification is written only at the end.
@@ -118,8 +119,8 @@ async fn mark_validated(
 ) -> Result<()> {
     let PlannedAction::Create(event) = &plan.action else { return Ok(()) };
     let id = event.id.clone();
-    let further = move |board: &CalendarSnapshot| {
-        let event = board.events.get(&id).filter(|event| event.status == EventStatus::Proposed);
+    let further = move |snapshot: &CalendarSnapshot| {
+        let event = snapshot.events.get(&id).filter(|event| event.status == EventStatus::Proposed);
         let event = event.map(|event| Event { status: EventStatus::Validated, updated_at: now, ..(**event).clone() });
         Ok(event.into_iter().map(|event| CalendarChange::Event(Box::new(event))).collect())
     };

@@ -7,10 +7,10 @@
 use superstep::Result;
 use superstep::core::time::Time;
 
+use super::availability_check::AvailabilityCheck;
 use super::finding::{ConflictFormatter, RawConflict};
-use super::look::AvailabilityCheck;
 use super::moments::year_from;
-use super::seen::Viewer;
+use super::visibility::Viewer;
 use crate::calendar::{CalendarChange, CalendarSnapshot, Event, TimeRange};
 use crate::models::{Conflict, EventStatus};
 use crate::zone::NamedTimeZone;
@@ -19,8 +19,8 @@ use crate::zone::NamedTimeZone;
 ///
 /// # Errors
 /// Returns an error if a recurrence rule or a time zone, of the event or in the snapshot, is invalid.
-pub fn detect_conflicts(board: &CalendarSnapshot, event: &Event) -> Result<Vec<Conflict>> {
-    detect_conflicts_from(board, event, event.span.start)
+pub fn detect_conflicts(snapshot: &CalendarSnapshot, event: &Event) -> Result<Vec<Conflict>> {
+    detect_conflicts_from(snapshot, event, event.span.start)
 }
 
 /// Detects conflicts like [`detect_conflicts`], but checks only the 12 months from `from` if the event is a series that started
@@ -28,8 +28,8 @@ pub fn detect_conflicts(board: &CalendarSnapshot, event: &Event) -> Result<Vec<C
 ///
 /// # Errors
 /// As for [`detect_conflicts`].
-pub fn detect_conflicts_from(board: &CalendarSnapshot, event: &Event, from: Time) -> Result<Vec<Conflict>> {
-    detect_conflicts_for_viewer(board, event, from, Viewer::Member(&event.owner))
+pub fn detect_conflicts_from(snapshot: &CalendarSnapshot, event: &Event, from: Time) -> Result<Vec<Conflict>> {
+    detect_conflicts_for_viewer(snapshot, event, from, Viewer::Member(&event.owner))
 }
 
 /// Detects conflicts like [`detect_conflicts_from`], worded for any member instead of the owner. Titles that the member may not
@@ -38,23 +38,23 @@ pub fn detect_conflicts_from(board: &CalendarSnapshot, event: &Event, from: Time
 /// # Errors
 /// As for [`detect_conflicts`].
 pub fn detect_conflicts_for_member(
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     event: &Event,
     from: Time,
     member: &str,
 ) -> Result<Vec<Conflict>> {
-    detect_conflicts_for_viewer(board, event, from, Viewer::Member(member))
+    detect_conflicts_for_viewer(snapshot, event, from, Viewer::Member(member))
 }
 
 /// Detects conflicts like [`detect_conflicts_from`], worded for a viewer.
 pub(super) fn detect_conflicts_for_viewer(
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     event: &Event,
     from: Time,
     viewer: Viewer<'_>,
 ) -> Result<Vec<Conflict>> {
-    let telling = ConflictFormatter::to(board, viewer)?;
-    Ok(found(board, event, from)?.iter().map(|found| found.conflict(&event.id, &telling)).collect())
+    let formatter = ConflictFormatter::to(snapshot, viewer)?;
+    Ok(raw_conflicts(snapshot, event, from)?.iter().map(|raw| raw.conflict(&event.id, &formatter)).collect())
 }
 
 /// Conflicts caused by a set of changes.
@@ -84,21 +84,21 @@ pub fn detect_change_conflicts(
     before: &CalendarSnapshot,
     after: &CalendarSnapshot,
     (event, changes): (&Event, &[CalendarChange]),
-    asker: &str,
+    requester: &str,
     now: Time,
 ) -> Result<ChangeConflicts> {
     let own = match event.status {
         EventStatus::Rejected => Vec::new(),
-        _ => detect_conflicts_for_member(after, event, now, asker)?,
+        _ => detect_conflicts_for_member(after, event, now, requester)?,
     };
-    let telling = ConflictFormatter::to(after, Viewer::Member(asker))?;
+    let formatter = ConflictFormatter::to(after, Viewer::Member(requester))?;
     let mut others = Vec::new();
     for change in changes {
         let CalendarChange::Event(other) = change else { continue };
         // The final version of the event comes from the snapshot, because one resolution may change an event twice.
         let Some(other) = after.events.get(&other.id).filter(|other| other.id != event.id) else { continue };
-        for found in new_blocking(before, after, other, now)? {
-            let conflict = found.conflict_with_owner(other, &telling);
+        for raw in new_blocking(before, after, other, now)? {
+            let conflict = raw.conflict_with_owner(other, &formatter);
             if !others.contains(&conflict) {
                 others.push(conflict);
             }
@@ -119,8 +119,8 @@ pub(crate) fn detect_new_blocking(
     from: Time,
     member: &str,
 ) -> Result<Vec<Conflict>> {
-    let telling = ConflictFormatter::to(after, Viewer::Member(member))?;
-    Ok(new_blocking(before, after, event, from)?.iter().map(|found| found.conflict(&event.id, &telling)).collect())
+    let formatter = ConflictFormatter::to(after, Viewer::Member(member))?;
+    Ok(new_blocking(before, after, event, from)?.iter().map(|raw| raw.conflict(&event.id, &formatter)).collect())
 }
 
 fn new_blocking(
@@ -130,20 +130,20 @@ fn new_blocking(
     from: Time,
 ) -> Result<Vec<RawConflict>> {
     let had = match before.events.get(&event.id) {
-        Some(old) => found(before, old, from)?,
+        Some(old) => raw_conflicts(before, old, from)?,
         None => Vec::new(),
     };
     let is_old = |one: &RawConflict| {
         had.iter().any(|old| old.key == one.key && one.overlapping_instances.is_subset(&old.overlapping_instances))
     };
-    let mut found = found(after, event, from)?;
-    found.retain(|one| one.severity.is_blocking() && !is_old(one));
-    Ok(found)
+    let mut conflicts = raw_conflicts(after, event, from)?;
+    conflicts.retain(|one| one.severity.is_blocking() && !is_old(one));
+    Ok(conflicts)
 }
 
-fn found(board: &CalendarSnapshot, event: &Event, from: Time) -> Result<Vec<RawConflict>> {
-    let look = AvailabilityCheck::new(board, event, &horizon(event, from)?)?;
-    Ok(look.found(look.spans()))
+fn raw_conflicts(snapshot: &CalendarSnapshot, event: &Event, from: Time) -> Result<Vec<RawConflict>> {
+    let availability = AvailabilityCheck::new(snapshot, event, &horizon(event, from)?)?;
+    Ok(availability.conflicts(availability.spans()))
 }
 
 /// Returns the time range in which an event is checked for conflicts.

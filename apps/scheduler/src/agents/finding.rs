@@ -6,7 +6,7 @@ use std::sync::Arc;
 use superstep::Result;
 
 use super::rules::describe_constraint;
-use super::seen::Viewer;
+use super::visibility::Viewer;
 use super::words;
 use crate::calendar::{CalendarSnapshot, Constraint, ConstraintStrength, Event, TimeRange};
 use crate::models::{Conflict, ConflictType, EventStatus, Severity};
@@ -70,11 +70,11 @@ impl RawConflict {
     /// Merges the conflict into those of earlier instances.
     pub(super) fn add_to(self, all: &mut BTreeMap<ConflictKey, Self>) {
         match all.get_mut(&self.key) {
-            Some(found) => {
-                found.count += 1;
-                found.severity = found.severity.max(self.severity);
-                found.members.extend(self.members);
-                found.overlapping_instances.extend(self.overlapping_instances);
+            Some(existing) => {
+                existing.count += 1;
+                existing.severity = existing.severity.max(self.severity);
+                existing.members.extend(self.members);
+                existing.overlapping_instances.extend(self.overlapping_instances);
             }
             None => drop(all.insert(self.key.clone(), self)),
         }
@@ -90,7 +90,7 @@ impl RawConflict {
     }
 
     /// Converts the conflict to its worded form for the viewer.
-    pub(super) fn conflict(&self, event: &str, telling: &ConflictFormatter<'_>) -> Conflict {
+    pub(super) fn conflict(&self, event: &str, formatter: &ConflictFormatter<'_>) -> Conflict {
         let kind = match &self.key {
             ConflictKey::Time(_) => ConflictType::TimeConflict,
             ConflictKey::Resource(_) => ConflictType::ResourceConflict,
@@ -102,43 +102,43 @@ impl RawConflict {
             kind,
             severity: self.severity,
             conflicting_event_id: other.map(|other| other.id.clone()),
-            conflicting_event_title: other.map(|other| telling.viewer.title(telling.board, other)),
+            conflicting_event_title: other.map(|other| formatter.viewer.title(formatter.snapshot, other)),
             participants_affected: self.members.iter().cloned().collect(),
-            details: self.describe(telling),
+            details: self.describe(formatter),
         }
     }
 
     /// Converts the conflict like `conflict`, and names the event that has it. For lists in which the event is not
     /// evident.
-    pub(super) fn conflict_with_owner(&self, event: &Event, telling: &ConflictFormatter<'_>) -> Conflict {
-        let conflict = self.conflict(&event.id, telling);
-        let details = format!("{}: {}", telling.title(event), lower_first(&conflict.details));
+    pub(super) fn conflict_with_owner(&self, event: &Event, formatter: &ConflictFormatter<'_>) -> Conflict {
+        let conflict = self.conflict(&event.id, formatter);
+        let details = format!("{}: {}", formatter.title(event), lower_first(&conflict.details));
         Conflict { details, ..conflict }
     }
 
-    fn describe(&self, telling: &ConflictFormatter<'_>) -> String {
-        let board = telling.board;
-        let titles: Vec<String> = self.others.iter().map(|other| telling.title(other)).collect();
+    fn describe(&self, formatter: &ConflictFormatter<'_>) -> String {
+        let snapshot = formatter.snapshot;
+        let titles: Vec<String> = self.others.iter().map(|other| formatter.title(other)).collect();
         match &self.key {
             ConflictKey::Time(_) => {
                 let members: Vec<&String> = self.members.iter().collect();
                 let are = if members.len() == 1 { "is" } else { "are" };
-                let when = telling.when(&self.at, self.count);
-                format!("{} {are} at {} {when}.", words::names(board, &members), words::join_list(&titles))
+                let when = formatter.when(&self.at, self.count);
+                format!("{} {are} at {} {when}.", words::names(snapshot, &members), words::join_list(&titles))
             }
             ConflictKey::Resource(resource) => {
-                let name = board.resources.get(resource).map_or("thing", |resource| resource.name.as_str());
-                let when = telling.when(&self.at, self.count);
+                let name = snapshot.resources.get(resource).map_or("thing", |resource| resource.name.as_str());
+                let when = formatter.when(&self.at, self.count);
                 if titles.is_empty() {
                     return format!("{} cannot be had {when}.", words::resource_as_subject(name));
                 }
                 format!("{} is taken by {} {when}.", words::resource_as_subject(name), words::join_list(&titles))
             }
             ConflictKey::Rule(_) => {
-                let (name, says) = self.rule.as_ref().map_or((String::new(), String::new()), |rule| {
-                    (words::quoted(&rule.name), describe_constraint(board, &rule.kind))
+                let (name, description) = self.rule.as_ref().map_or((String::new(), String::new()), |rule| {
+                    (words::quoted(&rule.name), describe_constraint(snapshot, &rule.kind))
                 });
-                format!("The rule {name} would be broken {}: {says}.", telling.when(&self.first, self.count))
+                format!("The rule {name} would be broken {}: {description}.", formatter.when(&self.first, self.count))
             }
         }
     }
@@ -147,7 +147,7 @@ impl RawConflict {
 /// The viewer for whom conflicts are worded, and the viewer's time zone.
 #[derive(Debug)]
 pub(super) struct ConflictFormatter<'a> {
-    pub(super) board: &'a CalendarSnapshot,
+    pub(super) snapshot: &'a CalendarSnapshot,
     pub(super) viewer: Viewer<'a>,
     pub(super) zone: NamedTimeZone,
     /// Name of the checked time range, appended to a count.
@@ -156,8 +156,8 @@ pub(super) struct ConflictFormatter<'a> {
 
 impl<'a> ConflictFormatter<'a> {
     /// Creates a formatter for a viewer, in the viewer's time zone.
-    pub(super) fn to(board: &'a CalendarSnapshot, viewer: Viewer<'a>) -> Result<Self> {
-        Ok(Self { board, viewer, zone: viewer.zone(board)?, range: " within 12 months" })
+    pub(super) fn to(snapshot: &'a CalendarSnapshot, viewer: Viewer<'a>) -> Result<Self> {
+        Ok(Self { snapshot, viewer, zone: viewer.zone(snapshot)?, range: " within 12 months" })
     }
 
     /// Formats the title of an event within a sentence, with "(tentative)" if the event is not confirmed.
@@ -168,8 +168,8 @@ impl<'a> ConflictFormatter<'a> {
 
     /// Formats the title of an event within a sentence.
     pub(super) fn name(&self, event: &Event) -> String {
-        let is_told = self.viewer.can_see_proposal(self.board, event);
-        if is_told { words::quoted(&event.title) } else { "something private".to_owned() }
+        let can_see = self.viewer.can_see_proposal(self.snapshot, event);
+        if can_see { words::quoted(&event.title) } else { "something private".to_owned() }
     }
 
     /// Formats the first time range and the number of occurrences.

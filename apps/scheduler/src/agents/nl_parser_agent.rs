@@ -23,7 +23,7 @@ use crate::parser::{
 };
 use crate::state::request_state::{self, CachedModelReply, ClarificationAnswer, ModelReply};
 use crate::state::{AgentName, FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStatus, WorkflowStep};
-use crate::state_utils::{KEPT_MESSAGES, with_pruning};
+use crate::state_utils::{RETAINED_MESSAGES, with_pruning};
 
 /// Parses the request.
 pub(crate) async fn nl_parser(
@@ -34,7 +34,7 @@ pub(crate) async fn nl_parser(
     let worked = read(&state, &home, &cx).await;
     let update = or_record_error(worked, (&state, AgentName::NlParser.name()), &home, &cx).await?;
     // The first step of a request prunes the messages of earlier requests.
-    Ok(if state.current_step == WorkflowStep::Start { with_pruning(update, &state, KEPT_MESSAGES) } else { update })
+    Ok(if state.current_step == WorkflowStep::Start { with_pruning(update, &state, RETAINED_MESSAGES) } else { update })
 }
 
 async fn read(
@@ -50,37 +50,37 @@ async fn read(
     if let Some(last) = answers.last() {
         add_family_names(home, &state.user_id, &last.fields.add).await?;
     }
-    let board = home.snapshot().await?;
-    require_member(&board, &state.user_id)?;
+    let snapshot = home.snapshot().await?;
+    require_member(&snapshot, &state.user_id)?;
     // Parse against the events the user may see, so that private events are neither matched nor revealed.
-    let board = visible_snapshot(&board, &state.user_id);
-    let (mut understood, hearing) = understand(state, home, cx, (&answers, &board, now)).await?;
-    answers.iter().for_each(|answer| answer.fields.merge_into(&mut understood, &board, now));
-    let problems = problems(&understood, &answers);
+    let snapshot = visible_snapshot(&snapshot, &state.user_id);
+    let (mut parsed, model_reply) = parse_request(state, home, cx, (&answers, &snapshot, now)).await?;
+    answers.iter().for_each(|answer| answer.fields.merge_into(&mut parsed, &snapshot, now));
+    let problems = problems(&parsed, &answers);
     let is_confirmed = answers.iter().any(|answer| answer.fields.confirm);
-    let next = route_after_parsing(&understood.data, understood.confidence.value(), is_confirmed, !problems.is_empty());
+    let next = route_after_parsing(&parsed.data, parsed.confidence.value(), is_confirmed, !problems.is_empty());
     let waits = next == NextNode::RequestClarification;
     let status = if waits { WorkflowStatus::AwaitingUser } else { WorkflowStatus::InProgress };
     let finding = AgentFinding {
         agent: AgentName::NlParser,
         step: WorkflowStep::NlParsing,
-        data: json(&understood.data)?,
-        explanation: explained(&understood),
-        confidence: understood.confidence,
-        reasoning: understood.reasoning.clone(),
+        data: json(&parsed.data)?,
+        explanation: explained(&parsed),
+        confidence: parsed.confidence,
+        reasoning: parsed.reasoning.clone(),
     };
-    let issues = if waits { open_issues(&understood, &problems) } else { Vec::new() };
+    let issues = if waits { open_issues(&parsed, &problems) } else { Vec::new() };
     let mut update =
         finding.into_update(state, now).validation_results(validated(ValidationStep::NlParsing, now, issues));
-    if let Some(hearing) = hearing {
-        update = update.notes((request_state::HEARD.to_owned(), json(&hearing)?));
+    if let Some(model_reply) = model_reply {
+        update = update.notes((request_state::MODEL_REPLY.to_owned(), json(&model_reply)?));
     }
     Ok(update
-        .parsed_event_data(Some(understood.data.clone()))
+        .parsed_event_data(Some(parsed.data.clone()))
         .workflow_status(status)
         .notes((request_state::PROBLEMS.to_owned(), json!(problems)))
         .notes((request_state::CONFIRMED.to_owned(), json!(is_confirmed)))
-        .notes((request_state::UNDERSTOOD.to_owned(), json(&understood)?))
+        .notes((request_state::PARSED_REQUEST.to_owned(), json(&parsed)?))
         .notes((
             request_state::EVENT.to_owned(),
             json!(request_state::event_id(state).unwrap_or_else(|| format!("evt_{}", cx.new_id()))),
@@ -88,29 +88,29 @@ async fn read(
 }
 
 /// Parses the request and the answers, by rules and by the model, and returns the model reply for caching.
-async fn understand(
+async fn parse_request(
     state: &FamilySchedulerState,
     home: &SchedulerContext,
     cx: &TaskContext,
-    (answers, board, now): (&[ClarificationAnswer], &CalendarSnapshot, Time),
+    (answers, snapshot, now): (&[ClarificationAnswer], &CalendarSnapshot, Time),
 ) -> Result<(ParsedRequest, Option<CachedModelReply>)> {
-    let request = ParseInput { text: &state.user_input, user_id: &state.user_id, now, snapshot: board };
-    let (whole, last) = parse_by_rules(&request, answers);
-    let Some(model) = &home.model else { return Ok((whole, None)) };
+    let request = ParseInput { text: &state.user_input, user_id: &state.user_id, now, snapshot };
+    let (full, last) = parse_by_rules(&request, answers);
+    let Some(model) = &home.model else { return Ok((full, None)) };
     let (picked, answers) = (picked(answers), in_words(answers).collect::<Vec<&str>>());
     let words = std::iter::once(request.text).chain(answers.iter().copied()).map(str::to_owned).collect();
-    let hearing = call_model_once((state, cx), model, words, prompt(&request, &answers, &whole.event_ids)?).await?;
-    let understood = match &hearing.answered {
-        ModelReply::Parsed(said) => {
-            let (heard, info) = (ModelParse::read(said.clone())?, model.info());
-            let rules = RuleParse { whole: &whole, last: last.as_ref(), picked };
-            merge_parses(&request, &heard, rules, &format!("{}/{}", info.provider, info.name))?
+    let model_reply = call_model_once((state, cx), model, words, prompt(&request, &answers, &full.event_ids)?).await?;
+    let parsed = match &model_reply.answered {
+        ModelReply::Parsed(output) => {
+            let (model_parse, info) = (ModelParse::read(output.clone())?, model.info());
+            let rules = RuleParse { full: &full, last: last.as_ref(), picked };
+            merge_parses(&request, &model_parse, rules, &format!("{}/{}", info.provider, info.name))?
         }
-        ModelReply::Failed(why) => {
-            ParsedRequest { reasoning: format!("{}; without the language model: {why}", whole.reasoning), ..whole }
+        ModelReply::Failed(reason) => {
+            ParsedRequest { reasoning: format!("{}; without the language model: {reason}", full.reasoning), ..full }
         }
     };
-    Ok((understood, Some(hearing)))
+    Ok((parsed, Some(model_reply)))
 }
 
 /// Returns the id of the event that the user selected from a list.
@@ -129,22 +129,22 @@ fn parse_by_rules(request: &ParseInput<'_>, answers: &[ClarificationAnswer]) -> 
     let picked = picked(answers);
     let read = |text: &str| parse_for_event(&ParseInput { text, ..*request }, picked);
     let mut words = request.text.to_owned();
-    let (mut understood, mut last) = (read(&words), None);
+    let (mut parsed, mut last) = (read(&words), None);
     for answer in in_words(answers) {
         let together = format!("{words}, {answer}");
-        let (alone, whole) = (read(answer), read(&together));
+        let (alone, combined) = (read(answer), read(&together));
         last = Some(alone.clone());
-        (words, understood) = match alone.confidence > whole.confidence {
+        (words, parsed) = match alone.confidence > combined.confidence {
             true => (answer.to_owned(), alone),
-            false => (together, whole),
+            false => (together, combined),
         };
     }
-    let meant = understood
+    let corrections = parsed
         .unknown_names
         .iter()
         .filter_map(|unknown| Some((&unknown.text, chosen_name(unknown, answers, request)?)));
-    let right = meant.fold(words.clone(), |words, (wrong, right)| with_word(&words, wrong, right));
-    (if right == words { understood } else { read(&right) }, last)
+    let right = corrections.fold(words.clone(), |words, (original, right)| with_word(&words, original, right));
+    (if right == words { parsed } else { read(&right) }, last)
 }
 
 /// Returns the known name that the user chose for an unknown one. The text is parsed again with the known name.
@@ -153,43 +153,43 @@ fn chosen_name<'a>(
     answers: &[ClarificationAnswer],
     request: &ParseInput<'a>,
 ) -> Option<&'a str> {
-    let is_thing = unknown.is_resource_like;
+    let is_resource = unknown.is_resource_like;
     let chosen = answers.iter().rev().map(|answer| &answer.fields);
     let chosen =
-        chosen.filter_map(|fields| if is_thing { fields.resources.as_ref() } else { fields.participants.as_ref() });
+        chosen.filter_map(|fields| if is_resource { fields.resources.as_ref() } else { fields.participants.as_ref() });
     let id = chosen.flatten().find(|id| unknown.near.contains(id))?;
-    match is_thing {
+    match is_resource {
         true => request.snapshot.resources.get(id).map(|one| one.name.as_str()),
         false => request.snapshot.members.get(id).map(|one| one.name.as_str()),
     }
 }
 
-fn with_word(text: &str, wrong: &str, right: &str) -> String {
+fn with_word(text: &str, original: &str, right: &str) -> String {
     let is_letter = |sign: Option<char>| sign.is_some_and(char::is_alphanumeric);
     let is_word = |at: usize| {
-        let (before, after) = (&text[..at], &text[at + wrong.len()..]);
+        let (before, after) = (&text[..at], &text[at + original.len()..]);
         !is_letter(before.chars().next_back()) && !is_letter(after.chars().next())
     };
-    match text.match_indices(wrong).map(|(at, _)| at).find(|at| is_word(*at)) {
-        Some(at) => format!("{}{right}{}", &text[..at], &text[at + wrong.len()..]),
+    match text.match_indices(original).map(|(at, _)| at).find(|at| is_word(*at)) {
+        Some(at) => format!("{}{right}{}", &text[..at], &text[at + original.len()..]),
         None => text.to_owned(),
     }
 }
 
 /// Returns everything that the user must resolve before the request can continue, as sentences.
-fn problems(understood: &ParsedRequest, answers: &[ClarificationAnswer]) -> Vec<String> {
-    let mut problems = understood.problems.clone();
+fn problems(parsed: &ParsedRequest, answers: &[ClarificationAnswer]) -> Vec<String> {
+    let mut problems = parsed.problems.clone();
     let is_added = |name: &str| answers.iter().flat_map(|answer| &answer.fields.add).any(|new| new.name == name);
-    for unknown in &understood.unknown_names {
-        let what = if unknown.is_resource_like { "thing" } else { "person" };
+    for unknown in &parsed.unknown_names {
+        let kind = if unknown.is_resource_like { "thing" } else { "person" };
         problems.push(match is_added(&unknown.text) {
             // The name is still unknown because the user who wanted to add it is not a parent.
             true => format!("Only a parent can add “{}” to the family; please ask one.", unknown.text),
-            false => format!("I know no {what} called “{}”.", unknown.text),
+            false => format!("I know no {kind} called “{}”.", unknown.text),
         });
     }
-    let names_event = matches!(understood.data.event_type, EventType::Modify | EventType::Cancel);
-    match understood.event_ids.len() {
+    let names_event = matches!(parsed.data.event_type, EventType::Modify | EventType::Cancel);
+    match parsed.event_ids.len() {
         0 if names_event => problems.push("I did not find the event you mean.".to_owned()),
         0 | 1 => {}
         several if names_event => problems.push(format!("{several} events may be meant.")),
@@ -198,19 +198,19 @@ fn problems(understood: &ParsedRequest, answers: &[ClarificationAnswer]) -> Vec<
     problems
 }
 
-fn open_issues(understood: &ParsedRequest, problems: &[String]) -> Vec<String> {
-    let doubts = understood.ambiguities.iter().map(|doubt| doubt.question.clone());
-    let issues: Vec<String> = problems.iter().cloned().chain(doubts).collect();
+fn open_issues(parsed: &ParsedRequest, problems: &[String]) -> Vec<String> {
+    let questions = parsed.ambiguities.iter().map(|ambiguity| ambiguity.question.clone());
+    let issues: Vec<String> = problems.iter().cloned().chain(questions).collect();
     match issues.is_empty() {
-        true => vec![format!("Not sure enough: {}", understood.confidence)],
+        true => vec![format!("Not sure enough: {}", parsed.confidence)],
         false => issues,
     }
 }
 
 /// Returns a sentence that explains the parse to the user.
-fn explained(understood: &ParsedRequest) -> String {
-    let title = understood.data.title.as_deref().unwrap_or("something");
-    match understood.data.event_type {
+fn explained(parsed: &ParsedRequest) -> String {
+    let title = parsed.data.title.as_deref().unwrap_or("something");
+    match parsed.data.event_type {
         EventType::Create => format!("You want to plan {title}."),
         EventType::Modify => format!("You want to change {title}."),
         EventType::Cancel => format!("You want to cancel {title}."),

@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Result};
 
+use super::busy_index::{BusyIndex, is_transparent};
 use super::capacity;
 use super::conflicts::detect_conflicts_for_viewer;
 use super::moments::{add_minutes, in_time_zone, intersection, year_from};
 use super::scan;
-use super::seen::{BUSY, Viewer, time_zone_of};
 use super::slots::{self, SlotRequest};
-use super::taken::{BusyIndex, is_transparent};
+use super::visibility::{BUSY, Viewer, time_zone_of};
 use super::windows::{GRID_MINUTES, shared_day_windows, without};
 use crate::calendar::{CalendarSnapshot, Event, EventInstance, TimeRange};
 use crate::models::{Conflict, EventStatus, QueryData, QueryType, TimeSlot};
@@ -50,33 +50,39 @@ impl CalendarQuery {
 }
 
 /// Maximum number of events in an answer.
-const MOST_EVENTS: usize = 100;
+const MAX_EVENTS: usize = 100;
 
 /// Answers a query of a member.
 ///
 /// # Errors
 /// Returns an error if the requester, a member or a resource is unknown, or if a recurrence rule or time zone in
 /// the snapshot is invalid.
-pub fn answer_query(board: &CalendarSnapshot, asker: &str, question: &CalendarQuery, now: Time) -> Result<QueryData> {
-    let wrong = |text: String| Error::new(ErrorCode::TypeMismatch, text);
-    let asking = board.members.get(asker).ok_or_else(|| wrong(format!("there is no member `{asker}`")))?;
-    if let Some(unknown) = question.people.iter().find(|id| !board.members.contains_key(*id)) {
-        return Err(wrong(format!("there is no member `{unknown}`")));
+pub fn answer_query(
+    snapshot: &CalendarSnapshot,
+    requester: &str,
+    question: &CalendarQuery,
+    now: Time,
+) -> Result<QueryData> {
+    let type_mismatch = |text: String| Error::new(ErrorCode::TypeMismatch, text);
+    let member =
+        snapshot.members.get(requester).ok_or_else(|| type_mismatch(format!("there is no member `{requester}`")))?;
+    if let Some(unknown) = question.people.iter().find(|id| !snapshot.members.contains_key(*id)) {
+        return Err(type_mismatch(format!("there is no member `{unknown}`")));
     }
-    let zone = time_zone_of(board, &asking.id)?;
-    let desk = QueryContext { board, viewer: Viewer::Member(asker), zone, question, now };
+    let zone = time_zone_of(snapshot, &member.id)?;
+    let query_context = QueryContext { snapshot, viewer: Viewer::Member(requester), zone, question, now };
     let results = match (question.kind, &question.event) {
-        (QueryType::Availability, _) => desk.availability()?,
-        (QueryType::EventLookup, _) => desk.events()?,
-        (QueryType::ResourceStatus, _) => desk.resources()?,
-        (QueryType::ConflictCheck, Some(event)) => desk.fits(event)?,
-        (QueryType::ConflictCheck, None) => desk.existing_conflicts()?,
+        (QueryType::Availability, _) => query_context.availability()?,
+        (QueryType::EventLookup, _) => query_context.events()?,
+        (QueryType::ResourceStatus, _) => query_context.resources()?,
+        (QueryType::ConflictCheck, Some(event)) => query_context.fits(event)?,
+        (QueryType::ConflictCheck, None) => query_context.existing_conflicts()?,
     };
     Ok(QueryData { query_type: question.kind, results })
 }
 
 struct QueryContext<'a> {
-    board: &'a CalendarSnapshot,
+    snapshot: &'a CalendarSnapshot,
     viewer: Viewer<'a>,
     zone: NamedTimeZone,
     question: &'a CalendarQuery,
@@ -88,9 +94,9 @@ impl QueryContext<'_> {
     fn availability(&self) -> Result<Map<String, Value>> {
         let span = self.span(7 * 24 * 60)?;
         // Past time is cut off, unless the query is only about the past.
-        let ahead = TimeRange::new(span.start.max(self.now), span.end).unwrap_or(span);
+        let upcoming = TimeRange::new(span.start.max(self.now), span.end).unwrap_or(span);
         let members: Vec<&str> = if self.question.people.is_empty() {
-            self.board.members.keys().map(String::as_str).collect()
+            self.snapshot.members.keys().map(String::as_str).collect()
         } else {
             self.question.people.iter().map(String::as_str).collect()
         };
@@ -98,10 +104,10 @@ impl QueryContext<'_> {
             let mut people = event.participants.iter().map(|participant| participant.member.as_str());
             !is_transparent(event) && people.any(|member| members.contains(&member))
         };
-        let taken = BusyIndex::new(self.board, &ahead, is_theirs)?;
+        let taken = BusyIndex::new(self.snapshot, &upcoming, is_theirs)?;
         let busy: Vec<TimeRange> = taken.entries().iter().map(|entry| entry.span).collect();
         let mut free = Vec::new();
-        for stretch in without(&shared_day_windows(self.board, &members, &ahead)?, &busy) {
+        for stretch in without(&shared_day_windows(self.snapshot, &members, &upcoming)?, &busy) {
             if stretch.minutes() >= GRID_MINUTES {
                 let TimeRange { start, end } = in_time_zone(&self.zone, &stretch)?;
                 free.push(json!({ "start": start, "end": end, "members": members }));
@@ -113,13 +119,13 @@ impl QueryContext<'_> {
     /// Returns the matching events, earliest first.
     fn events(&self) -> Result<Map<String, Value>> {
         let within = self.span_or_year()?;
-        let mut found: Vec<EventInstance> = Vec::new();
-        for event in self.board.events.values().filter(|event| self.matches_query(event)) {
-            found.extend(self.board.instances_of(event, &within)?.into_iter().take(MOST_EVENTS));
+        let mut instances: Vec<EventInstance> = Vec::new();
+        for event in self.snapshot.events.values().filter(|event| self.matches_query(event)) {
+            instances.extend(self.snapshot.instances_of(event, &within)?.into_iter().take(MAX_EVENTS));
         }
-        found.sort_by(|a, b| (a.span, &a.event.id).cmp(&(b.span, &b.event.id)));
+        instances.sort_by(|a, b| (a.span, &a.event.id).cmp(&(b.span, &b.event.id)));
         let mut events = Vec::new();
-        for instance in found.iter().take(MOST_EVENTS) {
+        for instance in instances.iter().take(MAX_EVENTS) {
             events.push(self.event_json(instance)?);
         }
         Ok(map("events", Value::Array(events)))
@@ -129,7 +135,7 @@ impl QueryContext<'_> {
         let question = self.question;
         let is_about = question.people.is_empty()
             || event.participants.iter().any(|participant| question.people.contains(&participant.member));
-        let sees = self.viewer.sees(self.board, event);
+        let sees = self.viewer.sees(self.snapshot, event);
         let uses = question.resources.is_empty()
             || (sees && event.resources.iter().any(|resource| question.resources.contains(resource)));
         let title = event.title.to_lowercase();
@@ -141,7 +147,7 @@ impl QueryContext<'_> {
     fn event_json(&self, instance: &EventInstance) -> Result<Value> {
         let (event, span) = (&instance.event, in_time_zone(&self.zone, &instance.span)?);
         let participants: Vec<&String> = event.participants.iter().map(|participant| &participant.member).collect();
-        if !self.viewer.sees(self.board, event) {
+        if !self.viewer.sees(self.snapshot, event) {
             return Ok(json!({
                 "event_id": event.id, "title": BUSY, "start": span.start, "end": span.end,
                 "participants": participants, "is_private": true,
@@ -156,44 +162,45 @@ impl QueryContext<'_> {
 
     fn resources(&self) -> Result<Map<String, Value>> {
         let span = self.span(60)?;
-        let all: Vec<String> = self.board.resources.keys().cloned().collect();
-        let asked = if self.question.resources.is_empty() { &all } else { &self.question.resources };
-        let found = capacity::resource_availability(self.board, asked, &span, None)?;
-        Ok(map("resources", json!(found.resource_availability)))
+        let all: Vec<String> = self.snapshot.resources.keys().cloned().collect();
+        let requested = if self.question.resources.is_empty() { &all } else { &self.question.resources };
+        let availability = capacity::resource_availability(self.snapshot, requested, &span, None)?;
+        Ok(map("resources", json!(availability.resource_availability)))
     }
 
     /// Checks if an event fits. If not, the result contains alternative times.
     fn fits(&self, event: &Event) -> Result<Map<String, Value>> {
         if self.question.is_open {
             let minutes = u32::try_from(event.span.minutes()).unwrap_or(u32::MAX);
-            let wanted =
+            let slot_request =
                 SlotRequest { event: event.clone(), requested_range: None, minutes, range: self.question.span };
-            let slots = self.slots(&wanted)?;
+            let slots = self.slots(&slot_request)?;
             return Ok(fitting(!slots.is_empty(), &[], &slots));
         }
-        let conflicts = detect_conflicts_for_viewer(self.board, event, self.now, self.viewer)?;
+        let conflicts = detect_conflicts_for_viewer(self.snapshot, event, self.now, self.viewer)?;
         let fits = !conflicts.iter().any(|conflict| conflict.severity.is_blocking());
         let mut slots: Vec<TimeSlot> = Vec::new();
         if !fits {
-            let wanted =
+            let slot_request =
                 SlotRequest { event: event.clone(), requested_range: Some(event.span), minutes: 0, range: None };
-            slots = self.slots(&wanted)?.split_off(1);
+            slots = self.slots(&slot_request)?.split_off(1);
         }
         Ok(fitting(fits, &conflicts, &slots))
     }
 
     /// Returns existing conflicts of the queried members.
     fn existing_conflicts(&self) -> Result<Map<String, Value>> {
-        let mut conflicts = scan::scan_conflicts_within(self.board, self.span_or_year()?, self.viewer)?;
+        let mut conflicts = scan::scan_conflicts_within(self.snapshot, self.span_or_year()?, self.viewer)?;
         let people = &self.question.people;
-        conflicts.retain(|one| people.is_empty() || one.participants_affected.iter().any(|who| people.contains(who)));
+        conflicts
+            .retain(|one| people.is_empty() || one.participants_affected.iter().any(|member| people.contains(member)));
         let fits = !conflicts.iter().any(|conflict| conflict.severity.is_blocking());
         Ok(fitting(fits, &conflicts, &[]))
     }
 
     /// Returns candidate times in the time zone of the requester.
-    fn slots(&self, wanted: &SlotRequest) -> Result<Vec<TimeSlot>> {
-        let mut slots = slots::find_slots(self.board, wanted, self.now)?.candidate_times;
+    fn slots(&self, slot_request: &SlotRequest) -> Result<Vec<TimeSlot>> {
+        let mut slots = slots::find_slots(self.snapshot, slot_request, self.now)?.candidate_times;
         for slot in &mut slots {
             slot.start_time = self.zone.with_local_offset(slot.start_time)?;
             slot.end_time = self.zone.with_local_offset(slot.end_time)?;
@@ -208,9 +215,10 @@ impl QueryContext<'_> {
 
     /// Returns the queried time range. Default: `minutes` from now. At most one year.
     fn span(&self, minutes: i64) -> Result<TimeRange> {
-        let asked = self.question.span.unwrap_or(TimeRange { start: self.now, end: add_minutes(self.now, minutes) });
-        let year = year_from(&self.zone, asked.start)?;
-        Ok(intersection(&asked, &year).unwrap_or(asked))
+        let requested =
+            self.question.span.unwrap_or(TimeRange { start: self.now, end: add_minutes(self.now, minutes) });
+        let year = year_from(&self.zone, requested.start)?;
+        Ok(intersection(&requested, &year).unwrap_or(requested))
     }
 }
 

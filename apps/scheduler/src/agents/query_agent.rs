@@ -14,7 +14,7 @@ use crate::state::request_state;
 use crate::state::{AgentName, FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStatus, WorkflowStep};
 
 /// Maximum number of entries listed in an answer.
-const MOST_SAID: usize = 5;
+const MAX_LISTED: usize = 5;
 
 /// Answers a query.
 pub(crate) async fn query(
@@ -22,55 +22,56 @@ pub(crate) async fn query(
     home: RunContext<SchedulerContext>,
     cx: TaskContext,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
-    let worked = look(&state, &home, &cx).await;
+    let worked = run_query(&state, &home, &cx).await;
     or_record_error(worked, (&state, AgentName::Query.name()), &home, &cx).await
 }
 
-async fn look(
+async fn run_query(
     state: &FamilySchedulerState,
     home: &SchedulerContext,
     cx: &TaskContext,
 ) -> Result<FamilySchedulerStateUpdate> {
-    let (now, board) = (context::now(cx)?, home.snapshot().await?);
-    let understood = request_state::understood(state)?;
-    let data = &understood.data;
-    let mut question = CalendarQuery::new(understood.query.unwrap_or(QueryType::EventLookup));
+    let (now, snapshot) = (context::now(cx)?, home.snapshot().await?);
+    let parsed = request_state::parsed_request(state)?;
+    let data = &parsed.data;
+    let mut question = CalendarQuery::new(parsed.query.unwrap_or(QueryType::EventLookup));
     question.span = data.start_time.zip(data.end_time).and_then(|(start, end)| TimeRange::new(start, end));
     question.people.clone_from(&data.participants);
     question.resources.clone_from(&data.resources);
     question.text = data.title.clone().unwrap_or_default();
-    if question.kind == QueryType::ConflictCheck && !understood.asks_existing_conflicts {
-        question.is_open = data.title.is_some() && (understood.time_window.is_some() || question.span.is_none());
-        let mut wanted = understood.clone();
+    if question.kind == QueryType::ConflictCheck && !parsed.asks_existing_conflicts {
+        question.is_open = data.title.is_some() && (parsed.time_window.is_some() || question.span.is_none());
+        let mut requested = parsed.clone();
         if question.is_open {
             // The duration is the default of such an event, not the length of the time window in which it is
             // searched.
-            (wanted.data.start_time, wanted.data.end_time) = (None, None);
+            (requested.data.start_time, requested.data.end_time) = (None, None);
         }
         let id = request_state::event_id(state).unwrap_or_default();
-        let asked = EventRequest { board: &board, who: &state.user_id, understood: &wanted, id: &id, now };
-        question.event = Some(asked.hypothetical_event()?);
+        let event_request =
+            EventRequest { snapshot: &snapshot, user_id: &state.user_id, parsed: &requested, id: &id, now };
+        question.event = Some(event_request.hypothetical_event()?);
     }
-    let found = answer_query(&board, &state.user_id, &question, now)?;
-    let said = match understood.asks_existing_conflicts {
-        true => describe_conflicts(&found),
-        false => describe_result(&found, &board, &state.user_id)?,
+    let result = answer_query(&snapshot, &state.user_id, &question, now)?;
+    let text = match parsed.asks_existing_conflicts {
+        true => describe_conflicts(&result),
+        false => describe_result(&result, &snapshot, &state.user_id)?,
     };
     let finding = AgentFinding {
         agent: AgentName::Query,
         step: WorkflowStep::Query,
-        data: json(&found)?,
-        explanation: said.clone(),
+        data: json(&result)?,
+        explanation: text.clone(),
         confidence: confidence(CERTAIN),
-        reasoning: format!("{:?} asked", found.query_type),
+        reasoning: format!("{:?} asked", result.query_type),
     };
-    Ok(with_final_answer(finding.into_update(state, now), WorkflowStatus::Completed, &said, now))
+    Ok(with_final_answer(finding.into_update(state, now), WorkflowStatus::Completed, &text, now))
 }
 
 /// Describes the existing conflicts of the calendar.
-fn describe_conflicts(found: &QueryData) -> String {
-    let conflicts = found.results.get("conflicts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let some: Vec<&str> = conflicts.iter().filter_map(|one| one["details"].as_str()).take(MOST_SAID).collect();
+fn describe_conflicts(result: &QueryData) -> String {
+    let conflicts = result.results.get("conflicts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let some: Vec<&str> = conflicts.iter().filter_map(|one| one["details"].as_str()).take(MAX_LISTED).collect();
     match (some.is_empty(), conflicts.len() - some.len()) {
         (true, _) => "There are no conflicts.".to_owned(),
         (false, 0) => some.join(" "),
@@ -79,18 +80,18 @@ fn describe_conflicts(found: &QueryData) -> String {
 }
 
 /// Describes the result of a query in one or two sentences.
-fn describe_result(found: &QueryData, board: &CalendarSnapshot, who: &str) -> Result<String> {
-    let zone = time_zone_of(board, who)?;
-    let list = |key: &str| found.results.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+fn describe_result(result: &QueryData, snapshot: &CalendarSnapshot, user_id: &str) -> Result<String> {
+    let zone = time_zone_of(snapshot, user_id)?;
+    let list = |key: &str| result.results.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let span = |one: &Value, (start, end): (&str, &str)| -> Option<String> {
         let time = |key: &str| superstep::core::time::Time::parse(one[key].as_str()?).ok();
         Some(words::format_range(&zone, &TimeRange::new(time(start)?, time(end)?)?))
     };
     let times = || list("slots").iter().filter_map(|one| span(one, ("start_time", "end_time"))).collect::<Vec<_>>();
-    Ok(match found.query_type {
+    Ok(match result.query_type {
         QueryType::Availability => {
             let free: Vec<String> =
-                list("free").iter().filter_map(|one| span(one, ("start", "end"))).take(MOST_SAID).collect();
+                list("free").iter().filter_map(|one| span(one, ("start", "end"))).take(MAX_LISTED).collect();
             if free.is_empty() {
                 "There is no time at which all are free.".to_owned()
             } else {
@@ -103,7 +104,7 @@ fn describe_result(found: &QueryData, board: &CalendarSnapshot, who: &str) -> Re
                 let when = span(one, ("start", "end")).or_else(|| span(one, ("start_time", "end_time")))?;
                 Some(format!("{} on {when}", words::quoted(one["title"].as_str()?)))
             };
-            let some: Vec<String> = events.iter().filter_map(line).take(MOST_SAID).collect();
+            let some: Vec<String> = events.iter().filter_map(line).take(MAX_LISTED).collect();
             match (some.is_empty(), events.len() - some.len().min(events.len())) {
                 (true, _) => "There is nothing on the calendar.".to_owned(),
                 (false, 0) => format!("{}.", some.join("; ")),
@@ -121,7 +122,7 @@ fn describe_result(found: &QueryData, board: &CalendarSnapshot, who: &str) -> Re
             };
             format!("{}.", list("resources").iter().filter_map(line).collect::<Vec<_>>().join("; "))
         }
-        QueryType::ConflictCheck => match found.results.get("fits") {
+        QueryType::ConflictCheck => match result.results.get("fits") {
             Some(Value::Bool(true)) => match times().first() {
                 Some(when) => format!("Yes, for example on {when}."),
                 None => "Yes, that fits.".to_owned(),

@@ -8,18 +8,18 @@ mod apply;
 mod changed;
 mod nearest;
 mod others;
-mod own;
+mod same_event_strategies;
 
 use superstep::Result;
 use superstep::core::time::Time;
 
 pub use apply::apply_resolution;
 
+use super::availability_check::AvailabilityCheck;
 use super::conflicts::{self, ChangeConflicts, detect_change_conflicts};
 use super::finding::{ConflictFormatter, RawConflict};
-use super::look::AvailabilityCheck;
 use super::moments::midnight;
-use super::seen::Viewer;
+use super::visibility::Viewer;
 use crate::calendar::{CalendarChange, CalendarSnapshot, Event, Priority, TimeRange};
 use crate::models::{ChangeAction, Conflict, ProposedResolution, ResolutionChange, ResolutionData, Score, Strategy};
 use crate::zone::NamedTimeZone;
@@ -33,27 +33,27 @@ use crate::zone::NamedTimeZone;
 /// # Errors
 /// Returns an error if a recurrence rule or a time zone, of the event or in the snapshot, is invalid.
 pub fn propose_resolutions(
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     event: &Event,
     conflicts: &[Conflict],
-    asker: &str,
+    requester: &str,
     now: Time,
 ) -> Result<ResolutionData> {
     if conflicts.is_empty() {
         return Ok(ResolutionData::default());
     }
-    let desk = ResolutionContext::new(board, event, asker, now)?;
-    let mut ways = Vec::new();
-    for plan in desk.plans()? {
-        ways.extend(desk.evaluate(plan, conflicts)?);
+    let resolution_context = ResolutionContext::new(snapshot, event, requester, now)?;
+    let mut resolutions = Vec::new();
+    for plan in resolution_context.plans()? {
+        resolutions.extend(resolution_context.evaluate(plan, conflicts)?);
     }
-    let rank = |way: &ProposedResolution| (way.changes.len(), way.strategy);
-    ways.sort_by(|a, b| b.score.value().total_cmp(&a.score.value()).then_with(|| rank(a).cmp(&rank(b))));
-    for (place, way) in ways.iter_mut().enumerate() {
-        way.resolution_id = format!("res_{}", place + 1);
+    let rank = |resolution: &ProposedResolution| (resolution.changes.len(), resolution.strategy);
+    resolutions.sort_by(|a, b| b.score.value().total_cmp(&a.score.value()).then_with(|| rank(a).cmp(&rank(b))));
+    for (index, resolution) in resolutions.iter_mut().enumerate() {
+        resolution.resolution_id = format!("res_{}", index + 1);
     }
-    let recommended_resolution = ways.first().map(|way| way.resolution_id.clone());
-    Ok(ResolutionData { proposed_resolutions: ways, recommended_resolution })
+    let recommended_resolution = resolutions.first().map(|resolution| resolution.resolution_id.clone());
+    Ok(ResolutionData { proposed_resolutions: resolutions, recommended_resolution })
 }
 
 /// An untested resolution.
@@ -109,33 +109,33 @@ impl ResolutionPlan {
 
 /// An event with conflicts, and the data that the strategies need.
 struct ResolutionContext<'a> {
-    board: &'a CalendarSnapshot,
+    snapshot: &'a CalendarSnapshot,
     event: &'a Event,
-    asker: &'a str,
+    requester: &'a str,
     now: Time,
     /// The snapshot with the event in it.
     with_event: CalendarSnapshot,
     /// Availability check of the day of the event, or of 12 months of a series.
-    look: AvailabilityCheck<'a>,
+    availability: AvailabilityCheck<'a>,
     before: Vec<RawConflict>,
-    telling: ConflictFormatter<'a>,
+    formatter: ConflictFormatter<'a>,
 }
 
 impl<'a> ResolutionContext<'a> {
-    fn new(board: &'a CalendarSnapshot, event: &'a Event, asker: &'a str, now: Time) -> Result<Self> {
-        let zone = NamedTimeZone::from_iana_name(&board.family.zone)?;
+    fn new(snapshot: &'a CalendarSnapshot, event: &'a Event, requester: &'a str, now: Time) -> Result<Self> {
+        let zone = NamedTimeZone::from_iana_name(&snapshot.family.zone)?;
         let horizon = if event.recurrence.is_some() {
             conflicts::horizon(event, now)?
         } else {
             let end = midnight(&zone, event.span.start, 1)?.max(event.span.end);
             TimeRange { start: midnight(&zone, event.span.start, 0)?, end }
         };
-        let look = AvailabilityCheck::new(board, event, &horizon)?;
-        let before = look.found(&look.shifted_to(&event.span));
-        let mut with_event = board.clone();
+        let availability = AvailabilityCheck::new(snapshot, event, &horizon)?;
+        let before = availability.conflicts(&availability.shifted_to(&event.span));
+        let mut with_event = snapshot.clone();
         with_event.apply(CalendarChange::Event(Box::new(event.clone())));
-        let telling = ConflictFormatter::to(board, Viewer::Member(asker))?;
-        Ok(Self { board, event, asker, now, with_event, look, before, telling })
+        let formatter = ConflictFormatter::to(snapshot, Viewer::Member(requester))?;
+        Ok(Self { snapshot, event, requester, now, with_event, availability, before, formatter })
     }
 
     fn plans(&self) -> Result<Vec<ResolutionPlan>> {
@@ -154,7 +154,7 @@ impl<'a> ResolutionContext<'a> {
     /// Applies a plan to a copy of the snapshot. Returns `None` if the plan resolves no conflict or causes a
     /// blocking one.
     fn evaluate(&self, plan: ResolutionPlan, conflicts: &[Conflict]) -> Result<Option<ProposedResolution>> {
-        let mut way = ProposedResolution {
+        let mut resolution = ProposedResolution {
             resolution_id: String::new(),
             strategy: plan.strategy,
             score: Score::near(0.0),
@@ -163,11 +163,11 @@ impl<'a> ResolutionContext<'a> {
             conflicts_resolved: Vec::new(),
             side_effects: plan.side_effects.clone(),
         };
-        let (after, changes) = apply_resolution(self.board, self.event, &way, self.asker, self.now)?;
-        let mut copy = self.board.clone();
+        let (after, changes) = apply_resolution(self.snapshot, self.event, &resolution, self.requester, self.now)?;
+        let mut copy = self.snapshot.clone();
         changes.iter().for_each(|change| copy.apply(change.clone()));
         let ChangeConflicts { of_event: left, of_other_events: others } =
-            detect_change_conflicts(&self.with_event, &copy, (&after, &changes), self.asker, self.now)?;
+            detect_change_conflicts(&self.with_event, &copy, (&after, &changes), self.requester, self.now)?;
         let is_new = |one: &&Conflict| !conflicts.iter().any(|old| old.id == one.id);
         let is_left = |one: &&Conflict| left.iter().any(|left| left.id == one.id);
         let solved: Vec<String> = conflicts.iter().filter(|one| !is_left(one)).map(|one| one.id.clone()).collect();
@@ -175,17 +175,17 @@ impl<'a> ResolutionContext<'a> {
         if solved.is_empty() || harms || !others.is_empty() {
             return Ok(None);
         }
-        way.side_effects.extend(left.iter().filter(is_new).map(|one| one.details.clone()));
+        resolution.side_effects.extend(left.iter().filter(is_new).map(|one| one.details.clone()));
         let remaining = conflicts.iter().filter(is_left);
-        way.side_effects.extend(remaining.map(|one| format!("This remains: {}", one.details)));
-        way.score = plan.score(solved.len(), conflicts.len());
-        way.conflicts_resolved = solved;
-        Ok(Some(way))
+        resolution.side_effects.extend(remaining.map(|one| format!("This remains: {}", one.details)));
+        resolution.score = plan.score(solved.len(), conflicts.len());
+        resolution.conflicts_resolved = solved;
+        Ok(Some(resolution))
     }
 
     /// Returns the number of blocking conflicts and of all conflicts at the given times.
     fn conflict_counts(&self, spans: &[TimeRange]) -> (usize, usize) {
-        count(&self.look.found(spans))
+        count(&self.availability.conflicts(spans))
     }
 
     /// True if the given times are an improvement: no blocking conflict, and fewer conflicts in total if there was
@@ -196,8 +196,8 @@ impl<'a> ResolutionContext<'a> {
     }
 }
 
-fn count(found: &[RawConflict]) -> (usize, usize) {
-    (found.iter().filter(|found| found.severity.is_blocking()).count(), found.len())
+fn count(conflicts: &[RawConflict]) -> (usize, usize) {
+    (conflicts.iter().filter(|conflict| conflict.severity.is_blocking()).count(), conflicts.len())
 }
 
 /// Creates the two changes that move an event: new start and new end.

@@ -80,12 +80,12 @@ pub(crate) async fn resolution(
     state: View<FamilySchedulerState>,
     home: RunContext<SchedulerContext>,
     cx: TaskContext,
-    ask: Interrupts,
+    interrupts: Interrupts,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
     // Recorded, so that the answer refers to the resolutions that were shown, even if the calendar has changed.
-    let found = cx.once("ways out", search(&state, &home, &cx)).await;
-    let found: ResolutionData = match found {
-        Ok(found) => found,
+    let resolution_data = cx.once("ways out", search(&state, &home, &cx)).await;
+    let resolution_data: ResolutionData = match resolution_data {
+        Ok(resolution_data) => resolution_data,
         Err(error) => {
             let error = error.into_error();
             return or_record_error(Err(error), (&state, AgentName::Resolution.name()), &home, &cx).await;
@@ -95,21 +95,21 @@ pub(crate) async fn resolution(
         // The user declined before, and then the calendar store was unavailable.
         true => ResolutionChoice::Declined { decline: true },
         false => {
-            let said = ask
+            let answer = interrupts
                 .raise_with_schema(
                     "resolution",
-                    question(&state, &found),
-                    &resolution_question(&found),
-                    Some(schema(&found)?),
+                    question(&state, &resolution_data),
+                    &resolution_question(&resolution_data),
+                    Some(schema(&resolution_data)?),
                 )
                 .await?;
-            serde_json::from_value(said)?
+            serde_json::from_value(answer)?
         }
     };
     let now = context::now(&cx)?;
-    let told = resolution_update(&state, &found, now)?;
-    if let Some(taken) = choice.selected(&found.proposed_resolutions) {
-        return Ok(told.selected_resolution(Some(taken)).workflow_status(WorkflowStatus::InProgress));
+    let base_update = resolution_update(&state, &resolution_data, now)?;
+    if let Some(taken) = choice.selected(&resolution_data.proposed_resolutions) {
+        return Ok(base_update.selected_resolution(Some(taken)).workflow_status(WorkflowStatus::InProgress));
     }
     let event = state.proposed_event.clone();
     if let Some(event) = &event
@@ -119,59 +119,59 @@ pub(crate) async fn resolution(
         return Ok(update.notes((request_state::DECLINED.to_owned(), true.into())));
     }
     let event = event.map(|event| ProposedEvent { status: EventStatus::Rejected, ..event });
-    let told = told.proposed_event(event).workflow_status(WorkflowStatus::InProgress);
-    let told = told.notes((request_state::DECLINED.to_owned(), true.into()));
-    Ok(with_final_answer(told, WorkflowStatus::Completed, "All right, nothing was planned.", now))
+    let declined = base_update.proposed_event(event).workflow_status(WorkflowStatus::InProgress);
+    let declined = declined.notes((request_state::DECLINED.to_owned(), true.into()));
+    Ok(with_final_answer(declined, WorkflowStatus::Completed, "All right, nothing was planned.", now))
 }
 
 async fn search(state: &FamilySchedulerState, home: &SchedulerContext, cx: &TaskContext) -> Result<ResolutionData> {
-    let (now, board) = (context::now(cx)?, home.snapshot().await?);
-    let drawn = request_state::plan(state)?.apply_to(&board, &state.user_id, now)?;
+    let (now, snapshot) = (context::now(cx)?, home.snapshot().await?);
+    let drawn = request_state::plan(state)?.apply_to(&snapshot, &state.user_id, now)?;
     let conflicts = state.detected_conflicts.clone().unwrap_or_default().conflicts;
     propose_resolutions(&drawn.snapshot, &drawn.event, &conflicts, &state.user_id, now)
 }
 
 fn resolution_update(
     state: &FamilySchedulerState,
-    found: &ResolutionData,
+    resolution_data: &ResolutionData,
     now: Time,
 ) -> Result<FamilySchedulerStateUpdate> {
-    let count = found.proposed_resolutions.len();
+    let count = resolution_data.proposed_resolutions.len();
     let issues = if count == 0 { vec!["There is no way out but another time.".to_owned()] } else { Vec::new() };
     let finding = AgentFinding {
         agent: AgentName::Resolution,
         step: WorkflowStep::Resolution,
-        data: json(found)?,
-        explanation: resolution_question(found),
-        confidence: confidence(found.proposed_resolutions.first().map_or(0.5, |best| best.score.value())),
+        data: json(resolution_data)?,
+        explanation: resolution_question(resolution_data),
+        confidence: confidence(resolution_data.proposed_resolutions.first().map_or(0.5, |best| best.score.value())),
         reasoning: format!("{count} ways out work on a copy of the calendar"),
     };
     Ok(finding.into_update(state, now).validation_results(validated(ValidationStep::Resolution, now, issues)))
 }
 
-fn resolution_question(found: &ResolutionData) -> String {
-    match found.proposed_resolutions.first() {
+fn resolution_question(resolution_data: &ResolutionData) -> String {
+    match resolution_data.proposed_resolutions.first() {
         Some(best) => format!("Something stands in the way. Best would be: {}", best.description),
         None => "Something stands in the way, and I see no way out.".to_owned(),
     }
 }
 
-fn question(state: &FamilySchedulerState, found: &ResolutionData) -> Value {
+fn question(state: &FamilySchedulerState, resolution_data: &ResolutionData) -> Value {
     json!({
         "kind": "resolution",
-        "question": resolution_question(found),
+        "question": resolution_question(resolution_data),
         "conflicts": state.detected_conflicts.as_ref().map(|data| &data.conflicts),
-        "resolutions": found.proposed_resolutions,
-        "recommended": found.recommended_resolution,
+        "resolutions": resolution_data.proposed_resolutions,
+        "recommended": resolution_data.recommended_resolution,
     })
 }
 
 /// Restricts the answer to proposed resolutions and edits of them.
-fn schema(found: &ResolutionData) -> Result<Value> {
-    let ids: Vec<&str> = found.proposed_resolutions.iter().map(|one| one.resolution_id.as_str()).collect();
+fn schema(resolution_data: &ResolutionData) -> Result<Value> {
+    let ids: Vec<&str> = resolution_data.proposed_resolutions.iter().map(|one| one.resolution_id.as_str()).collect();
     // The schema is embedded in another one, where references to its own definitions would not resolve.
-    let whole = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    let mut changed = json(&whole.into_generator().into_root_schema_for::<EditedResolution>())?;
+    let schema_settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let mut changed = json(&schema_settings.into_generator().into_root_schema_for::<EditedResolution>())?;
     changed["properties"]["resolution_id"] = json!({ "enum": ids });
     let one = |name: &str, schema: Value| {
         json!({

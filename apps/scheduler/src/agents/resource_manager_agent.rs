@@ -15,23 +15,23 @@ pub(crate) async fn resource_manager(
     home: RunContext<SchedulerContext>,
     cx: TaskContext,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
-    let worked = look(&state, &home, &cx).await;
+    let worked = check_resources(&state, &home, &cx).await;
     or_record_error(worked, (&state, AgentName::ResourceManager.name()), &home, &cx).await
 }
 
-async fn look(
+async fn check_resources(
     state: &FamilySchedulerState,
     home: &SchedulerContext,
     cx: &TaskContext,
 ) -> Result<FamilySchedulerStateUpdate> {
-    let (now, board) = (context::now(cx)?, home.snapshot().await?);
+    let (now, snapshot) = (context::now(cx)?, home.snapshot().await?);
     let plan = request_state::plan(state)?;
-    let event = plan.apply_to(&board, &state.user_id, now)?.next_instance(now)?;
+    let event = plan.apply_to(&snapshot, &state.user_id, now)?.next_instance(now)?;
     let except = plan.target().map_or(event.id.as_str(), |target| target.event.as_str());
-    let found = capacity::resource_availability(&board, &event.resources, &event.span, Some(except))?;
+    let availability = capacity::resource_availability(&snapshot, &event.resources, &event.span, Some(except))?;
     let mut taken = Vec::new();
-    for one in found.resource_availability.iter().filter(|one| !one.available) {
-        let others = capacity::alternative_resources(&board, &one.resource_id, &event.span, Some(except))?;
+    for one in availability.resource_availability.iter().filter(|one| !one.available) {
+        let others = capacity::alternative_resources(&snapshot, &one.resource_id, &event.span, Some(except))?;
         let others: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
         let instead =
             if others.is_empty() { String::new() } else { format!("; free is {}", words::join_list(&others)) };
@@ -45,10 +45,10 @@ async fn look(
     let finding = AgentFinding {
         agent: AgentName::ResourceManager,
         step: WorkflowStep::ResourceCheck,
-        data: json(&found)?,
+        data: json(&availability)?,
         explanation,
         confidence: confidence(CERTAIN),
-        reasoning: format!("{} things at their fullest moment", found.resource_availability.len()),
+        reasoning: format!("{} things at their fullest moment", availability.resource_availability.len()),
     };
     let update = finding.into_update(state, now);
     Ok(update.validation_results(validated(ValidationStep::ResourceCheck, now, taken)))

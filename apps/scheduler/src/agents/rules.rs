@@ -11,10 +11,10 @@ use jiff::civil::Date;
 use superstep::Result;
 use superstep::core::time::Time;
 
+use super::availability_check::AvailabilityCheck;
+use super::busy_index::BusyIndex;
 use super::capacity::peak_usage;
-use super::look::AvailabilityCheck;
 use super::moments::{MINUTES_A_DAY, pad};
-use super::taken::BusyIndex;
 use super::words;
 use crate::calendar::{CalendarSnapshot, Constraint, ConstraintKind, ConstraintStrength, Event, TimeRange, WeekStart};
 use crate::zone::NamedTimeZone;
@@ -34,14 +34,14 @@ pub struct ConstraintViolation {
 ///
 /// # Errors
 /// Returns an error if a recurrence rule or a time zone in the snapshot is invalid.
-pub fn violations(board: &CalendarSnapshot, event: &Event, span: &TimeRange) -> Result<Vec<ConstraintViolation>> {
-    let look = AvailabilityCheck::new(board, event, span)?;
-    let breaches = look.violations(&[*span]);
-    let found = breaches.into_iter().map(|Violation { rule, member }| {
-        let text = describe_with_name(board, rule);
+pub fn violations(snapshot: &CalendarSnapshot, event: &Event, span: &TimeRange) -> Result<Vec<ConstraintViolation>> {
+    let availability = AvailabilityCheck::new(snapshot, event, span)?;
+    let breaches = availability.violations(&[*span]);
+    let constraint_violations = breaches.into_iter().map(|Violation { rule, member }| {
+        let text = describe_with_name(snapshot, rule);
         ConstraintViolation { rule: rule.clone(), member: member.map(str::to_owned), text }
     });
-    Ok(found.collect())
+    Ok(constraint_violations.collect())
 }
 
 /// iCalendar property of an event: id of a soft constraint that the event may violate.
@@ -78,12 +78,12 @@ pub(super) struct Violation<'a> {
 /// One instance of an event, with the data needed to check constraints.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CheckedOccurrence<'a, 's> {
-    pub(super) board: &'s CalendarSnapshot,
+    pub(super) snapshot: &'s CalendarSnapshot,
     pub(super) taken: &'s BusyIndex,
     pub(super) event: &'a Event,
     pub(super) span: TimeRange,
     /// Series group of the event in the busy index.
-    pub(super) whole: Option<usize>,
+    pub(super) series_group: Option<usize>,
     /// All instances of the event including this one, earliest first.
     pub(super) own: &'s [TimeRange],
     /// Instances of the overrides of the event, or of the series if the event is an override.
@@ -92,15 +92,15 @@ pub(super) struct CheckedOccurrence<'a, 's> {
 
 impl ConstraintSet {
     /// Selects the active constraints of the participants.
-    pub(super) fn new(board: &CalendarSnapshot, event: &Event) -> Result<Self> {
+    pub(super) fn new(snapshot: &CalendarSnapshot, event: &Event) -> Result<Self> {
         let takes_part = |member: &String| event.participants.iter().any(|participant| participant.member == *member);
         let bears = |rule: &&Arc<Constraint>| {
             rule.is_active && rule.member.as_ref().is_none_or(takes_part) && !is_accepted(event, rule)
         };
-        let rules = board.rules.values().filter(bears).cloned().collect();
+        let rules = snapshot.rules.values().filter(bears).cloned().collect();
         Ok(Self {
-            zone: NamedTimeZone::from_iana_name(&board.family.zone)?,
-            week_start: board.family.week_start,
+            zone: NamedTimeZone::from_iana_name(&snapshot.family.zone)?,
+            week_start: snapshot.family.week_start,
             rules,
         })
     }
@@ -217,12 +217,14 @@ fn weekday(date: Date) -> u8 {
 /// are ignored here.
 fn is_too_close(case: &CheckedOccurrence<'_, '_>, member: &str, minutes: u32) -> bool {
     let taken = case.taken;
-    let around = pad(&case.span, i64::from(minutes));
-    let others = taken.for_member(member, around).filter(|entry| Some(taken.indexed_event(entry).whole) != case.whole);
+    let padded = pad(&case.span, i64::from(minutes));
+    let others = taken
+        .for_member(member, padded)
+        .filter(|entry| Some(taken.indexed_event(entry).series_group) != case.series_group);
     // All instances have the same duration, so `take_while` may stop at the first one that ended before the range.
-    let upto = case.own.partition_point(|own| own.start < around.end);
-    let own = case.own[..upto].iter().rev().take_while(|own| own.end > around.start);
-    let rest = case.rest.iter().filter(|rest| rest.overlaps(&around));
+    let upto = case.own.partition_point(|own| own.start < padded.end);
+    let own = case.own[..upto].iter().rev().take_while(|own| own.end > padded.start);
+    let rest = case.rest.iter().filter(|rest| rest.overlaps(&padded));
     others.map(|entry| &entry.span).chain(own).chain(rest).any(|other| !other.overlaps(&case.span))
 }
 
@@ -234,20 +236,21 @@ fn counted(case: &CheckedOccurrence<'_, '_>, member: &str, within: Option<TimeRa
     let is_another = |own: &&TimeRange| own.start != case.span.start;
     let is_in = |rest: &&TimeRange| within.start <= rest.start && rest.start < within.end;
     let own = case.own[from..to].iter().chain(case.rest.iter().filter(is_in)).filter(is_another).count();
-    case.taken.starting(member, &within, case.whole) + own + 1
+    case.taken.starting(member, &within, case.series_group) + own + 1
 }
 
 /// True if a member with higher priority needs the resource at the same time and its capacity is exceeded.
 fn is_outranked(case: &CheckedOccurrence<'_, '_>, resource: &str, members: &[String]) -> bool {
-    let (board, taken) = (case.board, case.taken);
+    let (snapshot, taken) = (case.snapshot, case.taken);
     if !case.event.resources.iter().any(|used| used == resource) {
         return false;
     }
-    let users =
-        taken.for_resource(resource, case.span).filter(|entry| Some(taken.indexed_event(entry).whole) != case.whole);
+    let users = taken
+        .for_resource(resource, case.span)
+        .filter(|entry| Some(taken.indexed_event(entry).series_group) != case.series_group);
     let (spans, ranks): (Vec<TimeRange>, Vec<usize>) =
         users.map(|entry| (entry.span, rank(&taken.indexed_event(entry).event, members))).unzip();
-    let capacity = board.resources.get(resource).map_or(0, |resource| resource.capacity as usize);
+    let capacity = snapshot.resources.get(resource).map_or(0, |resource| resource.capacity as usize);
     peak_usage(&spans, &case.span).len() >= capacity && ranks.iter().any(|other| *other < rank(case.event, members))
 }
 
@@ -261,12 +264,12 @@ fn rank(event: &Event, members: &[String]) -> usize {
 }
 
 /// Formats the name and the text of a constraint.
-pub(super) fn describe_with_name(board: &CalendarSnapshot, rule: &Constraint) -> String {
-    format!("{}: {}", rule.name, describe_constraint(board, &rule.kind))
+pub(super) fn describe_with_name(snapshot: &CalendarSnapshot, rule: &Constraint) -> String {
+    format!("{}: {}", rule.name, describe_constraint(snapshot, &rule.kind))
 }
 
 /// Formats the text of a constraint.
-pub(super) fn describe_constraint(board: &CalendarSnapshot, kind: &ConstraintKind) -> String {
+pub(super) fn describe_constraint(snapshot: &CalendarSnapshot, kind: &ConstraintKind) -> String {
     let window = |days: &[u8], from, to| {
         let on = if days.is_empty() { String::new() } else { format!(" on {}", weekdays(days)) };
         format!("{on} from {} to {}", words::format_time(from), words::format_time(to))
@@ -286,8 +289,8 @@ pub(super) fn describe_constraint(board: &CalendarSnapshot, kind: &ConstraintKin
             format!("at most {} a week", words::pluralize(i64::from(*count), "event"))
         }
         ConstraintKind::ResourcePriority { resource, members } => {
-            let name = board.resources.get(resource).map_or("thing", |resource| resource.name.as_str());
-            format!("{} goes first to {}", words::resource_as_subject(name), words::names(board, members))
+            let name = snapshot.resources.get(resource).map_or("thing", |resource| resource.name.as_str());
+            format!("{} goes first to {}", words::resource_as_subject(name), words::names(snapshot, members))
         }
     }
 }

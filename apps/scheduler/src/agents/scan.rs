@@ -10,56 +10,60 @@ use std::sync::Arc;
 use superstep::Result;
 use superstep::core::time::Time;
 
+use super::busy_index::{BusyEntry, BusyIndex, is_transparent};
 use super::finding::{ConflictFormatter, ConflictKey, RawConflict};
 use super::moments::{MINUTES_A_DAY, pad, year_from};
 use super::rules::{CheckedOccurrence, ConstraintSet};
-use super::seen::Viewer;
-use super::taken::{BusyEntry, BusyIndex, is_transparent};
+use super::visibility::Viewer;
 use super::words;
 use crate::calendar::{CalendarSnapshot, Event, Participant, Priority, TimeRange};
 use crate::models::{Conflict, ConflictType, EventStatus, Severity};
 use crate::zone::NamedTimeZone;
 
 /// Maximum number of conflicts in a result.
-pub const MOST_CONFLICTS: usize = 1_000;
+pub const MAX_CONFLICTS: usize = 1_000;
 
 /// Detects conflicts among confirmed events in the 12 months from `now`, earliest first, at most
-/// [`MOST_CONFLICTS`]. Their ids are stable across calls.
+/// [`MAX_CONFLICTS`]. Their ids are stable across calls.
 ///
 /// # Errors
 /// Returns an error if a recurrence rule or a time zone in the snapshot is invalid.
-pub fn scan_conflicts(board: &CalendarSnapshot, now: Time) -> Result<Vec<Conflict>> {
-    let zone = NamedTimeZone::from_iana_name(&board.family.zone)?;
-    found(board, year_from(&zone, now)?, ConflictFormatter::to(board, Viewer::Family)?)
+pub fn scan_conflicts(snapshot: &CalendarSnapshot, now: Time) -> Result<Vec<Conflict>> {
+    let zone = NamedTimeZone::from_iana_name(&snapshot.family.zone)?;
+    find_conflicts(snapshot, year_from(&zone, now)?, ConflictFormatter::to(snapshot, Viewer::Family)?)
 }
 
 /// Detects conflicts among confirmed events in a time range, worded for a viewer.
 pub(super) fn scan_conflicts_within(
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     time: TimeRange,
     viewer: Viewer<'_>,
 ) -> Result<Vec<Conflict>> {
-    found(board, time, ConflictFormatter { range: "", ..ConflictFormatter::to(board, viewer)? })
+    find_conflicts(snapshot, time, ConflictFormatter { range: "", ..ConflictFormatter::to(snapshot, viewer)? })
 }
 
-fn found(board: &CalendarSnapshot, within: TimeRange, telling: ConflictFormatter<'_>) -> Result<Vec<Conflict>> {
+fn find_conflicts(
+    snapshot: &CalendarSnapshot,
+    within: TimeRange,
+    formatter: ConflictFormatter<'_>,
+) -> Result<Vec<Conflict>> {
     let is_wanted = |event: &Event| event.status == EventStatus::Confirmed && !is_transparent(event);
     // Constraints depend on the surrounding days and weeks.
-    let taken = BusyIndex::new(board, &pad(&within, 8 * MINUTES_A_DAY), is_wanted)?;
-    let scan = ConflictScan { board, within, taken, telling };
-    let mut found = scan.people();
-    found.extend(scan.things());
-    found.extend(scan.rules()?);
-    found.sort_by(|a, b| (a.0, &a.1.id).cmp(&(b.0, &b.1.id)));
-    found.truncate(MOST_CONFLICTS);
-    Ok(found.into_iter().map(|(_, conflict)| conflict).collect())
+    let taken = BusyIndex::new(snapshot, &pad(&within, 8 * MINUTES_A_DAY), is_wanted)?;
+    let scan = ConflictScan { snapshot, within, taken, formatter };
+    let mut conflicts = scan.people();
+    conflicts.extend(scan.resources());
+    conflicts.extend(scan.rules()?);
+    conflicts.sort_by(|a, b| (a.0, &a.1.id).cmp(&(b.0, &b.1.id)));
+    conflicts.truncate(MAX_CONFLICTS);
+    Ok(conflicts.into_iter().map(|(_, conflict)| conflict).collect())
 }
 
 struct ConflictScan<'a> {
-    board: &'a CalendarSnapshot,
+    snapshot: &'a CalendarSnapshot,
     within: TimeRange,
     taken: BusyIndex,
-    telling: ConflictFormatter<'a>,
+    formatter: ConflictFormatter<'a>,
 }
 
 /// Events that overlap, once or repeatedly.
@@ -81,12 +85,12 @@ impl ConflictScan<'_> {
         for (member, entries) in self.taken.by_member() {
             self.meet_along(member, entries, &mut meetings);
         }
-        let tell = |(pair, meeting): (&(usize, usize), &Overlap)| {
+        let to_conflict = |(pair, meeting): (&(usize, usize), &Overlap)| {
             let members: Vec<&String> = meeting.members.iter().collect();
-            let said = format!("{} both need {}", self.titles(meeting), words::names(self.board, &members));
-            self.conflict("time_conflict", ConflictType::TimeConflict, pair, (meeting, said))
+            let text = format!("{} both need {}", self.titles(meeting), words::names(self.snapshot, &members));
+            self.conflict("time_conflict", ConflictType::TimeConflict, pair, (meeting, text))
         };
-        meetings.iter().map(tell).collect()
+        meetings.iter().map(to_conflict).collect()
     }
 
     /// Adds the overlaps of one member. Entries are sorted by time, so that the earliest conflicts are found first;
@@ -96,15 +100,16 @@ impl ConflictScan<'_> {
         let mut own = BTreeSet::new();
         for entry in entries.filter(|entry| entry.span.overlaps(&self.within)) {
             open.retain(|other| other.span.end > entry.span.start);
-            let is_other =
-                |other: &&&BusyEntry| self.taken.indexed_event(other).whole != self.taken.indexed_event(entry).whole;
+            let is_other = |other: &&&BusyEntry| {
+                self.taken.indexed_event(other).series_group != self.taken.indexed_event(entry).series_group
+            };
             for other in open.iter().filter(is_other) {
                 let severity =
                     severity(&self.taken.indexed_event(other).event, &self.taken.indexed_event(entry).event, member);
                 let meeting = self.meet(&[other, entry], severity, meetings);
                 meeting.members.insert(member.to_owned());
                 own.insert((other.event, entry.event));
-                if own.len() >= MOST_CONFLICTS {
+                if own.len() >= MAX_CONFLICTS {
                     return;
                 }
             }
@@ -112,33 +117,36 @@ impl ConflictScan<'_> {
         }
     }
 
-    fn things(&self) -> Vec<(TimeRange, Conflict)> {
-        let mut found = Vec::new();
+    fn resources(&self) -> Vec<(TimeRange, Conflict)> {
+        let mut conflicts = Vec::new();
         for (resource, entries) in self.taken.by_resource() {
-            let Some(thing) = self.board.resources.get(resource) else { continue };
+            let Some(resource_record) = self.snapshot.resources.get(resource) else { continue };
             let mut crowds = OverlapMap::new();
             let mut open: Vec<&BusyEntry> = Vec::new();
             for entry in entries.filter(|entry| entry.span.overlaps(&self.within)) {
                 open.retain(|other| other.span.end > entry.span.start);
                 open.push(entry);
-                if open.len() > thing.capacity as usize {
+                if open.len() > resource_record.capacity as usize {
                     let events = open.iter().map(|entry| &self.taken.indexed_event(entry).event);
                     let is_critical = events.into_iter().any(|event| event.priority == Priority::Critical);
                     let severity = if is_critical { Severity::Critical } else { Severity::High };
                     self.meet(&open, severity, &mut crowds);
                 }
-                if crowds.len() >= MOST_CONFLICTS {
+                if crowds.len() >= MAX_CONFLICTS {
                     break;
                 }
             }
-            found.extend(crowds.iter().map(|(pair, crowd)| {
-                let said =
-                    format!("{} is not enough for {}", words::resource_as_subject(&thing.name), self.titles(crowd));
+            conflicts.extend(crowds.iter().map(|(pair, crowd)| {
+                let text = format!(
+                    "{} is not enough for {}",
+                    words::resource_as_subject(&resource_record.name),
+                    self.titles(crowd)
+                );
                 let id = format!("resource_conflict:{resource}");
-                self.conflict(&id, ConflictType::ResourceConflict, pair, (crowd, said))
+                self.conflict(&id, ConflictType::ResourceConflict, pair, (crowd, text))
             }));
         }
-        found
+        conflicts
     }
 
     /// Records an overlap. The first and the last of the overlapping events identify it.
@@ -157,7 +165,7 @@ impl ConflictScan<'_> {
     }
 
     fn titles(&self, meeting: &Overlap) -> String {
-        words::join_list(&meeting.events.iter().map(|event| self.telling.title(event)).collect::<Vec<String>>())
+        words::join_list(&meeting.events.iter().map(|event| self.formatter.title(event)).collect::<Vec<String>>())
     }
 
     fn conflict(
@@ -165,19 +173,19 @@ impl ConflictScan<'_> {
         kind_of_id: &str,
         kind: ConflictType,
         (one, other): &(usize, usize),
-        (meeting, said): (&Overlap, String),
+        (meeting, text): (&Overlap, String),
     ) -> (TimeRange, Conflict) {
         let first = meeting.times.first().copied().unwrap_or(self.within);
         let latest = meeting.events.last();
-        let id = |place: usize| &self.taken.events()[place].event.id;
+        let id = |index: usize| &self.taken.events()[index].event.id;
         let conflict = Conflict {
             id: format!("{kind_of_id}:{}:{}", id(*one), id(*other)),
             kind,
             severity: meeting.severity,
             conflicting_event_id: latest.map(|event| event.id.clone()),
-            conflicting_event_title: latest.map(|event| self.telling.viewer.title(self.board, event)),
+            conflicting_event_title: latest.map(|event| self.formatter.viewer.title(self.snapshot, event)),
             participants_affected: meeting.members.iter().cloned().collect(),
-            details: format!("{said} {}.", self.telling.when(&first, meeting.times.len())),
+            details: format!("{text} {}.", self.formatter.when(&first, meeting.times.len())),
         };
         (first, conflict)
     }
@@ -189,27 +197,34 @@ impl ConflictScan<'_> {
         }
         // Groups each series with its overrides, so that only these few are checked per event.
         let mut wholes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for place in times.keys() {
-            wholes.entry(self.taken.events()[*place].whole).or_default().push(*place);
+        for index in times.keys() {
+            wholes.entry(self.taken.events()[*index].series_group).or_default().push(*index);
         }
         let mut conflicts = Vec::new();
-        for (place, own) in &times {
-            let kept = &self.taken.events()[*place];
-            let book = ConstraintSet::new(self.board, &kept.event)?;
-            let others = wholes.get(&kept.whole).into_iter().flatten().filter(|other| *other != place);
+        for (index, own) in &times {
+            let indexed = &self.taken.events()[*index];
+            let book = ConstraintSet::new(self.snapshot, &indexed.event)?;
+            let others = wholes.get(&indexed.series_group).into_iter().flatten().filter(|other| *other != index);
             let rest: Vec<TimeRange> = others.filter_map(|other| times.get(other)).flatten().copied().collect();
-            let mut found = BTreeMap::new();
+            let mut by_rule = BTreeMap::new();
             for span in own.iter().filter(|span| span.overlaps(&self.within)) {
-                let (board, taken, event) = (self.board, &self.taken, kept.event.as_ref());
-                let case =
-                    CheckedOccurrence { board, taken, event, span: *span, whole: Some(kept.whole), own, rest: &rest };
-                self.breaches(&book, &case, &mut found);
+                let (snapshot, taken, event) = (self.snapshot, &self.taken, indexed.event.as_ref());
+                let case = CheckedOccurrence {
+                    snapshot,
+                    taken,
+                    event,
+                    span: *span,
+                    series_group: Some(indexed.series_group),
+                    own,
+                    rest: &rest,
+                };
+                self.breaches(&book, &case, &mut by_rule);
             }
-            for found in found.into_values() {
-                let mut conflict = found.conflict_with_owner(&kept.event, &self.telling);
-                conflict.conflicting_event_id = Some(kept.event.id.clone());
-                conflict.conflicting_event_title = Some(self.telling.viewer.title(self.board, &kept.event));
-                conflicts.push((found.first, conflict));
+            for raw in by_rule.into_values() {
+                let mut conflict = raw.conflict_with_owner(&indexed.event, &self.formatter);
+                conflict.conflicting_event_id = Some(indexed.event.id.clone());
+                conflict.conflicting_event_title = Some(self.formatter.viewer.title(self.snapshot, &indexed.event));
+                conflicts.push((raw.first, conflict));
             }
         }
         Ok(conflicts)
@@ -223,11 +238,11 @@ impl ConflictScan<'_> {
     ) {
         let mut here: BTreeMap<&str, RawConflict> = BTreeMap::new();
         for breach in book.breaches(case) {
-            let found =
+            let conflict =
                 here.entry(&breach.rule.id).or_insert_with(|| RawConflict::from_constraint(breach.rule, case.span));
-            found.members.extend(breach.member.map(str::to_owned));
+            conflict.members.extend(breach.member.map(str::to_owned));
         }
-        here.into_values().for_each(|found| found.add_to(all));
+        here.into_values().for_each(|conflict| conflict.add_to(all));
     }
 }
 

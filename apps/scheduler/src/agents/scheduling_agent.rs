@@ -29,29 +29,29 @@ async fn search(
     home: &SchedulerContext,
     cx: &TaskContext,
 ) -> Result<FamilySchedulerStateUpdate> {
-    let wrong = |message: String| superstep::Error::new(superstep::ErrorCode::TypeMismatch, message);
-    validate_state_transition(state, "scheduling").map_err(wrong)?;
-    let (now, board) = (context::now(cx)?, home.snapshot().await?);
-    let understood = request_state::understood(state)?;
+    let type_mismatch = |message: String| superstep::Error::new(superstep::ErrorCode::TypeMismatch, message);
+    validate_state_transition(state, "scheduling").map_err(type_mismatch)?;
+    let (now, snapshot) = (context::now(cx)?, home.snapshot().await?);
+    let parsed = request_state::parsed_request(state)?;
     let id = request_state::event_id(state).unwrap_or_default();
-    let asked = EventRequest { board: &board, who: &state.user_id, understood: &understood, id: &id, now };
-    let mut plan = asked.plan()?;
-    let event = plan.apply_to(&board, &state.user_id, now)?.next_instance(now)?;
-    let wanted = asked.slot_request(&plan, event);
-    let found = slots::find_slots(&board, &wanted, now)?;
-    let slot = found.candidate_times.first().cloned();
-    let zone = time_zone_of(&board, &state.user_id)?;
+    let event_request = EventRequest { snapshot: &snapshot, user_id: &state.user_id, parsed: &parsed, id: &id, now };
+    let mut plan = event_request.plan()?;
+    let event = plan.apply_to(&snapshot, &state.user_id, now)?.next_instance(now)?;
+    let slot_request = event_request.slot_request(&plan, event);
+    let scheduling_data = slots::find_slots(&snapshot, &slot_request, now)?;
+    let slot = scheduling_data.candidate_times.first().cloned();
+    let zone = time_zone_of(&snapshot, &state.user_id)?;
     let span = slot.as_ref().and_then(|slot| TimeRange::new(slot.start_time, slot.end_time));
     let explanation = match &span {
         Some(span) => format!("The time is {}.", words::format_range(&zone, span)),
-        None => format!("I found no free time {}.", search_window_text(&zone, understood.time_window.as_ref())),
+        None => format!("I found no free time {}.", search_window_text(&zone, parsed.time_window.as_ref())),
     };
     let finding = AgentFinding {
         agent: AgentName::Scheduling,
         step: WorkflowStep::Scheduling,
         confidence: confidence(slot.as_ref().map_or(0.5, |slot| slot.score.value().max(crate::state_utils::SURE))),
-        reasoning: format!("{} times looked at closely", found.candidate_times.len()),
-        data: json(&found)?,
+        reasoning: format!("{} times looked at closely", scheduling_data.candidate_times.len()),
+        data: json(&scheduling_data)?,
         explanation: explanation.clone(),
     };
     let update = finding.into_update(state, now).selected_time_slot(slot);
@@ -59,7 +59,7 @@ async fn search(
         let failed = validated(ValidationStep::Scheduling, now, vec![explanation]);
         return Ok(update.validation_results(failed).workflow_status(WorkflowStatus::AwaitingUser));
     };
-    let is_moved = asked.requested_range().is_some() || understood.time_window.is_some();
+    let is_moved = event_request.requested_range().is_some() || parsed.time_window.is_some();
     match &mut plan.action {
         PlannedAction::Create(event) => {
             event.span = span;
@@ -67,7 +67,7 @@ async fn search(
         }
         PlannedAction::Modify(difference) => difference.time = Some(span).filter(|_| is_moved),
     }
-    let event = plan.apply_to(&board, &state.user_id, now)?.next_instance(now)?;
+    let event = plan.apply_to(&snapshot, &state.user_id, now)?.next_instance(now)?;
     Ok(update
         .proposed_event(Some(proposed(&event, EventStatus::Proposed)))
         .validation_results(validated(ValidationStep::Scheduling, now, Vec::new()))
@@ -88,11 +88,11 @@ pub(crate) fn search_window_text(zone: &NamedTimeZone, within: Option<&TimeRange
     }
 }
 
-async fn propose(event: Event, home: &SchedulerContext, who: &str) -> Result<()> {
-    let propose = move |board: &CalendarSnapshot| {
+async fn propose(event: Event, home: &SchedulerContext, user_id: &str) -> Result<()> {
+    let propose = move |snapshot: &CalendarSnapshot| {
         // If the node runs again after a crash, the event exists already, possibly with a later status.
-        let is_there = board.events.contains_key(&event.id);
+        let is_there = snapshot.events.contains_key(&event.id);
         Ok(if is_there { Vec::new() } else { vec![CalendarChange::Event(Box::new(event))] })
     };
-    home.store.change(&home.family_id, who, "propose", propose).await.map(drop)
+    home.store.change(&home.family_id, user_id, "propose", propose).await.map(drop)
 }

@@ -10,7 +10,7 @@ use jiff::civil::Date;
 use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Result};
 
-use super::look::{AvailabilityCheck, shifted};
+use super::availability_check::{AvailabilityCheck, shifted};
 use super::moments::{between, in_time_zone, intersection, midnight, year_from};
 use super::rules::describe_with_name;
 use super::windows::{grid_slots, required_participants, shared_day_windows};
@@ -34,7 +34,7 @@ pub struct SlotRequest {
 /// Number of days to search, including the first.
 const DAYS: i64 = 14;
 /// Maximum number of candidates.
-const MOST: usize = 5;
+const MAX_CANDIDATES: usize = 5;
 /// Gaps shorter than this many minutes lower the score.
 const SMALL_GAP_MINUTES: i64 = 30;
 
@@ -45,33 +45,33 @@ const SMALL_GAP_MINUTES: i64 = 30;
 ///
 /// # Errors
 /// Returns an error if the duration is 0, or if a recurrence rule or time zone is invalid.
-pub fn find_slots(board: &CalendarSnapshot, wanted: &SlotRequest, now: Time) -> Result<SchedulingData> {
-    let minutes = wanted.requested_range.map_or(i64::from(wanted.minutes), |given| given.minutes());
+pub fn find_slots(snapshot: &CalendarSnapshot, request: &SlotRequest, now: Time) -> Result<SchedulingData> {
+    let minutes = request.requested_range.map_or(i64::from(request.minutes), |requested| requested.minutes());
     if minutes <= 0 {
         return Err(Error::new(ErrorCode::TypeMismatch, "an event of 0 minutes has no time"));
     }
-    let family = NamedTimeZone::from_iana_name(&board.family.zone)?;
-    let range = range(&family, wanted, now)?;
-    let horizon = horizon(&family, wanted, range)?;
+    let family = NamedTimeZone::from_iana_name(&snapshot.family.zone)?;
+    let range = range(&family, request, now)?;
+    let horizon = horizon(&family, request, range)?;
     let search = SlotSearch {
-        board,
-        event: &wanted.event,
-        look: AvailabilityCheck::new(board, &wanted.event, &horizon)?,
-        zone: NamedTimeZone::from_iana_name(&wanted.event.zone)?,
+        snapshot,
+        event: &request.event,
+        availability: AvailabilityCheck::new(snapshot, &request.event, &horizon)?,
+        zone: NamedTimeZone::from_iana_name(&request.event.zone)?,
         family,
         horizon,
     };
     let mut slots = Vec::new();
     let mut is_enough = false;
-    if let Some(given) = &wanted.requested_range {
-        let spans = search.spans_at(given)?.unwrap_or_else(|| vec![*given]);
-        is_enough = search.look.is_free(&spans);
+    if let Some(requested) = &request.requested_range {
+        let spans = search.spans_at(requested)?.unwrap_or_else(|| vec![*requested]);
+        is_enough = search.availability.is_free(&spans);
         let lost = if is_enough { search.penalty(&spans) } else { 100 };
         slots.push(search.slot(&spans, lost)?);
     }
     if let Some(range) = range.filter(|_| !is_enough) {
         let others = search.on_grid(&range, minutes)?;
-        for other in others.iter().take(MOST - slots.len()) {
+        for other in others.iter().take(MAX_CANDIDATES - slots.len()) {
             slots.push(search.slot(&other.spans, other.lost)?);
         }
     }
@@ -79,22 +79,22 @@ pub fn find_slots(board: &CalendarSnapshot, wanted: &SlotRequest, now: Time) -> 
 }
 
 /// Returns the time range to search: never before now, at most one year.
-fn range(family: &NamedTimeZone, wanted: &SlotRequest, now: Time) -> Result<Option<TimeRange>> {
-    if let Some(range) = wanted.range {
+fn range(family: &NamedTimeZone, request: &SlotRequest, now: Time) -> Result<Option<TimeRange>> {
+    if let Some(range) = request.range {
         return Ok(intersection(&range, &year_from(family, now.max(range.start))?));
     }
-    let start = match wanted.requested_range {
-        Some(given) => midnight(family, given.start, 0)?.max(now),
+    let start = match request.requested_range {
+        Some(requested) => midnight(family, requested.start, 0)?.max(now),
         None => now,
     };
     Ok(TimeRange::new(start, midnight(family, start, DAYS)?))
 }
 
-fn horizon(family: &NamedTimeZone, wanted: &SlotRequest, range: Option<TimeRange>) -> Result<TimeRange> {
-    let spans = || range.iter().chain(&wanted.requested_range);
-    let start = spans().map(|span| span.start).min().unwrap_or(wanted.event.span.start);
-    let end = spans().map(|span| span.end).max().unwrap_or(wanted.event.span.end);
-    if wanted.event.recurrence.is_none() {
+fn horizon(family: &NamedTimeZone, request: &SlotRequest, range: Option<TimeRange>) -> Result<TimeRange> {
+    let spans = || range.iter().chain(&request.requested_range);
+    let start = spans().map(|span| span.start).min().unwrap_or(request.event.span.start);
+    let end = spans().map(|span| span.end).max().unwrap_or(request.event.span.end);
+    if request.event.recurrence.is_none() {
         return Ok(TimeRange { start, end });
     }
     // A series may start at the end of the range and is checked for one year from there.
@@ -102,9 +102,9 @@ fn horizon(family: &NamedTimeZone, wanted: &SlotRequest, range: Option<TimeRange
 }
 
 struct SlotSearch<'a> {
-    board: &'a CalendarSnapshot,
+    snapshot: &'a CalendarSnapshot,
     event: &'a Event,
-    look: AvailabilityCheck<'a>,
+    availability: AvailabilityCheck<'a>,
     zone: NamedTimeZone,
     family: NamedTimeZone,
     horizon: TimeRange,
@@ -119,7 +119,7 @@ struct SlotCandidate {
 impl SlotSearch<'_> {
     /// Returns the best free grid times, best first.
     fn on_grid(&self, range: &TimeRange, minutes: i64) -> Result<Vec<SlotCandidate>> {
-        let windows = shared_day_windows(self.board, &required_participants(self.event), range)?;
+        let windows = shared_day_windows(self.snapshot, &required_participants(self.event), range)?;
         let mut at_day: Option<(Date, Option<Vec<TimeRange>>)> = None;
         let mut first_day: Option<Date> = None;
         let mut best: Vec<SlotCandidate> = Vec::new();
@@ -128,7 +128,7 @@ impl SlotSearch<'_> {
             let days_later = first_day.map_or(0, |first| i64::from((day - first).get_days()));
             // Later days start with a higher penalty, and the earlier time wins a tie, so no later cell can enter
             // the result.
-            if best.get(MOST - 1).is_some_and(|last| last.lost <= 5 * days_later) {
+            if best.get(MAX_CANDIDATES - 1).is_some_and(|last| last.lost <= 5 * days_later) {
                 break;
             }
             // Within a day all instances of a series shift alike, so the instances are computed once per day.
@@ -137,11 +137,11 @@ impl SlotSearch<'_> {
             }
             let Some((_, Some(at_day))) = &at_day else { continue };
             let spans = shifted(at_day, between(at_day[0].start, cell.start), between(cell.start, cell.end));
-            if self.look.is_free(&spans) {
+            if self.availability.is_free(&spans) {
                 first_day.get_or_insert(day);
                 let lost = (self.penalty(&spans) + 5 * days_later).min(100);
-                let place = best.partition_point(|other| other.lost <= lost);
-                best.insert(place, SlotCandidate { spans, lost });
+                let position = best.partition_point(|other| other.lost <= lost);
+                best.insert(position, SlotCandidate { spans, lost });
             }
         }
         Ok(best)
@@ -156,35 +156,39 @@ impl SlotSearch<'_> {
         let event = Arc::new(Event { span: *span, ..self.event.clone() });
         let year = year_from(&self.zone, span.start)?;
         let within = intersection(&year, &self.horizon).unwrap_or(year);
-        let spans: Vec<TimeRange> = self.board.instances_of(&event, &within)?.iter().map(|one| one.span).collect();
+        let spans: Vec<TimeRange> = self.snapshot.instances_of(&event, &within)?.iter().map(|one| one.span).collect();
         Ok(Some(spans).filter(|spans| spans.first().is_some_and(|first| first.start == span.start)))
     }
 
     /// Computes the penalty for soft constraints, missing participants and small gaps, in hundredths.
     fn penalty(&self, spans: &[TimeRange]) -> i64 {
         let mut rules: Vec<(&str, u8)> = Vec::new();
-        for breach in self.look.violations(spans) {
+        for breach in self.availability.violations(spans) {
             if let ConstraintStrength::Soft(weight) = breach.rule.strength {
                 rules.push((&breach.rule.id, weight));
             }
         }
         rules.dedup();
         let weights: i64 = rules.iter().map(|(_, weight)| i64::from(*weight)).sum();
-        let missing =
-            self.look.unavailable_participants(spans).iter().filter(|participant| !participant.is_required).count();
-        let gap = if self.look.leaves_gap(&spans[0], SMALL_GAP_MINUTES) { 10 } else { 0 };
+        let missing = self
+            .availability
+            .unavailable_participants(spans)
+            .iter()
+            .filter(|participant| !participant.is_required)
+            .count();
+        let gap = if self.availability.leaves_gap(&spans[0], SMALL_GAP_MINUTES) { 10 } else { 0 };
         3 * weights + 20 * i64::try_from(missing).unwrap_or(0) + gap
     }
 
     fn slot(&self, spans: &[TimeRange], lost: i64) -> Result<TimeSlot> {
         let first = in_time_zone(&self.zone, &spans[0])?;
-        let missing = self.look.unavailable_participants(spans);
+        let missing = self.availability.unavailable_participants(spans);
         let has_time = |id: &&String| !missing.iter().any(|participant| participant.member == **id);
         let members = self.event.participants.iter().map(|participant| &participant.member);
-        let soft = self.look.violations(spans).into_iter().map(|breach| breach.rule);
+        let soft = self.availability.violations(spans).into_iter().map(|breach| breach.rule);
         let mut violations: Vec<String> = soft
             .filter(|rule| rule.strength != ConstraintStrength::Hard)
-            .map(|rule| describe_with_name(self.board, rule))
+            .map(|rule| describe_with_name(self.snapshot, rule))
             .collect();
         violations.dedup();
         Ok(TimeSlot {

@@ -21,17 +21,17 @@ pub(super) fn required_participants(event: &Event) -> Vec<&str> {
 /// Returns the ranges within the day hours of all members, earliest first. Day hours are in the time zone of each
 /// member.
 pub(super) fn shared_day_windows(
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     members: &[&str],
     range: &TimeRange,
 ) -> Result<Vec<TimeRange>> {
-    let known: Vec<_> = members.iter().filter_map(|id| board.members.get(*id)).collect();
-    if known.is_empty() {
-        return days(&NamedTimeZone::from_iana_name(&board.family.zone)?, &Preferences::default(), range);
+    let people: Vec<_> = members.iter().filter_map(|id| snapshot.members.get(*id)).collect();
+    if people.is_empty() {
+        return days(&NamedTimeZone::from_iana_name(&snapshot.family.zone)?, &Preferences::default(), range);
     }
     let mut shared: Option<Vec<TimeRange>> = None;
-    for member in known {
-        let zone = NamedTimeZone::from_iana_name(member.zone.as_deref().unwrap_or(&board.family.zone))?;
+    for member in people {
+        let zone = NamedTimeZone::from_iana_name(member.zone.as_deref().unwrap_or(&snapshot.family.zone))?;
         let theirs = days(&zone, &member.preferences, range)?;
         shared = Some(shared.map_or_else(|| theirs.clone(), |shared| in_both(&shared, &theirs)));
     }

@@ -12,8 +12,8 @@ use crate::zone::NamedTimeZone;
 /// assert_eq!(words::format_datetime(jiff::civil::datetime(2026, 1, 10, 14, 0, 0, 0)), "Saturday 10 January, 2:00 pm");
 /// ```
 #[must_use]
-pub fn format_datetime(wall: DateTime) -> String {
-    format!("{}, {}", day(wall.date()), format_time(wall.time()))
+pub fn format_datetime(local_time: DateTime) -> String {
+    format!("{}, {}", day(local_time.date()), format_time(local_time.time()))
 }
 
 /// Formats a date: `Saturday 10 January`.
@@ -42,9 +42,9 @@ pub fn format_range(zone: &NamedTimeZone, span: &TimeRange) -> String {
 #[must_use]
 pub fn format_duration(minutes: i64) -> String {
     let parts = [(minutes / 1440, "day"), (minutes % 1440 / 60, "hour"), (minutes % 60, "minute")];
-    let said: Vec<String> =
+    let texts: Vec<String> =
         parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| pluralize(*count, unit)).collect();
-    if said.is_empty() { pluralize(0, "minute") } else { said.join(" ") }
+    if texts.is_empty() { pluralize(0, "minute") } else { texts.join(" ") }
 }
 
 /// Formats a count with its unit: `1 hour`, `2 hours`.
@@ -68,8 +68,8 @@ pub fn join_list<T: AsRef<str>>(items: &[T]) -> String {
 
 /// Joins the names of members. An unknown member is `somebody`.
 #[must_use]
-pub fn names<T: AsRef<str>>(board: &CalendarSnapshot, members: &[T]) -> String {
-    let name = |id: &T| board.members.get(id.as_ref()).map_or("somebody", |member| member.name.as_str()).to_owned();
+pub fn names<T: AsRef<str>>(snapshot: &CalendarSnapshot, members: &[T]) -> String {
+    let name = |id: &T| snapshot.members.get(id.as_ref()).map_or("somebody", |member| member.name.as_str()).to_owned();
     join_list(&members.iter().map(name).collect::<Vec<String>>())
 }
 

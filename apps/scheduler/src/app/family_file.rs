@@ -27,22 +27,22 @@ struct FamilyFile {
 
 /// Reads a family file into a calendar without events.
 pub(super) fn read(file: &Path) -> Result<CalendarSnapshot> {
-    let wrong = |why: String| Error::new(ErrorCode::ConfigInvalid, format!("`{}`: {why}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-    let value = serde_json::from_str(&text).map_err(|error| wrong(format!("this is no JSON: {error}")))?;
-    let household: FamilyFile = models::from_json(value).map_err(|error| wrong(told(&error)))?;
-    household.board().map_err(wrong)
+    let invalid = |reason: String| Error::new(ErrorCode::ConfigInvalid, format!("`{}`: {reason}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| invalid(error.to_string()))?;
+    let value = serde_json::from_str(&text).map_err(|error| invalid(format!("this is no JSON: {error}")))?;
+    let family_file: FamilyFile = models::from_json(value).map_err(|error| invalid(error_text(&error)))?;
+    family_file.into_snapshot().map_err(invalid)
 }
 
 /// Formats an error with the JSON pointer of every invalid value.
-fn told(error: &Error) -> String {
-    let told = |problem: &superstep::core::error::Diagnostic| format!("{} {}", problem.pointer, problem.message);
-    let parts: Vec<String> = error.diagnostics().iter().map(told).collect();
+fn error_text(error: &Error) -> String {
+    let describe = |problem: &superstep::core::error::Diagnostic| format!("{} {}", problem.pointer, problem.message);
+    let parts: Vec<String> = error.diagnostics().iter().map(describe).collect();
     if parts.is_empty() { error.message().to_owned() } else { parts.join("; ") }
 }
 
 impl FamilyFile {
-    fn board(self) -> Result<CalendarSnapshot, String> {
+    fn into_snapshot(self) -> Result<CalendarSnapshot, String> {
         let Self { family, members, mut calendars, resources, rules } = self;
         NamedTimeZone::from_iana_name(&family.zone).map_err(|error| format!("/family/zone {}", error.message()))?;
         if !members.iter().any(|member| member.role == MemberRole::Parent) {
@@ -56,12 +56,12 @@ impl FamilyFile {
             let (id, name) = ("family".to_owned(), "Family".to_owned());
             calendars.push(Calendar { id, name, owner: None, visibility: Visibility::Family });
         }
-        let mut board = CalendarSnapshot::new(family);
-        members.into_iter().map(CalendarChange::Member).for_each(|change| board.apply(change));
-        calendars.into_iter().map(CalendarChange::Calendar).for_each(|change| board.apply(change));
-        resources.into_iter().map(CalendarChange::Resource).for_each(|change| board.apply(change));
-        rules.into_iter().map(CalendarChange::Rule).for_each(|change| board.apply(change));
-        Ok(board)
+        let mut snapshot = CalendarSnapshot::new(family);
+        members.into_iter().map(CalendarChange::Member).for_each(|change| snapshot.apply(change));
+        calendars.into_iter().map(CalendarChange::Calendar).for_each(|change| snapshot.apply(change));
+        resources.into_iter().map(CalendarChange::Resource).for_each(|change| snapshot.apply(change));
+        rules.into_iter().map(CalendarChange::Rule).for_each(|change| snapshot.apply(change));
+        Ok(snapshot)
     }
 }
 
@@ -69,9 +69,9 @@ impl FamilyFile {
 mod tests {
     use super::*;
 
-    fn board(text: &str) -> Result<CalendarSnapshot, String> {
+    fn read_snapshot(text: &str) -> Result<CalendarSnapshot, String> {
         let value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        models::from_json::<FamilyFile>(value).map_err(|error| told(&error))?.board()
+        models::from_json::<FamilyFile>(value).map_err(|error| error_text(&error))?.into_snapshot()
     }
 
     /// R-FAM-95, R-FAM-68: a family needs a known time zone and a parent; an error names the JSON pointer of the
@@ -82,7 +82,7 @@ mod tests {
         let family = |zone: &str, members: &str| {
             format!(r#"{{ "family": {{ "id": "f", "name": "F", "zone": "{zone}" }}, "members": [{members}] }}"#)
         };
-        let read = board(&family("Europe/Berlin", mom)).unwrap();
+        let read = read_snapshot(&family("Europe/Berlin", mom)).unwrap();
         assert_eq!((read.members.len(), read.calendars.len()), (1, 1));
         let child = mom.replace("parent", "child");
         let hurried = mom.replace("\"parent\"", r#""parent", "preferences": { "default_minutes": 0 }"#);
@@ -93,8 +93,8 @@ mod tests {
             (family("Europe/Berlin", mom).replace("\"members\"", "\"people\""), "people"),
             (family("Europe/Berlin", &hurried), "/members/0/preferences/default_minutes"),
         ] {
-            let refused = board(&text).unwrap_err();
-            assert!(refused.contains(part), "{part}: {refused}");
+            let error = read_snapshot(&text).unwrap_err();
+            assert!(error.contains(part), "{part}: {error}");
         }
     }
 }

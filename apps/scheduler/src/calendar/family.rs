@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::span::LONGEST_MINUTES;
+use super::span::MAX_MINUTES;
 
 /// A family with a common calendar.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -106,8 +106,8 @@ impl Preferences {
     /// Checks constraints that the types cannot express. Returns the JSON pointer of the invalid value and the
     /// reason.
     pub(crate) fn problem(&self) -> Option<(&'static str, String)> {
-        let is_length = (1..=LONGEST_MINUTES).contains(&i64::from(self.default_minutes));
-        let fact = || format!("an event is at least a minute and at most {LONGEST_MINUTES} minutes long");
+        let is_length = (1..=MAX_MINUTES).contains(&i64::from(self.default_minutes));
+        let fact = || format!("an event is at least a minute and at most {MAX_MINUTES} minutes long");
         (!is_length).then(|| ("/preferences/default_minutes", fact()))
     }
 }

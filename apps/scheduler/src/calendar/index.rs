@@ -37,8 +37,8 @@ impl SnapshotIndex {
     /// Adds an event of the snapshot.
     pub(super) fn insert(&mut self, event: &Arc<Event>) {
         if event.recurrence.is_some() {
-            let remembered = CachedExpander { event: event.clone(), table: OnceLock::new() };
-            self.tables.insert(event.id.clone(), Arc::new(remembered));
+            let cached = CachedExpander { event: event.clone(), table: OnceLock::new() };
+            self.tables.insert(event.id.clone(), Arc::new(cached));
         }
         if let Some(of) = &event.recurrence_override {
             self.exceptions.insert((of.series.clone(), of.start, event.id.clone()));
@@ -59,13 +59,13 @@ impl SnapshotIndex {
     /// Returns an error if the recurrence rule or the time zone is invalid.
     pub(super) fn expander(&self, event: &Arc<Event>) -> Result<Arc<RecurrenceExpander>> {
         // The event may be a draft that is not in the snapshot, so the cache is used only for the same allocation.
-        let remembered = self.tables.get(&event.id).filter(|remembered| Arc::ptr_eq(&remembered.event, event));
-        let Some(remembered) = remembered else { return Ok(Arc::new(RecurrenceExpander::read(event)?)) };
-        if let Some(table) = remembered.table.get() {
+        let cached = self.tables.get(&event.id).filter(|cached| Arc::ptr_eq(&cached.event, event));
+        let Some(cached) = cached else { return Ok(Arc::new(RecurrenceExpander::read(event)?)) };
+        if let Some(table) = cached.table.get() {
             return Ok(table.clone());
         }
         let table = Arc::new(RecurrenceExpander::read(event)?);
-        Ok(remembered.table.get_or_init(|| table).clone())
+        Ok(cached.table.get_or_init(|| table).clone())
     }
 
     /// Returns the overrides of a series for a range of local starts: the start of the replaced instance and the id

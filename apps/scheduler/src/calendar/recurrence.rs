@@ -7,8 +7,8 @@
 //! The duration of an instance follows RFC 5545, 3.8.5.3: a timed event has the same exact duration every time,
 //! even across clock changes; an all-day event has the same number of days.
 
+mod occurrences;
 mod pattern;
-mod walls;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,22 +18,22 @@ use jiff::civil::{self, DateTime};
 use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Result};
 
+use self::occurrences::LocalOccurrences;
 use self::pattern::{Frequency, RecurrenceRule, RuleEnd, invalid_part, joined, parts};
 pub(super) use self::pattern::{SeriesShift, joined as rule_text, moved_rule, parts as rule_parts};
-use self::walls::LocalOccurrences;
 use super::event::Event;
 use super::span::TimeRange;
 use crate::zone::NamedTimeZone;
 
 /// Maximum number of instances of a series that ends.
-pub const MOST_INSTANCES: usize = 10_000;
+pub const MAX_INSTANCES: usize = 10_000;
 
 /// Maximum number of instances of a series that repeats more than once a day.
-const MOST_WITHIN_DAYS: usize = 1_000;
+const MAX_INTRADAY_INSTANCES: usize = 1_000;
 
 /// Maximum number of times per day of a rule with BYHOUR, BYMINUTE or BYSECOND. A year of it has fewer than
-/// [`MOST_INSTANCES`] instances. A year is always computed completely, even for a rule that ends soon.
-const MOST_A_DAY: usize = 24;
+/// [`MAX_INSTANCES`] instances. A year is always computed completely, even for a rule that ends soon.
+const MAX_TIMES_PER_DAY: usize = 24;
 
 /// A leap year, so that February has all of its days.
 const A_LEAP_YEAR: i16 = 2024;
@@ -67,19 +67,19 @@ pub struct ValidatedRule {
 pub fn validate_rrule(rule: &str, first: DateTime, zone: &NamedTimeZone) -> Result<ValidatedRule> {
     let parts = parts(rule)?;
     let ruled = AnchoredRule::read(rule, first, zone.to_instant(first)?, zone)?;
-    let Some(found) = ruled.all().next() else { return Err(nothing(&parts, &ruled, zone)) };
+    let Some(start) = ruled.all().next() else { return Err(nothing(&parts, &ruled, zone)) };
     let count = match (enumerate_all(&ruled)?, &ruled.pattern.end) {
         (Some(counted), _) => Some(counted.len()),
         (None, RuleEnd::Never) => None,
         // Counted up to one more than the maximum, which is enough to reject the rule.
-        (None, _) => Some(ruled.all().take(MOST_INSTANCES + 1).count()),
+        (None, _) => Some(ruled.all().take(MAX_INSTANCES + 1).count()),
     };
-    if count.is_some_and(|count| count > MOST_INSTANCES) {
+    if count.is_some_and(|count| count > MAX_INSTANCES) {
         let until = parts.iter().find(|(name, _)| name == "UNTIL").map_or("", |(_, value)| value);
-        let why = format!("a series has at most {MOST_INSTANCES} instances until its end, or no end");
-        return Err(invalid_part(format_args!("UNTIL={until}"), why));
+        let reason = format!("a series has at most {MAX_INSTANCES} instances until its end, or no end");
+        return Err(invalid_part(format_args!("UNTIL={until}"), reason));
     }
-    Ok(ValidatedRule { rule: joined(&parts), first: found.1, count })
+    Ok(ValidatedRule { rule: joined(&parts), first: start.1, count })
 }
 
 /// Creates the error for a rule without instances. It names the parts whose removal would give instances.
@@ -129,48 +129,51 @@ impl AnchoredRule {
     }
 
     /// Returns the instant of a local time. The first start may be the second of two equal local times in autumn.
-    fn instant(&self, wall: DateTime) -> Result<Time> {
-        if wall == self.first { Ok(self.start) } else { self.zone.to_instant(wall) }
+    fn instant(&self, local_time: DateTime) -> Result<Time> {
+        if local_time == self.first { Ok(self.start) } else { self.zone.to_instant(local_time) }
     }
 
     /// Returns all starts with their local times, sorted by local time and not by instant.
     fn all(&self) -> impl Iterator<Item = (Time, DateTime)> {
-        self.walls(self.first, DateTime::MAX)
+        self.occurrences(self.first, DateTime::MAX)
     }
 
     /// Returns the starts from the period of `from` to the period of `until`.
-    fn walls(&self, from: DateTime, until: DateTime) -> impl Iterator<Item = (Time, DateTime)> {
+    fn occurrences(&self, from: DateTime, until: DateTime) -> impl Iterator<Item = (Time, DateTime)> {
         let last = self.until.map_or(until, |last| until.min(day_after(self.zone.to_local(last))));
         let most = match self.pattern.end {
             RuleEnd::Count(count) => count,
             _ => usize::MAX,
         };
-        let found = LocalOccurrences::new(&self.pattern, self.first, from, last);
+        let local_times = LocalOccurrences::new(&self.pattern, self.first, from, last);
         // Iteration ends at the last year that jiff supports.
-        let found = found.map_while(|wall| Some((self.instant(wall).ok()?, wall)));
+        let local_starts = local_times.map_while(|local_time| Some((self.instant(local_time).ok()?, local_time)));
         let is_in =
             |(start, _): &(Time, DateTime)| *start >= self.start && self.until.is_none_or(|until| *start <= until);
-        found.filter(is_in).take(most)
+        local_starts.filter(is_in).take(most)
     }
 }
 
-/// Rejects rules with more than `MOST_A_DAY` times a day. Frequencies above daily are limited by `count_through`.
+/// Rejects rules with more than `MAX_TIMES_PER_DAY` times a day. Frequencies above daily are limited by `count_through`.
 fn check_day(pattern: &RecurrenceRule, rule: &str) -> Result<()> {
     let times: usize = [&pattern.hours, &pattern.minutes, &pattern.seconds].iter().map(|list| list.len()).product();
-    if pattern.frequency > Frequency::Daily || times <= MOST_A_DAY {
+    if pattern.frequency > Frequency::Daily || times <= MAX_TIMES_PER_DAY {
         return Ok(());
     }
     let mut guilty = parts(rule)?;
     guilty.retain(|(name, _)| matches!(name.as_str(), "BYHOUR" | "BYMINUTE" | "BYSECOND"));
-    Err(invalid_part(joined(&guilty), format_args!("falls {times} times on one day, and at most {MOST_A_DAY} do")))
+    Err(invalid_part(
+        joined(&guilty),
+        format_args!("falls {times} times on one day, and at most {MAX_TIMES_PER_DAY} do"),
+    ))
 }
 
-fn day_after(wall: DateTime) -> DateTime {
-    wall.saturating_add(SignedDuration::from_hours(24))
+fn day_after(local_time: DateTime) -> DateTime {
+    local_time.saturating_add(SignedDuration::from_hours(24))
 }
 
-fn day_before(wall: DateTime) -> DateTime {
-    wall.saturating_sub(SignedDuration::from_hours(24))
+fn day_before(local_time: DateTime) -> DateTime {
+    local_time.saturating_sub(SignedDuration::from_hours(24))
 }
 
 /// Recurrence of an event, parsed once and expanded repeatedly.
@@ -193,7 +196,7 @@ pub(super) struct RecurrenceExpander {
 const BLOCK: i64 = 366 * 86_400_000_000;
 
 /// Maximum number of cached blocks. A longer query bypasses the cache.
-const MOST_BLOCKS: usize = 4;
+const MAX_BLOCKS: usize = 4;
 
 #[derive(Debug)]
 enum InstanceDuration {
@@ -233,14 +236,15 @@ impl RecurrenceExpander {
             table.counted = enumerate_all(&ruled)?;
             table.ruled = Some(ruled);
         }
-        table.added = recurrence.rdates.iter().map(|wall| table.instant(*wall)).collect::<Result<_>>()?;
-        table.left_out = recurrence.exdates.iter().map(|wall| table.instant(*wall)).collect::<Result<_>>()?;
+        table.added = recurrence.rdates.iter().map(|local_time| table.instant(*local_time)).collect::<Result<_>>()?;
+        table.left_out =
+            recurrence.exdates.iter().map(|local_time| table.instant(*local_time)).collect::<Result<_>>()?;
         Ok(table)
     }
 
     /// Returns the instant of the instance that a local time identifies.
-    pub(super) fn instant(&self, wall: DateTime) -> Result<Time> {
-        if wall == self.first { Ok(self.span.start) } else { self.zone.to_instant(wall) }
+    pub(super) fn instant(&self, local_time: DateTime) -> Result<Time> {
+        if local_time == self.first { Ok(self.span.start) } else { self.zone.to_instant(local_time) }
     }
 
     /// Returns the local time of a start, which identifies the instance.
@@ -257,17 +261,17 @@ impl RecurrenceExpander {
     /// a clock change may skip.
     pub(super) fn rule_occurrences(&self, from: Time, until: Time) -> Result<Vec<(Time, DateTime)>> {
         let is_in = |(start, _): &(Time, DateTime)| from <= *start && *start < until;
-        let mut found: Vec<_> = match (&self.ruled, &self.counted) {
+        let mut occurrences: Vec<_> = match (&self.ruled, &self.counted) {
             (None, _) => vec![(self.span.start, self.first)].into_iter().filter(is_in).collect(),
             (_, Some(counted)) => counted.iter().copied().filter(is_in).collect(),
             (Some(ruled), None) => {
                 // Local times may be up to a day away from each other.
                 let last = day_after(self.zone.to_local(until));
-                ruled.walls(day_before(self.zone.to_local(from)), last).filter(is_in).collect()
+                ruled.occurrences(day_before(self.zone.to_local(from)), last).filter(is_in).collect()
             }
         };
-        found.sort_unstable();
-        Ok(found)
+        occurrences.sort_unstable();
+        Ok(occurrences)
     }
 
     /// Returns the starts in `from..until`, earliest first. Overrides are not considered.
@@ -286,7 +290,7 @@ impl RecurrenceExpander {
         let edges: Vec<_> = (first..=last + 1).map_while(|block| Time::from_unix_micros(block * BLOCK).ok()).collect();
         // Blocks at the end of the supported time are incomplete.
         let is_whole = i64::try_from(edges.len()).is_ok_and(|edges| edges == last - first + 2);
-        if !is_whole || edges.len() > MOST_BLOCKS + 1 {
+        if !is_whole || edges.len() > MAX_BLOCKS + 1 {
             return self.compute(from, until);
         }
         let mut spans = Vec::new();
@@ -303,7 +307,7 @@ impl RecurrenceExpander {
             return Ok(spans.clone());
         }
         let spans: Arc<[TimeRange]> = self.compute(from, until)?.into();
-        if blocks.len() >= MOST_BLOCKS {
+        if blocks.len() >= MAX_BLOCKS {
             blocks.clear();
         }
         blocks.insert(from, spans.clone());
@@ -326,8 +330,8 @@ impl RecurrenceExpander {
 
     /// Returns the local time that the rule has for a start. A clock change may skip this local time.
     pub(super) fn rule_local_time(&self, start: Time) -> Result<DateTime> {
-        let found = self.rule_occurrences(start, after(start, 1)?)?;
-        Ok(found.first().map_or_else(|| self.local_start(start), |(_, wall)| *wall))
+        let occurrences = self.rule_occurrences(start, after(start, 1)?)?;
+        Ok(occurrences.first().map_or_else(|| self.local_start(start), |(_, local_time)| *local_time))
     }
 
     /// True if an instance starts at this instant, with or without an override.
@@ -344,7 +348,7 @@ impl RecurrenceExpander {
         let has_some = match (&self.ruled, &self.counted) {
             (None, _) => !self.left_out.contains(&self.span.start),
             (_, Some(counted)) => counted.iter().any(is_left),
-            (Some(ruled), None) => ruled.all().any(|found| is_left(&found)),
+            (Some(ruled), None) => ruled.all().any(|occurrence| is_left(&occurrence)),
         };
         Ok(!has_some)
     }
@@ -383,12 +387,12 @@ fn enumerate_all(ruled: &AnchoredRule) -> Result<Option<Vec<(Time, DateTime)>>> 
     if !is_within_days && !matches!(ruled.pattern.end, RuleEnd::Count(_)) {
         return Ok(None);
     }
-    let most = if is_within_days { MOST_WITHIN_DAYS } else { MOST_INSTANCES };
+    let most = if is_within_days { MAX_INTRADAY_INSTANCES } else { MAX_INSTANCES };
     let all: Vec<_> = ruled.all().take(most + 1).collect();
     if all.len() > most {
         let frequency = ruled.pattern.frequency.name();
-        let why = format!("more often than once a day is for at most {most} instances");
-        return Err(invalid_part(format_args!("FREQ={frequency}"), why));
+        let reason = format!("more often than once a day is for at most {most} instances");
+        return Err(invalid_part(format_args!("FREQ={frequency}"), reason));
     }
     Ok(Some(all))
 }

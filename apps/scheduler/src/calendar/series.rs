@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Result};
 
-use super::board::{CalendarChange, CalendarSnapshot};
 use super::event::{Event, RecurrenceOverride};
 use super::recurrence::RecurrenceExpander;
+use super::snapshot::{CalendarChange, CalendarSnapshot};
 use super::span::TimeRange;
 
 pub(crate) use self::retime::{Reschedule, reschedule, scheduled_range};
@@ -48,13 +48,13 @@ pub enum SeriesSelection {
 /// Returns an error if the event or instance does not exist, if `change` modifies the identity of the event, or if
 /// the recurrence rule does not match the new start.
 pub fn edit(
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     event_id: &str,
     which: SeriesSelection,
     now: Time,
     mut change: impl FnMut(&mut Event),
 ) -> Result<Vec<CalendarChange>> {
-    let (before, aim) = resolve_target(board, event_id, which, now)?;
+    let (before, aim) = resolve_target(snapshot, event_id, which, now)?;
     let after = edited(&before, &mut change)?;
     match aim {
         EditTarget::One if after == before => Ok(Vec::new()),
@@ -69,11 +69,11 @@ pub fn edit(
                 // The recurrence is an attribute of the whole series.
                 event.recurrence = None;
             };
-            let asked = rest.asked.as_ref().map(|asked| edited(asked, follow)).transpose()?;
+            let selected = rest.selected.as_ref().map(|selected| edited(selected, follow)).transpose()?;
             if after == before {
-                return asked.map_or_else(|| Ok(Vec::new()), |asked| rest.alone(asked));
+                return selected.map_or_else(|| Ok(Vec::new()), |selected| rest.alone(selected));
             }
-            rest.changed(&before, Event { updated_at: now, ..after }, asked)
+            rest.changed(&before, Event { updated_at: now, ..after }, selected)
         }
     }
 }
@@ -84,10 +84,10 @@ fn edited(before: &Event, change: impl FnOnce(&mut Event)) -> Result<Event> {
     change(&mut after);
     let identity = |event: &Event| (event.id.clone(), event.uid.clone(), event.recurrence_override.clone());
     if identity(&after) != identity(before) {
-        return Err(refused("an edit leaves `id`, `uid` and `exception_of` as they are"));
+        return Err(input_error("an edit leaves `id`, `uid` and `exception_of` as they are"));
     }
     if after.recurrence.is_some() && after.recurrence_override.is_some() {
-        return Err(refused(format!("one instance of `{}` cannot repeat by itself", before.title)));
+        return Err(input_error(format!("one instance of `{}` cannot repeat by itself", before.title)));
     }
     Ok(after)
 }
@@ -97,13 +97,13 @@ fn edited(before: &Event, change: impl FnOnce(&mut Event)) -> Result<Event> {
 /// # Errors
 /// Returns an error if the event or instance does not exist.
 pub fn cancel(
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     event_id: &str,
     which: SeriesSelection,
     now: Time,
 ) -> Result<Vec<CalendarChange>> {
-    let event = find(board, event_id)?;
-    let Some(series) = SeriesView::of(board, &event, now)? else {
+    let event = find(snapshot, event_id)?;
+    let Some(series) = SeriesView::of(snapshot, &event, now)? else {
         return Ok(vec![CalendarChange::RemoveEvent(event.id.clone())]);
     };
     match which.at(&event) {
@@ -134,38 +134,38 @@ enum EditTarget<'a> {
 
 /// Returns the event to edit and the target of the edit.
 fn resolve_target<'a>(
-    board: &'a CalendarSnapshot,
+    snapshot: &'a CalendarSnapshot,
     event_id: &str,
     which: SeriesSelection,
     now: Time,
 ) -> Result<(Event, EditTarget<'a>)> {
-    let event = find(board, event_id)?;
-    let Some(series) = SeriesView::of(board, &event, now)? else {
+    let event = find(snapshot, event_id)?;
+    let Some(series) = SeriesView::of(snapshot, &event, now)? else {
         return Ok((with_next_sequence(&event), EditTarget::One));
     };
-    let asked = Some(event.clone()).filter(|event| event.recurrence_override.is_some());
+    let selected = Some(event.clone()).filter(|event| event.recurrence_override.is_some());
     match which.at(&event) {
         SeriesSelection::This(start) => Ok((series.instance(series.start(start)?, &event)?, EditTarget::One)),
         SeriesSelection::Following(start) => {
             let start = series.start(start)?;
             let event = series.tail(start)?;
             let head = series.has_before(start)?.then(|| series.head(start)).transpose()?;
-            Ok((event, EditTarget::Series(Box::new(SeriesTail { series, start: Some(start), head, asked }))))
+            Ok((event, EditTarget::Series(Box::new(SeriesTail { series, start: Some(start), head, selected }))))
         }
         SeriesSelection::All => {
             let event = with_next_sequence(&series.event);
-            Ok((event, EditTarget::Series(Box::new(SeriesTail { series, start: None, head: None, asked }))))
+            Ok((event, EditTarget::Series(Box::new(SeriesTail { series, start: None, head: None, selected }))))
         }
     }
 }
 
-fn find(board: &CalendarSnapshot, event_id: &str) -> Result<Arc<Event>> {
-    let missing = || refused(format!("there is no event `{event_id}`"));
-    board.events.get(event_id).cloned().ok_or_else(missing)
+fn find(snapshot: &CalendarSnapshot, event_id: &str) -> Result<Arc<Event>> {
+    let missing = || input_error(format!("there is no event `{event_id}`"));
+    snapshot.events.get(event_id).cloned().ok_or_else(missing)
 }
 
-fn refused(why: impl Into<String>) -> Error {
-    Error::new(ErrorCode::InputInvalid, why)
+fn input_error(reason: impl Into<String>) -> Error {
+    Error::new(ErrorCode::InputInvalid, reason)
 }
 
 /// Returns the event with SEQUENCE incremented.
@@ -179,7 +179,7 @@ fn put(event: Event) -> CalendarChange {
 
 /// A series in a snapshot.
 struct SeriesView<'a> {
-    board: &'a CalendarSnapshot,
+    snapshot: &'a CalendarSnapshot,
     event: Arc<Event>,
     table: Arc<RecurrenceExpander>,
     /// Overrides with the start of the instance they replace.
@@ -189,29 +189,29 @@ struct SeriesView<'a> {
 
 impl<'a> SeriesView<'a> {
     /// Returns the series of an event: the event itself, or the series that the event overrides.
-    fn of(board: &'a CalendarSnapshot, event: &Arc<Event>, now: Time) -> Result<Option<Self>> {
+    fn of(snapshot: &'a CalendarSnapshot, event: &Arc<Event>, now: Time) -> Result<Option<Self>> {
         let series =
-            event.recurrence_override.as_ref().and_then(|of| board.events.get(&of.series)).unwrap_or(event).clone();
+            event.recurrence_override.as_ref().and_then(|of| snapshot.events.get(&of.series)).unwrap_or(event).clone();
         if series.recurrence.is_none() {
             return Ok(None);
         }
-        let table = board.expander(&series)?;
+        let table = snapshot.expander(&series)?;
         let mut exceptions = Vec::new();
-        for exception in board.overrides_of(&series.id) {
+        for exception in snapshot.overrides_of(&series.id) {
             if let Some(of) = &exception.recurrence_override {
                 exceptions.push((table.instant(of.start)?, exception.clone()));
             }
         }
-        Ok(Some(Self { board, event: series, table, exceptions, now }))
+        Ok(Some(Self { snapshot, event: series, table, exceptions, now }))
     }
 
     /// Returns the instant of an instance, given its local start.
-    fn start(&self, wall: DateTime) -> Result<Time> {
-        let start = self.table.instant(wall)?;
+    fn start(&self, local_time: DateTime) -> Result<Time> {
+        let start = self.table.instant(local_time)?;
         if self.table.has(start)? {
             return Ok(start);
         }
-        Err(refused(format!("`{}` does not start at {wall}", self.event.title))
+        Err(input_error(format!("`{}` does not start at {local_time}", self.event.title))
             .with_help("name the start of an instance"))
     }
 
@@ -221,31 +221,31 @@ impl<'a> SeriesView<'a> {
     }
 
     /// Returns the override for an instance: the existing one, or a new one.
-    fn instance(&self, start: Time, asked: &Arc<Event>) -> Result<Event> {
-        let standing = self.exceptions.iter().filter(|(one, _)| *one == start).map(|(_, exception)| exception);
-        if let Some(exception) = standing.max_by_key(|one| one.id == asked.id) {
+    fn instance(&self, start: Time, selected: &Arc<Event>) -> Result<Event> {
+        let existing = self.exceptions.iter().filter(|(one, _)| *one == start).map(|(_, exception)| exception);
+        if let Some(exception) = existing.max_by_key(|one| one.id == selected.id) {
             return Ok(with_next_sequence(exception));
         }
-        let wall = self.table.local_start(start);
+        let local_time = self.table.local_start(start);
         Ok(Event {
-            id: self.free_id(&format!("{}_{}", self.event.id, written(wall))),
+            id: self.free_id(&format!("{}_{}", self.event.id, written(local_time))),
             span: self.span_at(start)?,
             recurrence: None,
-            recurrence_override: Some(RecurrenceOverride { series: self.event.id.clone(), start: wall }),
+            recurrence_override: Some(RecurrenceOverride { series: self.event.id.clone(), start: local_time }),
             created_at: self.now,
             ..with_next_sequence(&self.event)
         })
     }
 
     /// Returns an id that no other event has.
-    fn free_id(&self, wanted: &str) -> String {
-        let numbered = (2..).map(|number| format!("{wanted}_{number}"));
-        let mut ids = std::iter::once(wanted.to_owned()).chain(numbered);
-        ids.find(|id| !self.board.events.contains_key(id)).unwrap_or_else(|| wanted.to_owned())
+    fn free_id(&self, base: &str) -> String {
+        let numbered = (2..).map(|number| format!("{base}_{number}"));
+        let mut ids = std::iter::once(base.to_owned()).chain(numbered);
+        ids.find(|id| !self.snapshot.events.contains_key(id)).unwrap_or_else(|| base.to_owned())
     }
 
     fn span_at(&self, start: Time) -> Result<TimeRange> {
-        let empty = || refused(format!("`{}` ends before it starts", self.event.title));
+        let empty = || input_error(format!("`{}` ends before it starts", self.event.title));
         self.table.span_at(start)?.ok_or_else(empty)
     }
 
@@ -281,9 +281,9 @@ impl<'a> SeriesView<'a> {
         changes
     }
 
-    fn remove_exceptions(&self, is_meant: impl Fn(Time) -> bool) -> Vec<CalendarChange> {
-        let meant = self.exceptions.iter().filter(|(start, _)| is_meant(*start));
-        meant.map(|(_, exception)| CalendarChange::RemoveEvent(exception.id.clone())).collect()
+    fn remove_exceptions(&self, is_selected: impl Fn(Time) -> bool) -> Vec<CalendarChange> {
+        let matching = self.exceptions.iter().filter(|(start, _)| is_selected(*start));
+        matching.map(|(_, exception)| CalendarChange::RemoveEvent(exception.id.clone())).collect()
     }
 }
 
@@ -294,47 +294,47 @@ struct SeriesTail<'a> {
     start: Option<Time>,
     head: Option<Event>,
     /// The override by which the user selected the series.
-    asked: Option<Arc<Event>>,
+    selected: Option<Arc<Event>>,
 }
 
 impl SeriesTail<'_> {
     /// Returns the changes that replace this part by the edited event, and the selecting override by its edited
     /// version.
-    fn changed(self, before: &Event, mut after: Event, asked: Option<Event>) -> Result<Vec<CalendarChange>> {
+    fn changed(self, before: &Event, mut after: Event, selected: Option<Event>) -> Result<Vec<CalendarChange>> {
         let shift = self.shift(before, &after)?;
         parts::adjust_rule(before, &mut after, shift)?;
         let table = RecurrenceExpander::read(&after)?;
         let mut changes: Vec<_> = self.head.map(put).into_iter().collect();
-        let (mut kept, mut gone) = (Vec::new(), Vec::new());
+        let (mut updated, mut removed) = (Vec::new(), Vec::new());
         for (start, exception) in &self.series.exceptions {
             if self.start.is_some_and(|from| *start < from) {
                 continue;
             }
-            let asked = asked.as_ref().filter(|asked| asked.id == exception.id);
-            match moved(asked.unwrap_or(exception), &after, &table, shift)? {
-                None => gone.push(CalendarChange::RemoveEvent(exception.id.clone())),
-                Some(moved) if asked.is_some() && is_plain(&moved, &after, &table)? => {
-                    gone.push(CalendarChange::RemoveEvent(exception.id.clone()));
+            let selected = selected.as_ref().filter(|selected| selected.id == exception.id);
+            match moved(selected.unwrap_or(exception), &after, &table, shift)? {
+                None => removed.push(CalendarChange::RemoveEvent(exception.id.clone())),
+                Some(moved) if selected.is_some() && is_plain(&moved, &after, &table)? => {
+                    removed.push(CalendarChange::RemoveEvent(exception.id.clone()));
                 }
                 Some(moved) if moved == **exception => {}
-                Some(moved) => kept.push(put(Event { updated_at: self.series.now, ..with_next_sequence(&moved) })),
+                Some(moved) => updated.push(put(Event { updated_at: self.series.now, ..with_next_sequence(&moved) })),
             }
         }
         changes.push(put(after));
-        changes.extend(kept);
-        changes.extend(gone);
+        changes.extend(updated);
+        changes.extend(removed);
         Ok(changes)
     }
 
     /// Returns the changes if only the selecting override differs, because the series already matches the edit.
-    fn alone(&self, asked: Event) -> Result<Vec<CalendarChange>> {
-        if self.asked.as_deref() == Some(&asked) {
+    fn alone(&self, selected: Event) -> Result<Vec<CalendarChange>> {
+        if self.selected.as_deref() == Some(&selected) {
             return Ok(Vec::new());
         }
-        if is_plain(&asked, &self.series.event, &self.series.table)? {
-            return Ok(vec![CalendarChange::RemoveEvent(asked.id)]);
+        if is_plain(&selected, &self.series.event, &self.series.table)? {
+            return Ok(vec![CalendarChange::RemoveEvent(selected.id)]);
         }
-        Ok(vec![put(Event { updated_at: self.series.now, ..with_next_sequence(&asked) })])
+        Ok(vec![put(Event { updated_at: self.series.now, ..with_next_sequence(&selected) })])
     }
 
     /// Returns the local duration by which an edit moved the instances.
@@ -390,6 +390,6 @@ pub(crate) fn has(series: &Event, start: Time) -> Result<bool> {
 }
 
 /// Formats a local start as part of an id.
-fn written(wall: DateTime) -> String {
-    wall.strftime("%Y%m%dT%H%M%S").to_string()
+fn written(local_time: DateTime) -> String {
+    local_time.strftime("%Y%m%dT%H%M%S").to_string()
 }

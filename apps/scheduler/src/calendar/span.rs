@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use superstep::core::time::Time;
 
 /// Maximum duration of an event in minutes: a leap year, plus a day for clock changes.
-pub const LONGEST_MINUTES: i64 = 367 * 24 * 60;
+pub const MAX_MINUTES: i64 = 367 * 24 * 60;
 
 /// From `start` until just before `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -43,9 +43,9 @@ impl TimeRange {
         (self.end.as_unix_micros() - self.start.as_unix_micros()) / 60_000_000
     }
 
-    /// True if the range is longer than [`LONGEST_MINUTES`].
+    /// True if the range is longer than [`MAX_MINUTES`].
     #[must_use]
     pub fn is_too_long(&self) -> bool {
-        self.minutes() > LONGEST_MINUTES
+        self.minutes() > MAX_MINUTES
     }
 }

@@ -13,7 +13,7 @@ use super::events::named;
 use super::family_objects::reference_conflict;
 use super::requester::Requester;
 use crate::agents::words;
-use crate::app::AppState;
+use crate::app::SchedulerAppState;
 use crate::calendar::{Calendar, CalendarChange, Event, Visibility};
 use crate::models::EventStatus;
 use crate::store::UndoOutcome;
@@ -39,22 +39,22 @@ pub(super) struct UndoRequest {
     )
 )]
 pub(super) async fn undo_last_change(
-    Extension(office): Extension<AppState>,
+    Extension(app): Extension<SchedulerAppState>,
     ValidatedJson(undoing): ValidatedJson<UndoRequest>,
 ) -> Result<Response, Problem> {
-    let asker = Requester::new(&office, &undoing.user_id).await?;
-    let undone = office.calendars().undo(office.family(), &undoing.user_id, asker.now).await;
+    let requester = Requester::new(&app, &undoing.user_id).await?;
+    let undone = app.calendars().undo(app.family(), &undoing.user_id, requester.now).await;
     match undone.map_err(reference_conflict)? {
         UndoOutcome::Done(done) => {
             let ids: Vec<&str> = done.changes.iter().filter_map(event_id).collect();
-            Ok(Json(json!({ "undone": sentence(&done.changes, &asker), "events": ids })).into_response())
+            Ok(Json(json!({ "undone": sentence(&done.changes, &requester), "events": ids })).into_response())
         }
         UndoOutcome::NothingToUndo => {
             let problem = Problem::conflict("there is nothing to take back");
             Err(problem.with_hint("only what you changed yourself in the last ten minutes can be"))
         }
         UndoOutcome::ModifiedSince(ids) => {
-            let names: Vec<&str> = ids.iter().map(|id| title(&asker, id)).collect();
+            let names: Vec<&str> = ids.iter().map(|id| title(&requester, id)).collect();
             let fact = format!("somebody has changed {} since", words::join_list(&names));
             Err(Problem::conflict(fact).with_hint("change it by hand"))
         }
@@ -81,46 +81,46 @@ pub(super) struct AuditParams {
     responses((status = OK), (status = FORBIDDEN))
 )]
 pub(super) async fn list_audit(
-    Extension(office): Extension<AppState>,
+    Extension(app): Extension<SchedulerAppState>,
     ValidatedQuery(looking): ValidatedQuery<AuditParams>,
 ) -> Result<Json<Value>, Problem> {
-    let asker = Requester::new(&office, &looking.user_id).await?;
+    let requester = Requester::new(&app, &looking.user_id).await?;
     let limit = looking.limit.unwrap_or(50).clamp(1, 200);
-    let entries = office.calendars().audit(office.family(), limit).await?;
-    let entries: Vec<Value> = entries.iter().map(|entry| line(entry, &asker)).collect();
+    let entries = app.calendars().audit(app.family(), limit).await?;
+    let entries: Vec<Value> = entries.iter().map(|entry| line(entry, &requester)).collect();
     Ok(Json(json!({ "entries": entries })))
 }
 
-fn line(entry: &AuditEntry, asker: &Requester) -> Value {
-    let mut things: Vec<String> = Vec::new();
-    for thing in entry.images.iter().filter_map(|image| thing(image, asker)) {
-        if !things.contains(&thing) {
-            things.push(thing);
+fn line(entry: &AuditEntry, requester: &Requester) -> Value {
+    let mut names: Vec<String> = Vec::new();
+    for name in entry.images.iter().filter_map(|image| record_name(image, requester)) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
-    let what = if things.is_empty() { String::new() } else { format!(" {}", words::join_list(&things)) };
-    let text = format!("{}: {}{what}", named(&asker.board, &entry.who), entry.action.replace('_', " "));
-    json!({ "at": asker.in_local_time(entry.at), "who": entry.who, "action": entry.action, "text": text })
+    let suffix = if names.is_empty() { String::new() } else { format!(" {}", words::join_list(&names)) };
+    let text = format!("{}: {}{suffix}", named(&requester.snapshot, &entry.actor), entry.action.replace('_', " "));
+    json!({ "at": requester.in_local_time(entry.at), "who": entry.actor, "action": entry.action, "text": text })
 }
 
 /// Returns the name of a changed record as the requester may see it; `None` for conflicts, which have no author.
-fn thing(image: &RecordChange, asker: &Requester) -> Option<String> {
+fn record_name(image: &RecordChange, requester: &Requester) -> Option<String> {
     let value = image.after.as_ref().or(image.before.as_ref())?;
     match image.kind {
         RecordKind::Conflicts => None,
         RecordKind::Event => {
             let event: Option<Event> = serde_json::from_value(value.clone()).ok();
             Some(match event {
-                Some(event) if !asker.can_see_details(&event) => "something private".to_owned(),
+                Some(event) if !requester.can_see_details(&event) => "something private".to_owned(),
                 // Proposals of other members are private until confirmed.
-                Some(event) if !image.is_on_calendar() && event.owner != asker.member.id => {
+                Some(event) if !image.is_on_calendar() && event.owner != requester.member.id => {
                     "something tentative".to_owned()
                 }
                 Some(event) => words::quoted(&event.title),
                 None => "something private".to_owned(),
             })
         }
-        RecordKind::Calendar if !is_seen_calendar(value, asker) => Some("something private".to_owned()),
+        RecordKind::Calendar if !is_seen_calendar(value, requester) => Some("something private".to_owned()),
         RecordKind::Family | RecordKind::Member | RecordKind::Calendar | RecordKind::Resource | RecordKind::Rule => {
             Some(value["name"].as_str().unwrap_or(&image.id).to_owned())
         }
@@ -129,10 +129,10 @@ fn thing(image: &RecordChange, asker: &Requester) -> Option<String> {
 
 /// True if the requester may see the name of a calendar. The name of a private calendar is visible to its owner
 /// only. A calendar that cannot be deserialized counts as private.
-fn is_seen_calendar(value: &Value, asker: &Requester) -> bool {
+fn is_seen_calendar(value: &Value, requester: &Requester) -> bool {
     let calendar: Option<Calendar> = serde_json::from_value(value.clone()).ok();
     calendar.is_some_and(|calendar| {
-        calendar.visibility == Visibility::Family || calendar.owner.as_ref() == Some(&asker.member.id)
+        calendar.visibility == Visibility::Family || calendar.owner.as_ref() == Some(&requester.member.id)
     })
 }
 
@@ -144,26 +144,26 @@ fn event_id(change: &CalendarChange) -> Option<&str> {
     }
 }
 
-/// Describes an undo in a sentence; `asker` has the calendar before the undo.
-fn sentence(changes: &[CalendarChange], asker: &Requester) -> String {
-    let said = changes.iter().find_map(|change| match change {
+/// Describes an undo in a sentence; `requester` has the calendar before the undo.
+fn sentence(changes: &[CalendarChange], requester: &Requester) -> String {
+    let text = changes.iter().find_map(|change| match change {
         CalendarChange::Event(event) if event.status == EventStatus::Rejected => {
             Some(format!("{} is off the calendar again.", words::quoted(&event.title)))
         }
         CalendarChange::Event(event) => Some(format!("{} is as it was.", words::quoted(&event.title))),
         CalendarChange::RemoveEvent(id) => {
-            Some(format!("{} is off the calendar again.", words::quoted(title(asker, id))))
+            Some(format!("{} is off the calendar again.", words::quoted(title(requester, id))))
         }
         _ => None,
     });
-    said.unwrap_or_else(|| "That is as it was.".to_owned())
+    text.unwrap_or_else(|| "That is as it was.".to_owned())
 }
 
 /// Returns the title of an event as the requester may see it, or the name of the member or resource with the id.
-fn title<'a>(asker: &'a Requester, id: &'a str) -> &'a str {
-    match asker.board.events.get(id) {
-        Some(event) if asker.can_see_details(event) => &event.title,
+fn title<'a>(requester: &'a Requester, id: &'a str) -> &'a str {
+    match requester.snapshot.events.get(id) {
+        Some(event) if requester.can_see_details(event) => &event.title,
         Some(_) => "something private",
-        None => named(&asker.board, id),
+        None => named(&requester.snapshot, id),
     }
 }

@@ -19,9 +19,9 @@ use super::errors::invalid_query;
 use super::feed_key;
 use super::import_guard::ImportGuard;
 use super::requester::Requester;
-use crate::app::AppState;
+use crate::app::SchedulerAppState;
 use crate::calendar::{Calendar, CalendarSnapshot, MemberRole};
-use crate::ics::{self, ExportAudience, ImportReport, MOST_BYTES};
+use crate::ics::{self, ExportAudience, ImportReport, MAX_BYTES};
 use crate::models::Conflict;
 
 /// Parameters of an import.
@@ -47,33 +47,33 @@ pub(super) struct ImportParams {
     )
 )]
 pub(super) async fn import_calendar(
-    Extension(office): Extension<AppState>,
+    Extension(app): Extension<SchedulerAppState>,
     ValidatedQuery(bringing): ValidatedQuery<ImportParams>,
     file: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Value>, Problem> {
-    let asker = Requester::new(&office, &bringing.user_id).await?;
-    let calendar = calendar_for(&asker, bringing.calendar.as_deref())?;
+    let requester = Requester::new(&app, &bringing.user_id).await?;
+    let calendar = calendar_for(&requester, bringing.calendar.as_deref())?;
     let file = file.map_err(|rejection| match rejection.status().as_u16() {
         413 => too_large(),
         _ => Problem::new(400, ErrorCode::InputInvalid, "the file could not be read").with_internal(rejection),
     })?;
-    if file.len() > MOST_BYTES {
+    if file.len() > MAX_BYTES {
         return Err(too_large());
     }
     let outcome: Arc<OnceLock<ImportOutcome>> = Arc::default();
-    let (told, now, user) = (outcome.clone(), asker.now, bringing.user_id.clone());
-    let decide = move |board: &CalendarSnapshot| {
-        let imported = ics::import(&file, board, now, &calendar, &user)?;
-        let refused = ImportGuard { board, user: &user, now }.rejected_uids(&imported)?;
-        let imported = imported.without(&refused);
-        let conflicts = board.conflicts.keys().cloned().collect();
+    let (outcome_cell, now, user) = (outcome.clone(), requester.now, bringing.user_id.clone());
+    let decide = move |snapshot: &CalendarSnapshot| {
+        let imported = ics::import(&file, snapshot, now, &calendar, &user)?;
+        let rejected = ImportGuard { snapshot, user: &user, now }.rejected_uids(&imported)?;
+        let imported = imported.without(&rejected);
+        let conflicts = snapshot.conflicts.keys().cloned().collect();
         // `set` cannot fail: the closure runs at most once.
-        let _ = told.set(ImportOutcome { report: imported.report, conflicts });
+        let _ = outcome_cell.set(ImportOutcome { report: imported.report, conflicts });
         Ok(imported.changes)
     };
-    let changed = office.calendars().change(office.family(), &bringing.user_id, "import", decide).await?;
+    let changed = app.calendars().change(app.family(), &bringing.user_id, "import", decide).await?;
     let outcome = outcome.get().ok_or_else(|| Error::internal("nothing was decided"))?;
-    Ok(Json(outcome.import_response(&changed.board)))
+    Ok(Json(outcome.import_response(&changed.snapshot)))
 }
 
 /// Result of an import.
@@ -88,32 +88,32 @@ impl ImportOutcome {
     fn import_response(&self, after: &CalendarSnapshot) -> Value {
         let is_new = |conflict: &&Arc<Conflict>| !self.conflicts.contains(&conflict.id);
         let conflicts: Vec<&Conflict> = after.conflicts.values().filter(is_new).map(AsRef::as_ref).collect();
-        let mut told = reported(&self.report);
-        told["conflicts"] = json!(conflicts);
-        told
+        let mut response = reported(&self.report);
+        response["conflicts"] = json!(conflicts);
+        response
     }
 }
 
 fn too_large() -> Problem {
-    let detail = format!("the file has more than the {MOST_BYTES} bytes that are read");
+    let detail = format!("the file has more than the {MAX_BYTES} bytes that are read");
     Problem::new(413, ErrorCode::TooLarge, detail).with_hint("export a shorter time, or one calendar at a time")
 }
 
 /// Returns the calendar for new events: the requested one, or the default of the member.
-fn calendar_for(asker: &Requester, wanted: Option<&str>) -> Result<String, Problem> {
-    let all = &asker.board.calendars;
-    let Some(id) = wanted else {
-        let board = &asker.board;
-        let usual = board.shared_calendar().or_else(|| board.default_calendar(&asker.member.id));
+fn calendar_for(requester: &Requester, requested: Option<&str>) -> Result<String, Problem> {
+    let all = &requester.snapshot.calendars;
+    let Some(id) = requested else {
+        let snapshot = &requester.snapshot;
+        let usual = snapshot.shared_calendar().or_else(|| snapshot.default_calendar(&requester.member.id));
         let none = || {
             let fact = "there is no calendar of the family's, and none of your own";
             Problem::new(403, ErrorCode::PolicyRefused, fact).with_hint("a parent may name one in `calendar`")
         };
         return usual.map(|calendar| calendar.id.clone()).ok_or_else(none);
     };
-    let known = all.get(id).ok_or_else(|| Problem::not_found(format!("there is no calendar `{id}`")))?;
-    let is_theirs = |calendar: &Calendar| calendar.owner.as_ref().is_none_or(|owner| *owner == asker.member.id);
-    if is_theirs(known) || asker.member.role == MemberRole::Parent {
+    let selected = all.get(id).ok_or_else(|| Problem::not_found(format!("there is no calendar `{id}`")))?;
+    let is_theirs = |calendar: &Calendar| calendar.owner.as_ref().is_none_or(|owner| *owner == requester.member.id);
+    if is_theirs(selected) || requester.member.role == MemberRole::Parent {
         return Ok(id.to_owned());
     }
     Err(Problem::new(403, ErrorCode::PolicyRefused, format!("calendar `{id}` is somebody else's")))
@@ -159,20 +159,20 @@ pub(super) struct ExportParams {
     )
 )]
 pub(super) async fn export_calendar(
-    State(desk): State<RunService>,
-    Extension(office): Extension<AppState>,
+    State(runs): State<RunService>,
+    Extension(app): Extension<SchedulerAppState>,
     ValidatedQuery(taking): ValidatedQuery<ExportParams>,
 ) -> Result<Response, Problem> {
     match (taking.key, taking.user_id) {
         (Some(key), None) => {
-            if !feed_key::is_valid_key(&desk, &office, &key).await? {
+            if !feed_key::is_valid_key(&runs, &app, &key).await? {
                 return Err(Problem::not_found("there is no such feed"));
             }
-            written(&*office.snapshot().await?, ExportAudience::Public)
+            written(&*app.snapshot().await?, ExportAudience::Public)
         }
         (None, Some(user)) => {
-            let asker = Requester::new(&office, &user).await?;
-            let mut response = written(&asker.board, ExportAudience::Member(user))?;
+            let requester = Requester::new(&app, &user).await?;
+            let mut response = written(&requester.snapshot, ExportAudience::Member(user))?;
             let name = HeaderValue::from_static("attachment; filename=\"calendar.ics\"");
             response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
             Ok(response)
@@ -181,7 +181,7 @@ pub(super) async fn export_calendar(
     }
 }
 
-fn written(board: &CalendarSnapshot, reader: ExportAudience) -> Result<Response, Problem> {
-    let text = ics::export(board, &ics::ExportOptions { reader, calendar: None })?;
+fn written(snapshot: &CalendarSnapshot, reader: ExportAudience) -> Result<Response, Problem> {
+    let text = ics::export(snapshot, &ics::ExportOptions { reader, calendar: None })?;
     Ok(([(header::CONTENT_TYPE, "text/calendar; charset=utf-8")], text).into_response())
 }

@@ -17,14 +17,14 @@ use super::responses::decode_state;
 use super::resume::{ResumeRequest, pending_interrupt, validate_answer};
 use super::{ConversationOptions, GRAPH, TALKS, responses};
 use crate::agents::visible_snapshot;
-use crate::app::AppState;
+use crate::app::SchedulerAppState;
 use crate::context::SchedulerContext;
 use crate::models::EventType;
 use crate::nodes::reject_proposal;
 use crate::parser::{ParseInput, parse};
 
 /// Maximum number of conversations in a list.
-const MOST_THREADS: usize = 100;
+const MAX_THREADS: usize = 100;
 
 /// Submits a request in natural language: plan, move, cancel, look up. Waits for the result or a question.
 #[utoipa::path(
@@ -39,12 +39,12 @@ const MOST_THREADS: usize = 100;
     )
 )]
 pub(super) async fn submit_request(
-    State(desk): State<RunService>,
-    Extension(office): Extension<AppState>,
+    State(runs): State<RunService>,
+    Extension(app): Extension<SchedulerAppState>,
     visitor: ClientAddress,
-    ValidatedJson(telling): ValidatedJson<ScheduleRequest>,
+    ValidatedJson(body): ValidatedJson<ScheduleRequest>,
 ) -> Result<Json<Value>, Problem> {
-    run_request((&desk, &office), visitor, telling, false).await
+    run_request((&runs, &app), visitor, body, false).await
 }
 
 /// Submits a query about the calendar in natural language. A query never changes the calendar.
@@ -60,12 +60,12 @@ pub(super) async fn submit_request(
     )
 )]
 pub(super) async fn submit_query(
-    State(desk): State<RunService>,
-    Extension(office): Extension<AppState>,
+    State(runs): State<RunService>,
+    Extension(app): Extension<SchedulerAppState>,
     visitor: ClientAddress,
-    ValidatedJson(telling): ValidatedJson<ScheduleRequest>,
+    ValidatedJson(body): ValidatedJson<ScheduleRequest>,
 ) -> Result<Json<Value>, Problem> {
-    run_request((&desk, &office), visitor, telling, true).await
+    run_request((&runs, &app), visitor, body, true).await
 }
 
 /// Answers the pending question of a conversation, and waits for the result.
@@ -81,22 +81,22 @@ pub(super) async fn submit_query(
     )
 )]
 pub(super) async fn resume_conversation(
-    State(desk): State<RunService>,
-    Extension(office): Extension<AppState>,
+    State(runs): State<RunService>,
+    Extension(app): Extension<SchedulerAppState>,
     (visitor, Path(id)): (ClientAddress, Path<String>),
     ValidatedJson(answering): ValidatedJson<ResumeRequest>,
 ) -> Result<Json<Value>, Problem> {
-    let asker = Requester::new(&office, &answering.user_id).await?;
-    let record = TALKS.get_owned(&desk, &id, &answering.user_id).await?;
-    let (asked, talk) = pending_interrupt(&desk, &record, &answering.question_id).await?;
-    validate_answer(&asked, &answering.answer, &talk, &asker)?;
-    let what = RunInput::Resume(ResumeValues::from([(asked.id, answering.answer)]));
-    let order = RunRequest::new(GRAPH, &record.thread, what).context(TALKS.latest_context(&desk, &record).await?);
-    let pass = desk.acquire_permit(GRAPH, visitor, office.concurrency_limit())?;
-    match run_and_wait((&desk, &office), order, pass, &answering.user_id).await {
+    let requester = Requester::new(&app, &answering.user_id).await?;
+    let record = TALKS.get_owned(&runs, &id, &answering.user_id).await?;
+    let (interrupt, talk) = pending_interrupt(&runs, &record, &answering.question_id).await?;
+    validate_answer(&interrupt, &answering.answer, &talk, &requester)?;
+    let input = RunInput::Resume(ResumeValues::from([(interrupt.id, answering.answer)]));
+    let order = RunRequest::new(GRAPH, &record.thread, input).context(TALKS.latest_context(&runs, &record).await?);
+    let pass = runs.acquire_permit(GRAPH, visitor, app.concurrency_limit())?;
+    match run_and_wait((&runs, &app), order, pass, &answering.user_id).await {
         Err(problem) if problem.status() < 500 => {
             // If another answer was faster, the conflict is the better error.
-            pending_interrupt(&desk, &TALKS.get(&desk, &id).await?, &answering.question_id).await?;
+            pending_interrupt(&runs, &TALKS.get(&runs, &id).await?, &answering.question_id).await?;
             Err(problem)
         }
         answered => answered,
@@ -109,14 +109,14 @@ pub(super) async fn resume_conversation(
     responses((status = OK), (status = FORBIDDEN), (status = NOT_FOUND))
 )]
 pub(super) async fn get_conversation(
-    State(desk): State<RunService>,
-    Extension(office): Extension<AppState>,
+    State(runs): State<RunService>,
+    Extension(app): Extension<SchedulerAppState>,
     Path(id): Path<String>,
-    ValidatedQuery(whose): ValidatedQuery<UserParams>,
+    ValidatedQuery(params): ValidatedQuery<UserParams>,
 ) -> Result<Json<Value>, Problem> {
-    let asker = Requester::new(&office, &whose.user_id).await?;
-    let record = TALKS.get_owned(&desk, &id, &whose.user_id).await?;
-    Ok(Json(responses::conversation_response(&desk, &asker, &record).await?))
+    let requester = Requester::new(&app, &params.user_id).await?;
+    let record = TALKS.get_owned(&runs, &id, &params.user_id).await?;
+    Ok(Json(responses::conversation_response(&runs, &requester, &record).await?))
 }
 
 /// Lists the conversations of a member, newest first.
@@ -125,43 +125,44 @@ pub(super) async fn get_conversation(
     responses((status = OK), (status = FORBIDDEN))
 )]
 pub(super) async fn list_conversations(
-    State(desk): State<RunService>,
-    Extension(office): Extension<AppState>,
-    ValidatedQuery(whose): ValidatedQuery<UserParams>,
+    State(runs): State<RunService>,
+    Extension(app): Extension<SchedulerAppState>,
+    ValidatedQuery(params): ValidatedQuery<UserParams>,
 ) -> Result<Json<Value>, Problem> {
-    Requester::new(&office, &whose.user_id).await?;
-    let records = TALKS.list_for_user(&desk, &whose.user_id, MOST_THREADS).await?;
+    Requester::new(&app, &params.user_id).await?;
+    let records = TALKS.list_for_user(&runs, &params.user_id, MAX_THREADS).await?;
     Ok(Json(json!({ "threads": records.iter().map(responses::conversation_list_item).collect::<Vec<_>>() })))
 }
 
 /// Starts a request, and waits for its result.
 async fn run_request(
-    (desk, office): (&RunService, &AppState),
+    (runs, app): (&RunService, &SchedulerAppState),
     visitor: ClientAddress,
-    telling: ScheduleRequest,
+    body: ScheduleRequest,
     is_query: bool,
 ) -> Result<Json<Value>, Problem> {
-    telling.check()?;
-    let thread = telling.thread()?;
-    let asker = Requester::new(office, &telling.user_id).await?;
+    body.check()?;
+    let thread = body.thread()?;
+    let requester = Requester::new(app, &body.user_id).await?;
     if is_query {
-        check_question(&telling, &asker)?;
+        check_question(&body, &requester)?;
     }
-    let before = TALKS.find_owned(desk, &thread, &telling.user_id).await?;
-    let terms = telling.options(is_query, before.as_ref().map(|before| ConversationOptions::read(&before.context)));
-    let order = turn_run_request(&telling.text, &thread, &terms, before.is_none());
-    desk.graph(GRAPH)?.validate(&order).await?;
-    let pass = desk.acquire_permit(GRAPH, visitor, office.limit())?;
+    let before = TALKS.find_owned(runs, &thread, &body.user_id).await?;
+    let terms = body.options(is_query, before.as_ref().map(|before| ConversationOptions::read(&before.context)));
+    let order = turn_run_request(&body.text, &thread, &terms, before.is_none());
+    runs.graph(GRAPH)?.validate(&order).await?;
+    let pass = runs.acquire_permit(GRAPH, visitor, app.limit())?;
     if let Some(before) = before.filter(|before| before.status == RunStatus::AwaitingInput) {
-        discard_pending_proposal(desk, office, &before).await?;
+        discard_pending_proposal(runs, app, &before).await?;
     }
-    run_and_wait((desk, office), order, pass, &telling.user_id).await
+    run_and_wait((runs, app), order, pass, &body.user_id).await
 }
 
 /// Rejects requests that are not queries.
-fn check_question(telling: &ScheduleRequest, asker: &Requester) -> Result<(), Problem> {
-    let board = visible_snapshot(&asker.board, &asker.member.id);
-    let request = ParseInput { text: &telling.text, user_id: &asker.member.id, now: asker.now, snapshot: &board };
+fn check_question(body: &ScheduleRequest, requester: &Requester) -> Result<(), Problem> {
+    let snapshot = visible_snapshot(&requester.snapshot, &requester.member.id);
+    let request =
+        ParseInput { text: &body.text, user_id: &requester.member.id, now: requester.now, snapshot: &snapshot };
     match parse(&request).data.event_type {
         EventType::Query => Ok(()),
         _ => Err(invalid("/text", "this is no question", "`POST /api/scheduler/events` is for what changes something")),
@@ -169,11 +170,15 @@ fn check_question(telling: &ScheduleRequest, asker: &Requester) -> Result<(), Pr
 }
 
 /// Rejects the proposal behind an open interrupt, because a new request replaces it.
-async fn discard_pending_proposal(desk: &RunService, office: &AppState, record: &ThreadRecord) -> Result<(), Problem> {
-    let Some(state) = TALKS.state(desk, &record.thread).await? else { return Ok(()) };
+async fn discard_pending_proposal(
+    runs: &RunService,
+    app: &SchedulerAppState,
+    record: &ThreadRecord,
+) -> Result<(), Problem> {
+    let Some(state) = TALKS.state(runs, &record.thread).await? else { return Ok(()) };
     let talk = decode_state(&state)?;
     if let Some(event) = &talk.proposed_event {
-        let home = SchedulerContext::new(office.calendars().clone(), office.family());
+        let home = SchedulerContext::new(app.calendars().clone(), app.family());
         reject_proposal(&home, &talk.user_id, &event.event_id).await?;
     }
     Ok(())
@@ -181,29 +186,29 @@ async fn discard_pending_proposal(desk: &RunService, office: &AppState, record: 
 
 /// Starts a run, waits for its end, and returns its result. The run continues if the client disconnects.
 async fn run_and_wait(
-    (desk, office): (&RunService, &AppState),
+    (runs, app): (&RunService, &SchedulerAppState),
     order: RunRequest,
     pass: RunPermit,
     user: &str,
 ) -> Result<Json<Value>, Problem> {
     let thread: ThreadId = order.thread.clone();
     // Events of earlier requests are skipped.
-    let last = Some(desk.last_event_number(&thread).await?).filter(|last| *last > 0);
-    desk.start_with_permit(order, pass).await?;
-    let mut feed = desk.subscribe(&thread, last).await?;
+    let last = Some(runs.last_event_number(&thread).await?).filter(|last| *last > 0);
+    runs.start_with_permit(order, pass).await?;
+    let mut feed = runs.subscribe(&thread, last).await?;
     while feed.next().await.is_some() {}
     match feed.end() {
         Some(SubscriptionEnd::Shutdown) => return Err(Problem::shutting_down()),
         Some(SubscriptionEnd::Failed(problem)) => return Err(Problem::clone(problem)),
         _ => {}
     }
-    let record = TALKS.get(desk, thread.as_str()).await?;
+    let record = TALKS.get(runs, thread.as_str()).await?;
     if let Some(failure) = record.error.as_ref().filter(|_| record.status == RunStatus::Failed) {
         return Err(responses::run_error_problem(failure, &record.thread));
     }
     // Reads the calendar again, after the run.
-    let asker = Requester::new(office, user).await?;
-    let answer = responses::conversation_response(desk, &asker, &record).await?;
+    let requester = Requester::new(app, user).await?;
+    let answer = responses::conversation_response(runs, &requester, &record).await?;
     responses::check_store(&answer, &record.thread)?;
     Ok(Json(answer))
 }

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use superstep::core::error::Diagnostic as Found;
+use superstep::core::error::Diagnostic;
 use superstep::core::validation_error::ValidationError;
 use superstep::{Error, ErrorCode};
 use superstep_server::Problem;
@@ -13,8 +13,8 @@ use crate::models::Conflict;
 
 /// Returns the error for an invalid body field that is found inside a change: 422.
 pub(super) fn field_error(pointer: &str, fact: impl Into<String>) -> Error {
-    let found = Found { pointer: pointer.to_owned(), message: fact.into(), help: None };
-    Error::with_diagnostics(ErrorCode::InputInvalid, "the body is not valid", vec![found])
+    let diagnostic = Diagnostic { pointer: pointer.to_owned(), message: fact.into(), help: None };
+    Error::with_diagnostics(ErrorCode::InputInvalid, "the body is not valid", vec![diagnostic])
 }
 
 /// Returns the problem for an invalid body field that is found before a change: 422.

@@ -16,7 +16,7 @@ use super::event_patch::{EventPatch, PatchResult, SeriesScopeParam, parse_local_
 use super::events::{display_range, event_json, event_not_found};
 use super::requester::Requester;
 use crate::agents::can_modify_instances;
-use crate::app::AppState;
+use crate::app::SchedulerAppState;
 use crate::calendar::{CalendarChange, CalendarSnapshot, Event, series};
 use crate::models::EventStatus;
 
@@ -45,33 +45,33 @@ pub(super) struct CancelEventParams {
     )
 )]
 pub(super) async fn update_event(
-    Extension(office): Extension<AppState>,
+    Extension(app): Extension<SchedulerAppState>,
     Path(id): Path<String>,
     ValidatedJson(patch): ValidatedJson<EventPatch>,
 ) -> Result<Response, Problem> {
-    let asker = Requester::new(&office, &patch.user_id).await?;
-    let event = asker.board.events.get(&id).ok_or_else(|| event_not_found(&id))?;
+    let requester = Requester::new(&app, &patch.user_id).await?;
+    let event = requester.snapshot.events.get(&id).ok_or_else(|| event_not_found(&id))?;
     check_confirmed(event)?;
     let outcome: Arc<OnceLock<PatchResult>> = Arc::default();
-    let (told, user, is_forced) = (outcome.clone(), patch.user_id.clone(), patch.force);
-    let (now, zone) = (asker.now, asker.zone.clone());
-    let decide = move |board: &CalendarSnapshot| {
-        let edited = patch.apply_to(board, &id, now, &zone)?;
+    let (outcome_cell, user, is_forced) = (outcome.clone(), patch.user_id.clone(), patch.force);
+    let (now, zone) = (requester.now, requester.zone.clone());
+    let decide = move |snapshot: &CalendarSnapshot| {
+        let edited = patch.apply_to(snapshot, &id, now, &zone)?;
         let changes = if edited.is_blocked(is_forced) { Vec::new() } else { edited.changes.clone() };
         // `set` cannot fail: the closure runs at most once.
-        let _ = told.set(edited);
+        let _ = outcome_cell.set(edited);
         Ok(changes)
     };
-    office.calendars().change(office.family(), &user, "change", decide).await?;
+    app.calendars().change(app.family(), &user, "change", decide).await?;
     let edited = outcome.get().ok_or_else(|| Error::internal("nothing was decided"))?;
     if edited.is_blocked(is_forced) {
         return Ok(blocked(&edited.conflicts, edited.can_be_forced()));
     }
     // Reads the calendar again, after the change.
-    let asker = Requester::new(&office, &user).await?;
-    let event = match asker.board.events.get(&edited.event.id) {
-        Some(event) => event_json(&asker, event, &display_range(&asker, event, &edited.told)),
-        None => event_json(&asker, &edited.event, &edited.event.span),
+    let requester = Requester::new(&app, &user).await?;
+    let event = match requester.snapshot.events.get(&edited.event.id) {
+        Some(event) => event_json(&requester, event, &display_range(&requester, event, &edited.instance_range)),
+        None => event_json(&requester, &edited.event, &edited.event.span),
     };
     let answer = json!({ "event": event, "conflicts": edited.conflicts });
     Ok(Json(answer).into_response())
@@ -83,26 +83,26 @@ pub(super) async fn update_event(
     responses((status = OK), (status = FORBIDDEN), (status = NOT_FOUND), (status = UNPROCESSABLE_ENTITY))
 )]
 pub(super) async fn cancel_event(
-    Extension(office): Extension<AppState>,
+    Extension(app): Extension<SchedulerAppState>,
     Path(id): Path<String>,
-    ValidatedQuery(asked): ValidatedQuery<CancelEventParams>,
+    ValidatedQuery(params): ValidatedQuery<CancelEventParams>,
 ) -> Result<Json<Value>, Problem> {
-    let asker = Requester::new(&office, &asked.user_id).await?;
-    if !asker.board.events.contains_key(&id) {
+    let requester = Requester::new(&app, &params.user_id).await?;
+    if !requester.snapshot.events.contains_key(&id) {
         return Err(event_not_found(&id));
     }
-    let (now, user) = (asker.now, asked.user_id.clone());
-    let decide = move |board: &CalendarSnapshot| {
-        let gone = || Error::new(ErrorCode::NotFound, format!("there is no event `{id}`"));
-        let event = board.events.get(&id).ok_or_else(gone)?;
-        let occurrence = asked.occurrence.as_deref().map(parse_local_datetime).transpose()?;
-        let which = series_selection(event, asked.which, occurrence)?;
-        if !can_modify_instances(board, &asked.user_id, event, which) {
+    let (now, user) = (requester.now, params.user_id.clone());
+    let decide = move |snapshot: &CalendarSnapshot| {
+        let not_found = || Error::new(ErrorCode::NotFound, format!("there is no event `{id}`"));
+        let event = snapshot.events.get(&id).ok_or_else(not_found)?;
+        let occurrence = params.occurrence.as_deref().map(parse_local_datetime).transpose()?;
+        let which = series_selection(event, params.which, occurrence)?;
+        if !can_modify_instances(snapshot, &params.user_id, event, which) {
             return Err(Error::new(ErrorCode::PolicyRefused, "this event is not yours to cancel"));
         }
-        series::cancel(board, &id, which, now)
+        series::cancel(snapshot, &id, which, now)
     };
-    let changed = office.calendars().change(office.family(), &user, "cancel", decide).await?;
+    let changed = app.calendars().change(app.family(), &user, "cancel", decide).await?;
     let of_events =
         |change: &&CalendarChange| matches!(change, CalendarChange::Event(_) | CalendarChange::RemoveEvent(_));
     Ok(Json(json!({ "removed": changed.changes.iter().filter(of_events).count() })))

@@ -38,7 +38,7 @@ pub(super) struct EventPatch {
     participants: Option<Vec<ParticipantInput>>,
     resources: Option<Vec<String>>,
     /// Recurrence as a value of RRULE; null removes the recurrence.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "deserialize_present")]
     #[schemars(with = "Option<String>")]
     #[schema(value_type = Option<String>)]
     recurrence_rule: Option<Option<String>>,
@@ -78,7 +78,7 @@ pub(super) enum SeriesScopeParam {
 }
 
 /// Deserializes a field that is present, even if it is `null`.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+fn deserialize_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
     Option::<String>::deserialize(deserializer).map(Some)
 }
 
@@ -93,7 +93,7 @@ pub(super) struct PatchResult {
     /// True if the change affects scheduling. A change of texts only is not blocked by existing conflicts.
     is_placed_anew: bool,
     /// Time range of the referenced instance after the change.
-    pub(super) told: TimeRange,
+    pub(super) instance_range: TimeRange,
 }
 
 impl PatchResult {
@@ -115,8 +115,8 @@ impl PatchResult {
 /// # Errors
 /// Returns an error if the text is not a local date-time.
 pub(super) fn parse_local_datetime(text: &str) -> Result<DateTime> {
-    let wall: Result<DateTime, _> = text.parse();
-    wall.map_err(|_| {
+    let local_time: Result<DateTime, _> = text.parse();
+    local_time.map_err(|_| {
         field_error("/occurrence", format!("`{text}` is no time on the wall such as `2026-01-06T17:00:00`"))
     })
 }
@@ -150,27 +150,27 @@ impl EventPatch {
     /// `NotFound`, `PolicyRefused`, or an invalid value with its location.
     pub(super) fn apply_to(
         &self,
-        board: &CalendarSnapshot,
+        snapshot: &CalendarSnapshot,
         id: &str,
         now: Time,
         zone: &NamedTimeZone,
     ) -> Result<PatchResult> {
         let missing = || Error::new(ErrorCode::NotFound, format!("there is no event `{id}`"));
-        let known = board.events.get(id).ok_or_else(missing)?;
+        let existing = snapshot.events.get(id).ok_or_else(missing)?;
         let occurrence = self.occurrence.as_deref().map(parse_local_datetime).transpose()?;
-        let which = series_selection(known, self.which, occurrence)?;
-        if !can_modify_instances(board, &self.user_id, known, which) {
+        let which = series_selection(existing, self.which, occurrence)?;
+        if !can_modify_instances(snapshot, &self.user_id, existing, which) {
             return Err(Error::new(ErrorCode::PolicyRefused, "this event is not yours to change"));
         }
-        let seen = seen(known, occurrence)?;
-        let wanted = self.wanted(&seen, zone)?;
-        let ruled = series::scheduled_range(board, known, which)?;
-        let time = wanted.map(|wanted| Reschedule { seen, wanted, ruled });
+        let seen = seen(existing, occurrence)?;
+        let requested = self.requested_range(&seen, zone)?;
+        let ruled = series::scheduled_range(snapshot, existing, which)?;
+        let time = requested.map(|requested| Reschedule { seen, requested, ruled });
         let (mut met, mut applied) = (None, Ok(()));
-        let changes = series::edit(board, id, which, now, |event| {
+        let changes = series::edit(snapshot, id, which, now, |event| {
             let before = event.clone();
             if applied.is_ok() {
-                applied = self.apply(event, board, time.as_ref());
+                applied = self.apply(event, snapshot, time.as_ref());
             }
             // If both the series and a moved instance are edited, the series comes first and is the one reported.
             met.get_or_insert_with(|| (before, event.clone()));
@@ -179,17 +179,17 @@ impl EventPatch {
         applied?;
         let changes = changes?;
         let Some((before, after)) = met else { return Err(Error::internal("an edit without an event")) };
-        let mut copy = board.clone();
+        let mut copy = snapshot.clone();
         changes.iter().cloned().for_each(|change| copy.apply(change));
         let event = copy.events.get(&after.id).map_or(after, |event| (**event).clone());
         let ChangeConflicts { of_event: own, of_other_events: others } =
-            conflicts::detect_change_conflicts(board, &copy, (&event, &changes), &self.user_id, now)?;
+            conflicts::detect_change_conflicts(snapshot, &copy, (&event, &changes), &self.user_id, now)?;
         let is_placed_anew = scheduling_fields(&before) != scheduling_fields(&event) || !others.is_empty();
         let conflicts = own.into_iter().chain(others).collect();
-        Ok(PatchResult { event, changes, conflicts, is_placed_anew, told: wanted.unwrap_or(seen) })
+        Ok(PatchResult { event, changes, conflicts, is_placed_anew, instance_range: requested.unwrap_or(seen) })
     }
 
-    fn apply(&self, event: &mut Event, board: &CalendarSnapshot, time: Option<&Reschedule>) -> Result<()> {
+    fn apply(&self, event: &mut Event, snapshot: &CalendarSnapshot, time: Option<&Reschedule>) -> Result<()> {
         if let Some(title) = &self.title {
             let title = title.trim();
             if title.is_empty() {
@@ -198,7 +198,7 @@ impl EventPatch {
             title.clone_into(&mut event.title);
         }
         time.map_or(Ok(()), |time| series::reschedule(event, time))?;
-        self.take(event, board)?;
+        self.take(event, snapshot)?;
         self.repeat(event)?;
         event.priority = self.priority.unwrap_or(event.priority);
         event.flexibility = self.flexibility.unwrap_or(event.flexibility);
@@ -208,7 +208,7 @@ impl EventPatch {
     }
 
     /// Returns the requested time range of the referenced instance; `None` if the change has no times.
-    fn wanted(&self, seen: &TimeRange, zone: &NamedTimeZone) -> Result<Option<TimeRange>> {
+    fn requested_range(&self, seen: &TimeRange, zone: &NamedTimeZone) -> Result<Option<TimeRange>> {
         if self.start.is_none() && self.end.is_none() {
             return Ok(None);
         }
@@ -220,32 +220,32 @@ impl EventPatch {
         let same_length = |start: Time| later(start, seen.end.as_unix_micros() - seen.start.as_unix_micros());
         let end = end.or(start.map(same_length)).unwrap_or(seen.end);
         let start = start.unwrap_or(seen.start);
-        let Some(wanted) = TimeRange::new(start, end) else {
+        let Some(requested) = TimeRange::new(start, end) else {
             return Err(field_error("/end", format!("it would end at {end}, and starts at {start}")));
         };
-        if wanted.is_too_long() {
+        if requested.is_too_long() {
             return Err(field_error("/end", "an event is at most a year long"));
         }
-        Ok(Some(wanted))
+        Ok(Some(requested))
     }
 
     /// Applies participants and resources.
-    fn take(&self, event: &mut Event, board: &CalendarSnapshot) -> Result<()> {
+    fn take(&self, event: &mut Event, snapshot: &CalendarSnapshot) -> Result<()> {
         if let Some(people) = &self.participants {
-            if let Some(place) = people.iter().position(|one| !board.members.contains_key(&one.id)) {
-                let fact = format!("nobody of the family is called `{}`", people[place].id);
-                return Err(field_error(&format!("/participants/{place}/id"), fact));
+            if let Some(index) = people.iter().position(|one| !snapshot.members.contains_key(&one.id)) {
+                let fact = format!("nobody of the family is called `{}`", people[index].id);
+                return Err(field_error(&format!("/participants/{index}/id"), fact));
             }
             let taking = |one: &ParticipantInput| Participant { member: one.id.clone(), is_required: one.is_required };
             event.participants = people.iter().map(taking).collect();
         }
-        if let Some(things) = &self.resources {
-            if let Some(place) = things.iter().position(|id| !board.resources.contains_key(id)) {
-                let known: Vec<&str> = board.resources.keys().map(String::as_str).collect();
-                let fact = format!("there is no `{}`; the family has {}", things[place], words::join_list(&known));
-                return Err(field_error(&format!("/resources/{place}"), fact));
+        if let Some(resources) = &self.resources {
+            if let Some(index) = resources.iter().position(|id| !snapshot.resources.contains_key(id)) {
+                let ids: Vec<&str> = snapshot.resources.keys().map(String::as_str).collect();
+                let fact = format!("there is no `{}`; the family has {}", resources[index], words::join_list(&ids));
+                return Err(field_error(&format!("/resources/{index}"), fact));
             }
-            event.resources.clone_from(things);
+            event.resources.clone_from(resources);
         }
         Ok(())
     }

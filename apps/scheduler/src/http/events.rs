@@ -15,13 +15,13 @@ use super::errors::invalid_query;
 use super::requester::Requester;
 use super::requests::UserParams;
 use crate::agents::BUSY;
-use crate::app::AppState;
+use crate::app::SchedulerAppState;
 use crate::calendar::{CalendarSnapshot, Event, TimeRange};
 use crate::models::{Conflict, EventStatus};
 use crate::zone::NamedTimeZone;
 
 /// Maximum length of a requested time range in days.
-const MOST_DAYS: i64 = 400;
+const MAX_DAYS: i64 = 400;
 
 /// Parameters of a time range.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -42,8 +42,8 @@ impl TimeRangeParams {
             |name: &str, text: &str| Time::parse(text).map_err(|fault| invalid_query(name, fault.message.clone()));
         let (from, to) = (time("from", &self.from)?, time("to", &self.to)?);
         let span = TimeRange::new(from, to).ok_or_else(|| invalid_query("to", format!("{to} is not after {from}")))?;
-        if to.as_unix_micros() - from.as_unix_micros() > MOST_DAYS * 24 * 3_600 * 1_000_000 {
-            return Err(invalid_query("to", format!("at most {MOST_DAYS} days are told at once")));
+        if to.as_unix_micros() - from.as_unix_micros() > MAX_DAYS * 24 * 3_600 * 1_000_000 {
+            return Err(invalid_query("to", format!("at most {MAX_DAYS} days are told at once")));
         }
         Ok(span)
     }
@@ -55,16 +55,16 @@ impl TimeRangeParams {
     responses((status = OK), (status = FORBIDDEN), (status = UNPROCESSABLE_ENTITY))
 )]
 pub(super) async fn list_events(
-    Extension(office): Extension<AppState>,
+    Extension(app): Extension<SchedulerAppState>,
     ValidatedQuery(within): ValidatedQuery<TimeRangeParams>,
 ) -> Result<Json<Value>, Problem> {
     let span = within.span()?;
-    let asker = Requester::new(&office, &within.user_id).await?;
-    let instances = asker.board.instances(&span)?;
-    let events: Vec<Value> = instances.iter().map(|one| event_json(&asker, &one.event, &one.span)).collect();
+    let requester = Requester::new(&app, &within.user_id).await?;
+    let instances = requester.snapshot.instances(&span)?;
+    let events: Vec<Value> = instances.iter().map(|one| event_json(&requester, &one.event, &one.span)).collect();
     let is_there = |id: &String| instances.iter().any(|one| one.event.id == *id);
     let is_about = |conflict: &&Conflict| conflict.conflicting_event_id.as_ref().is_none_or(is_there);
-    let conflicts: Vec<&Conflict> = asker.board.conflicts.values().map(AsRef::as_ref).filter(is_about).collect();
+    let conflicts: Vec<&Conflict> = requester.snapshot.conflicts.values().map(AsRef::as_ref).filter(is_about).collect();
     Ok(Json(json!({ "events": events, "conflicts": conflicts })))
 }
 
@@ -74,13 +74,13 @@ pub(super) async fn list_events(
     responses((status = OK), (status = FORBIDDEN), (status = NOT_FOUND))
 )]
 pub(super) async fn get_event(
-    Extension(office): Extension<AppState>,
+    Extension(app): Extension<SchedulerAppState>,
     Path(id): Path<String>,
-    ValidatedQuery(whose): ValidatedQuery<UserParams>,
+    ValidatedQuery(params): ValidatedQuery<UserParams>,
 ) -> Result<Json<Value>, Problem> {
-    let asker = Requester::new(&office, &whose.user_id).await?;
-    let event = asker.board.events.get(&id).ok_or_else(|| event_not_found(&id))?;
-    Ok(Json(event_json(&asker, event, &event.span)))
+    let requester = Requester::new(&app, &params.user_id).await?;
+    let event = requester.snapshot.events.get(&id).ok_or_else(|| event_not_found(&id))?;
+    Ok(Json(event_json(&requester, event, &event.span)))
 }
 
 /// Returns the 404 problem for an unknown event.
@@ -89,13 +89,13 @@ pub(super) fn event_not_found(id: &str) -> Problem {
 }
 
 /// Returns an event at one of its times, as the requester may see it.
-pub(super) fn event_json(asker: &Requester, event: &Event, span: &TimeRange) -> Value {
-    let board = &asker.board;
-    let mut whole = json!({
+pub(super) fn event_json(requester: &Requester, event: &Event, span: &TimeRange) -> Value {
+    let snapshot = &requester.snapshot;
+    let mut response = json!({
         "event_id": event.id,
         "title": BUSY,
-        "start": asker.in_local_time(span.start),
-        "end": asker.in_local_time(span.end),
+        "start": requester.in_local_time(span.start),
+        "end": requester.in_local_time(span.end),
         "is_all_day": event.is_all_day,
         "is_busy": true,
         "is_tentative": event.status != EventStatus::Confirmed,
@@ -114,60 +114,60 @@ pub(super) fn event_json(asker: &Requester, event: &Event, span: &TimeRange) -> 
         "may_change": false,
     });
     // Proposals of other members take up time, but their details are private until confirmed.
-    let is_idea = event.status != EventStatus::Confirmed && event.owner != asker.member.id;
-    if is_idea || !asker.can_see_details(event) {
-        return whole;
+    let is_idea = event.status != EventStatus::Confirmed && event.owner != requester.member.id;
+    if is_idea || !requester.can_see_details(event) {
+        return response;
     }
     let people = event
         .participants
         .iter()
-        .map(|one| json!({ "id": one.member, "name": named(board, &one.member), "is_required": one.is_required }));
-    let things = event.resources.iter().map(|id| json!({ "id": id, "name": named(board, id) }));
+        .map(|one| json!({ "id": one.member, "name": named(snapshot, &one.member), "is_required": one.is_required }));
+    let resources = event.resources.iter().map(|id| json!({ "id": id, "name": named(snapshot, id) }));
     let details = json!({
         "title": event.title,
         "is_busy": false,
         "participants": people.collect::<Vec<_>>(),
-        "resources": things.collect::<Vec<_>>(),
+        "resources": resources.collect::<Vec<_>>(),
         "calendar": event.calendar,
         "location": event.location,
         "notes": event.notes,
-        "recurrence_rule": rule(board, event),
+        "recurrence_rule": rule(snapshot, event),
         "occurrence": occurrence(event, span),
         "is_exception": event.recurrence_override.is_some(),
         "priority": event.priority,
         "flexibility": event.flexibility,
         "owner": event.owner,
-        "may_change": asker.can_modify(event),
+        "may_change": requester.can_modify(event),
     });
-    if let (Value::Object(whole), Value::Object(details)) = (&mut whole, details) {
-        whole.extend(details);
+    if let (Value::Object(fields), Value::Object(details)) = (&mut response, details) {
+        fields.extend(details);
     }
-    whole
+    response
 }
 
 /// Returns the time range at which an event is shown. A series is shown at the mentioned instance, else at its next
 /// instance, else at its first.
-pub(super) fn display_range(asker: &Requester, event: &Arc<Event>, spoken: &TimeRange) -> TimeRange {
+pub(super) fn display_range(requester: &Requester, event: &Arc<Event>, mentioned: &TimeRange) -> TimeRange {
     if event.recurrence.is_none() {
         return event.span;
     }
-    let board = &asker.board;
+    let snapshot = &requester.snapshot;
     // A series that cannot be expanded is shown at its stored time.
-    let then = board.instances_of(event, spoken).unwrap_or_default();
-    let same = then.iter().find(|one| one.span.start == spoken.start).map(|one| one.span);
-    let next = || board.next_instance(event, asker.now).ok().flatten();
+    let then = snapshot.instances_of(event, mentioned).unwrap_or_default();
+    let same = then.iter().find(|one| one.span.start == mentioned.start).map(|one| one.span);
+    let next = || snapshot.next_instance(event, requester.now).ok().flatten();
     same.or_else(next).unwrap_or(event.span)
 }
 
 /// Returns the name of a member or resource; the id if there is none.
-pub(super) fn named<'a>(board: &'a CalendarSnapshot, id: &'a str) -> &'a str {
-    let member = board.members.get(id).map(|member| member.name.as_str());
-    member.or_else(|| board.resources.get(id).map(|thing| thing.name.as_str())).unwrap_or(id)
+pub(super) fn named<'a>(snapshot: &'a CalendarSnapshot, id: &'a str) -> &'a str {
+    let member = snapshot.members.get(id).map(|member| member.name.as_str());
+    member.or_else(|| snapshot.resources.get(id).map(|resource| resource.name.as_str())).unwrap_or(id)
 }
 
 /// Returns the recurrence rule of an event, or of the series of which it is an exception.
-fn rule<'a>(board: &'a CalendarSnapshot, event: &'a Event) -> Option<&'a str> {
-    let series = event.recurrence_override.as_ref().and_then(|of| board.events.get(&of.series));
+fn rule<'a>(snapshot: &'a CalendarSnapshot, event: &'a Event) -> Option<&'a str> {
+    let series = event.recurrence_override.as_ref().and_then(|of| snapshot.events.get(&of.series));
     let recurrence = event.recurrence.as_ref().or_else(|| series?.recurrence.as_ref());
     recurrence.map(|recurrence| recurrence.rule.as_str())
 }

@@ -17,7 +17,7 @@ use superstep_server::{Problem, ValidatedJson, ValidatedQuery};
 use super::errors::{field_error, invalid};
 use super::requester::Requester;
 use super::requests::UserParams;
-use crate::app::AppState;
+use crate::app::SchedulerAppState;
 use crate::calendar::{
     self, CalendarChange, CalendarSnapshot, Constraint, ConstraintKind, ConstraintStrength, MemberRole,
 };
@@ -25,7 +25,7 @@ use crate::models;
 
 /// Maximum gap between two events that a constraint can require, in minutes: a week, the range in which constraints
 /// are checked.
-const LONGEST_GAP: u32 = 7 * 24 * 60;
+const MAX_GAP_MINUTES: u32 = 7 * 24 * 60;
 
 /// Kind of object that a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,19 +54,19 @@ impl FamilyObjectKind {
         }
     }
 
-    fn all(self, board: &CalendarSnapshot) -> Value {
+    fn all(self, snapshot: &CalendarSnapshot) -> Value {
         match self {
-            Self::Members => json!(board.members.values().collect::<Vec<_>>()),
-            Self::Resources => json!(board.resources.values().collect::<Vec<_>>()),
-            Self::Rules => json!(board.rules.values().collect::<Vec<_>>()),
+            Self::Members => json!(snapshot.members.values().collect::<Vec<_>>()),
+            Self::Resources => json!(snapshot.resources.values().collect::<Vec<_>>()),
+            Self::Rules => json!(snapshot.rules.values().collect::<Vec<_>>()),
         }
     }
 
-    fn find(self, board: &CalendarSnapshot, id: &str) -> Option<Value> {
+    fn find(self, snapshot: &CalendarSnapshot, id: &str) -> Option<Value> {
         match self {
-            Self::Members => board.members.get(id).map(|one| json!(one)),
-            Self::Resources => board.resources.get(id).map(|one| json!(one)),
-            Self::Rules => board.rules.get(id).map(|one| json!(one)),
+            Self::Members => snapshot.members.get(id).map(|one| json!(one)),
+            Self::Resources => snapshot.resources.get(id).map(|one| json!(one)),
+            Self::Rules => snapshot.rules.get(id).map(|one| json!(one)),
         }
     }
 
@@ -95,13 +95,13 @@ impl FamilyObjectKind {
     responses((status = OK), (status = FORBIDDEN), (status = NOT_FOUND))
 )]
 pub(super) async fn list(
-    Extension(office): Extension<AppState>,
+    Extension(app): Extension<SchedulerAppState>,
     Path(kind): Path<String>,
-    ValidatedQuery(whose): ValidatedQuery<UserParams>,
+    ValidatedQuery(params): ValidatedQuery<UserParams>,
 ) -> Result<Json<Value>, Problem> {
     let read = FamilyObjectKind::read(&kind)?;
-    let asker = Requester::new(&office, &whose.user_id).await?;
-    Ok(Json(json!({ kind: read.all(&asker.board) })))
+    let requester = Requester::new(&app, &params.user_id).await?;
+    Ok(Json(json!({ kind: read.all(&requester.snapshot) })))
 }
 
 /// A new member, resource or rule; its id comes of its name unless it is given.
@@ -116,21 +116,21 @@ pub(super) async fn list(
     )
 )]
 pub(super) async fn create(
-    Extension(office): Extension<AppState>,
+    Extension(app): Extension<SchedulerAppState>,
     Path(kind): Path<String>,
     ValidatedJson(body): ValidatedJson<Map<String, Value>>,
 ) -> Result<Response, Problem> {
-    let (kind, (user, object)) = (FamilyObjectKind::read(&kind)?, require_parent_request(&office, body).await?);
+    let (kind, (user, object)) = (FamilyObjectKind::read(&kind)?, require_parent_request(&app, body).await?);
     match object.get("id") {
         None | Some(Value::Null) => {}
         Some(Value::String(id)) if is_id(id) => {}
         Some(_) => return Err(invalid("/id", "this cannot be an id", "use up to 64 letters, digits, `_` and `-`")),
     }
-    let made = move |board: &CalendarSnapshot| {
+    let build = move |snapshot: &CalendarSnapshot| {
         let name = object.get("name").and_then(Value::as_str);
-        let given = object.get("id").and_then(Value::as_str).map(str::to_owned);
-        let id = given.unwrap_or_else(|| free_id(kind, board, name));
-        if kind.find(board, &id).is_some() {
+        let requested_id = object.get("id").and_then(Value::as_str).map(str::to_owned);
+        let id = requested_id.unwrap_or_else(|| free_id(kind, snapshot, name));
+        if kind.find(snapshot, &id).is_some() {
             // `ThreadBusy` maps to 409.
             let there = Error::new(ErrorCode::ThreadBusy, format!("there is a {} `{id}`", kind.one()));
             return Err(there.with_retryable(false).with_help("change that one"));
@@ -139,7 +139,7 @@ pub(super) async fn create(
         object.insert("id".to_owned(), json!(id));
         Ok((id, Value::Object(object)))
     };
-    let written = put(&office, &user, kind, made).await?;
+    let written = put(&app, &user, kind, build).await?;
     Ok((StatusCode::CREATED, Json(written)).into_response())
 }
 
@@ -154,22 +154,22 @@ pub(super) async fn create(
     )
 )]
 pub(super) async fn change(
-    Extension(office): Extension<AppState>,
+    Extension(app): Extension<SchedulerAppState>,
     Path((kind, id)): Path<(String, String)>,
     ValidatedJson(body): ValidatedJson<Map<String, Value>>,
 ) -> Result<Json<Value>, Problem> {
-    let (kind, (user, object)) = (FamilyObjectKind::read(&kind)?, require_parent_request(&office, body).await?);
-    if object.get("id").is_some_and(|given| *given != id.as_str()) {
+    let (kind, (user, object)) = (FamilyObjectKind::read(&kind)?, require_parent_request(&app, body).await?);
+    if object.get("id").is_some_and(|value| *value != id.as_str()) {
         return Err(invalid("/id", "an id stays as it is", "leave it out"));
     }
-    let merged = move |board: &CalendarSnapshot| {
-        let mut known = kind.find(board, &id).ok_or_else(|| missing(kind, &id))?;
-        if let Value::Object(known) = &mut known {
-            known.extend(object);
+    let merged = move |snapshot: &CalendarSnapshot| {
+        let mut existing = kind.find(snapshot, &id).ok_or_else(|| missing(kind, &id))?;
+        if let Value::Object(fields) = &mut existing {
+            fields.extend(object);
         }
-        Ok((id, known))
+        Ok((id, existing))
     };
-    Ok(Json(put(&office, &user, kind, merged).await?))
+    Ok(Json(put(&app, &user, kind, merged).await?))
 }
 
 /// Removes a member, resource or rule that nothing names any more.
@@ -182,19 +182,19 @@ pub(super) async fn change(
     )
 )]
 pub(super) async fn remove(
-    Extension(office): Extension<AppState>,
+    Extension(app): Extension<SchedulerAppState>,
     Path((kind, id)): Path<(String, String)>,
-    ValidatedQuery(whose): ValidatedQuery<UserParams>,
+    ValidatedQuery(params): ValidatedQuery<UserParams>,
 ) -> Result<StatusCode, Problem> {
     let kind = FamilyObjectKind::read(&kind)?;
-    let asker = Requester::new(&office, &whose.user_id).await?;
-    asker.require_parent()?;
+    let requester = Requester::new(&app, &params.user_id).await?;
+    requester.require_parent()?;
     let action = format!("remove_{}", kind.one());
-    let decide = move |board: &CalendarSnapshot| match kind.find(board, &id) {
-        Some(_) => changed(board, &whose.user_id, kind.removal(id)),
+    let decide = move |snapshot: &CalendarSnapshot| match kind.find(snapshot, &id) {
+        Some(_) => changed(snapshot, &params.user_id, kind.removal(id)),
         None => Err(missing(kind, &id)),
     };
-    let changed = office.calendars().change(office.family(), &asker.member.id, &action, decide).await;
+    let changed = app.calendars().change(app.family(), &requester.member.id, &action, decide).await;
     changed.map(|_| StatusCode::NO_CONTENT).map_err(reference_conflict)
 }
 
@@ -210,37 +210,37 @@ pub(super) fn reference_conflict(error: Error) -> Problem {
 
 /// Splits a request body into the user id and the object; rejects users who are not parents.
 async fn require_parent_request(
-    office: &AppState,
+    app: &SchedulerAppState,
     mut body: Map<String, Value>,
 ) -> Result<(String, Map<String, Value>), Problem> {
     let user = match body.remove("user_id") {
         Some(Value::String(user)) => user,
         _ => return Err(invalid("/user_id", "this is missing", "the id of a member")),
     };
-    Requester::new(office, &user).await?.require_parent()?;
+    Requester::new(app, &user).await?.require_parent()?;
     Ok((user, body))
 }
 
 /// Writes an object that `make` builds inside the transaction, and returns the object as written.
 async fn put(
-    office: &AppState,
+    app: &SchedulerAppState,
     user: &str,
     kind: FamilyObjectKind,
     make: impl FnOnce(&CalendarSnapshot) -> Result<(String, Value)> + Send + 'static,
 ) -> Result<Value, Problem> {
-    let made: Arc<OnceLock<String>> = Arc::default();
-    let (told, who) = (made.clone(), user.to_owned());
-    let decide = move |board: &CalendarSnapshot| {
-        let (id, object) = make(board)?;
+    let created_id: Arc<OnceLock<String>> = Arc::default();
+    let (id_cell, author) = (created_id.clone(), user.to_owned());
+    let decide = move |snapshot: &CalendarSnapshot| {
+        let (id, object) = make(snapshot)?;
         let change = kind.put(object)?;
         check(&change)?;
         // `set` cannot fail: the closure runs at most once.
-        let _ = told.set(id);
-        changed(board, &who, change)
+        let _ = id_cell.set(id);
+        changed(snapshot, &author, change)
     };
     let action = format!("change_{}", kind.one());
-    let changed = office.calendars().change(office.family(), user, &action, decide).await?;
-    let written = made.get().and_then(|id| kind.find(&changed.board, id));
+    let changed = app.calendars().change(app.family(), user, &action, decide).await?;
+    let written = created_id.get().and_then(|id| kind.find(&changed.snapshot, id));
     Ok(written.ok_or_else(|| Error::internal("nothing was decided"))?)
 }
 
@@ -255,7 +255,7 @@ fn check(change: &CalendarChange) -> Result<()> {
             let problem = member.preferences.problem();
             (&member.name, problem.map(|(pointer, fact)| field_error(pointer, fact)))
         }
-        CalendarChange::Resource(thing) => (&thing.name, None),
+        CalendarChange::Resource(resource) => (&resource.name, None),
         CalendarChange::Rule(rule) => (&rule.name, check_rule(rule)),
         _ => return Ok(()),
     };
@@ -277,22 +277,24 @@ fn check_rule(rule: &Constraint) -> Option<Error> {
         return Some(field_error("/kind/days", "days go from 1 to 7"));
     }
     match rule.kind {
-        ConstraintKind::MinGapMinutes { minutes } if minutes > LONGEST_GAP => {
-            Some(field_error("/kind/minutes", format!("between two events are at most {LONGEST_GAP} minutes, a week")))
-        }
+        ConstraintKind::MinGapMinutes { minutes } if minutes > MAX_GAP_MINUTES => Some(field_error(
+            "/kind/minutes",
+            format!("between two events are at most {MAX_GAP_MINUTES} minutes, a week"),
+        )),
         _ => None,
     }
 }
 
 /// Returns the change, unless the user is no longer a parent or the change would leave the family without a parent.
-fn changed(board: &CalendarSnapshot, user: &str, change: CalendarChange) -> Result<Vec<CalendarChange>> {
-    let is_parent =
-        |board: &CalendarSnapshot, id: &str| board.members.get(id).is_some_and(|one| one.role == MemberRole::Parent);
-    if !is_parent(board, user) {
+fn changed(snapshot: &CalendarSnapshot, user: &str, change: CalendarChange) -> Result<Vec<CalendarChange>> {
+    let is_parent = |snapshot: &CalendarSnapshot, id: &str| {
+        snapshot.members.get(id).is_some_and(|one| one.role == MemberRole::Parent)
+    };
+    if !is_parent(snapshot, user) {
         return Err(Error::new(ErrorCode::PolicyRefused, format!("`{user}` may not change the family"))
             .with_help("a parent may"));
     }
-    let mut after = board.clone();
+    let mut after = snapshot.clone();
     after.apply(change.clone());
     if after.members.keys().any(|id| is_parent(&after, id)) {
         return Ok(vec![change]);
@@ -306,8 +308,8 @@ fn is_id(text: &str) -> bool {
 }
 
 /// Derives an unused id from a name.
-fn free_id(kind: FamilyObjectKind, board: &CalendarSnapshot, name: Option<&str>) -> String {
-    calendar::free_id(name.unwrap_or_default(), kind.one(), |id| kind.find(board, id).is_some())
+fn free_id(kind: FamilyObjectKind, snapshot: &CalendarSnapshot, name: Option<&str>) -> String {
+    calendar::free_id(name.unwrap_or_default(), kind.one(), |id| kind.find(snapshot, id).is_some())
 }
 
 #[cfg(test)]
@@ -318,7 +320,7 @@ mod tests {
     /// R-FAM-95: ids are derived from names, and each id is used once.
     #[test]
     fn ids_come_of_names() {
-        let board = sample::empty_family();
+        let snapshot = sample::empty_family();
         for (name, id) in [
             (Some("Grandma Rose"), "grandma-rose"),
             (Some("Mom"), "mom-2"),
@@ -326,13 +328,13 @@ mod tests {
             (Some("祖母"), "member"),
             (None, "member"),
         ] {
-            assert_eq!(free_id(FamilyObjectKind::Members, &board, name), id, "{name:?}");
+            assert_eq!(free_id(FamilyObjectKind::Members, &snapshot, name), id, "{name:?}");
         }
     }
 
     /// R-FAM-100: a weight is from 1 to 10, and days are weekdays from 1 to 7.
     #[test]
-    fn what_the_types_cannot_say_is_checked() {
+    fn values_beyond_the_types_are_validated() {
         let rule = |strength: Value, days: Value| {
             let kind = json!({ "kind": "blocked_window", "days": days, "from": "09:00:00", "to": "10:00:00" });
             check(
@@ -342,10 +344,10 @@ mod tests {
             )
         };
         assert!(rule(json!("hard"), json!([1, 7])).is_ok() && rule(json!({ "soft": 10 }), json!([])).is_ok());
-        for (strength, days, place) in
+        for (strength, days, pointer) in
             [(json!({ "soft": 11 }), json!([]), "/strength/soft"), (json!("hard"), json!([0]), "/kind/days")]
         {
-            assert_eq!(rule(strength, days).unwrap_err().diagnostics()[0].pointer, place);
+            assert_eq!(rule(strength, days).unwrap_err().diagnostics()[0].pointer, pointer);
         }
     }
 }

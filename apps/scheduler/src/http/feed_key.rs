@@ -9,48 +9,48 @@ use superstep::{Error, Result};
 use superstep_server::RunService;
 
 use super::GRAPH;
-use crate::app::AppState;
+use crate::app::SchedulerAppState;
 
 /// Namespace of the keys in the long-term store, before the family.
-const PLACE: [&str; 2] = [GRAPH, "feed"];
+const NAMESPACE: [&str; 2] = [GRAPH, "feed"];
 /// Maximum number of keys read; more than processes ever start at once.
-const MOST: usize = 100;
+const MAX_KEYS: usize = 100;
 
 /// Returns the key of the family's feed, and generates it on first use.
 ///
 /// # Errors
 /// Returns an error if the long-term store is unavailable.
-pub(super) async fn get_or_create_key(desk: &RunService, office: &AppState) -> Result<String> {
-    if let Some(key) = kept(desk, office).await?.into_iter().next() {
+pub(super) async fn get_or_create_key(runs: &RunService, app: &SchedulerAppState) -> Result<String> {
+    if let Some(key) = stored_keys(runs, app).await?.into_iter().next() {
         return Ok(key);
     }
     let key = generate_key()?;
-    let put = PutOp::new(place(office), &key, true).index(IndexFields::None).no_ttl();
-    desk.config().storage.store.put_with(put).await?;
+    let put = PutOp::new(namespace(app), &key, true).index(IndexFields::None).no_ttl();
+    runs.config().storage.store.put_with(put).await?;
     // Another process may have stored a key first.
-    Ok(kept(desk, office).await?.into_iter().next().unwrap_or(key))
+    Ok(stored_keys(runs, app).await?.into_iter().next().unwrap_or(key))
 }
 
 /// True if the key is valid for the family's feed.
 ///
 /// # Errors
 /// Returns an error if the long-term store is unavailable.
-pub(super) async fn is_valid_key(desk: &RunService, office: &AppState, given: &str) -> Result<bool> {
-    Ok(kept(desk, office).await?.iter().any(|key| is_same(given, key)))
+pub(super) async fn is_valid_key(runs: &RunService, app: &SchedulerAppState, candidate: &str) -> Result<bool> {
+    Ok(stored_keys(runs, app).await?.iter().any(|key| is_same(candidate, key)))
 }
 
 /// Returns all keys of the family, oldest first.
-async fn kept(desk: &RunService, office: &AppState) -> Result<Vec<String>> {
-    let mut found = desk.config().storage.store.search(SearchOp::new(place(office)).limit(MOST)).await?;
-    found.sort_by(|a, b| (a.item.created_at, &a.item.key).cmp(&(b.item.created_at, &b.item.key)));
-    Ok(found.into_iter().map(|hit| hit.item.key).collect())
+async fn stored_keys(runs: &RunService, app: &SchedulerAppState) -> Result<Vec<String>> {
+    let mut hits = runs.config().storage.store.search(SearchOp::new(namespace(app)).limit(MAX_KEYS)).await?;
+    hits.sort_by(|a, b| (a.item.created_at, &a.item.key).cmp(&(b.item.created_at, &b.item.key)));
+    Ok(hits.into_iter().map(|hit| hit.item.key).collect())
 }
 
 /// Returns the namespace of the keys of a family. The family id is hex-encoded, because labels allow fewer
 /// characters.
-fn place(office: &AppState) -> [String; 3] {
-    let family = office.family().bytes().map(|byte| format!("{byte:02x}")).collect();
-    [PLACE[0].to_owned(), PLACE[1].to_owned(), family]
+fn namespace(app: &SchedulerAppState) -> [String; 3] {
+    let family = app.family().bytes().map(|byte| format!("{byte:02x}")).collect();
+    [NAMESPACE[0].to_owned(), NAMESPACE[1].to_owned(), family]
 }
 
 /// Generates a random key of 32 hexadecimal digits.
@@ -67,9 +67,9 @@ pub(super) fn address(key: &str) -> String {
 }
 
 /// Compares two keys in a time that does not depend on where they differ.
-fn is_same(given: &str, key: &str) -> bool {
-    let differ = given.bytes().zip(key.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
-    given.len() == key.len() && differ == 0
+fn is_same(candidate: &str, key: &str) -> bool {
+    let differ = candidate.bytes().zip(key.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
+    candidate.len() == key.len() && differ == 0
 }
 
 #[cfg(test)]
@@ -82,8 +82,8 @@ mod tests {
         let (key, other) = (generate_key().unwrap(), generate_key().unwrap());
         assert_ne!(key, other);
         assert!(key.len() == 32 && is_same(&key, &key));
-        for wrong in ["", &key[..31], &other, &format!("{key}0")] {
-            assert!(!is_same(wrong, &key), "{wrong}");
+        for invalid in ["", &key[..31], &other, &format!("{key}0")] {
+            assert!(!is_same(invalid, &key), "{invalid}");
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::models::{Conflict, ConflictType, EventStatus};
 
 /// Checks an import inside the transaction of the change.
 pub(super) struct ImportGuard<'a> {
-    pub(super) board: &'a CalendarSnapshot,
+    pub(super) snapshot: &'a CalendarSnapshot,
     pub(super) user: &'a str,
     pub(super) now: Time,
 }
@@ -28,38 +28,39 @@ impl ImportGuard<'_> {
     /// Events are checked one after the other in the order of the file. Events that are already on the calendar
     /// come first, so that a new event can take a slot that the file frees by moving another one.
     pub(super) fn rejected_uids(&self, imported: &ImportResult) -> Result<BTreeMap<String, String>> {
-        let mut refused = BTreeMap::new();
-        let mut taken = self.board.clone();
-        let is_known =
-            |(_, changes): &(&str, &[CalendarChange])| changes.iter().any(|change| self.known(change).is_some());
-        let (known, new): (Vec<_>, Vec<_>) = imported.parts().partition(is_known);
-        for (uid, changes) in known.into_iter().chain(new) {
-            let mut tried = taken.clone();
-            changes.iter().cloned().for_each(|change| tried.apply(change));
-            match self.refusal(changes, &tried)? {
-                Some(reason) => drop(refused.insert(uid.to_owned(), reason)),
-                None => taken = tried,
+        let mut rejected = BTreeMap::new();
+        let mut taken = self.snapshot.clone();
+        let is_known = |(_, changes): &(&str, &[CalendarChange])| {
+            changes.iter().any(|change| self.existing_event(change).is_some())
+        };
+        let (existing, new): (Vec<_>, Vec<_>) = imported.parts().partition(is_known);
+        for (uid, changes) in existing.into_iter().chain(new) {
+            let mut candidate = taken.clone();
+            changes.iter().cloned().for_each(|change| candidate.apply(change));
+            match self.rejection_reason(changes, &candidate)? {
+                Some(reason) => drop(rejected.insert(uid.to_owned(), reason)),
+                None => taken = candidate,
             }
         }
-        Ok(refused)
+        Ok(rejected)
     }
 
-    /// Returns the reason why changes are rejected, if they are; `tried` is the calendar with the changes applied.
-    fn refusal(&self, changes: &[CalendarChange], tried: &CalendarSnapshot) -> Result<Option<String>> {
-        let known = changes.iter().filter_map(|change| self.known(change));
+    /// Returns the reason why changes are rejected, if they are; `candidate` is the calendar with the changes applied.
+    fn rejection_reason(&self, changes: &[CalendarChange], candidate: &CalendarSnapshot) -> Result<Option<String>> {
+        let affected = changes.iter().filter_map(|change| self.existing_event(change));
         // An exception changes its series, even if the exception itself is new.
-        let mut known = known.chain(changes.iter().filter_map(|change| self.series(change)));
-        if known.any(|event| !can_modify(self.board, self.user, event)) {
+        let mut affected = affected.chain(changes.iter().filter_map(|change| self.series(change)));
+        if affected.any(|event| !can_modify(self.snapshot, self.user, event)) {
             return Ok(Some("it is on the calendar, and not yours to change".to_owned()));
         }
         let is_full = |one: &Conflict| one.kind == ConflictType::ResourceConflict && one.severity.is_blocking();
         for change in changes {
             let CalendarChange::Event(event) = change else { continue };
-            if !self.wants_things(event) {
+            if !self.needs_new_resources(event) {
                 continue;
             }
-            let found = conflicts::detect_conflicts_for_member(tried, event, self.now, self.user)?;
-            if let Some(full) = found.into_iter().find(is_full) {
+            let conflicts = conflicts::detect_conflicts_for_member(candidate, event, self.now, self.user)?;
+            if let Some(full) = conflicts.into_iter().find(is_full) {
                 return Ok(Some(full.details));
             }
         }
@@ -67,26 +68,30 @@ impl ImportGuard<'_> {
     }
 
     /// True if an event will use resources at times at which it does not use them yet.
-    fn wants_things(&self, event: &Event) -> bool {
+    fn needs_new_resources(&self, event: &Event) -> bool {
         let is_over = event.recurrence.is_none() && event.span.end <= self.now;
-        let is_as_before = self.board.events.get(&event.id).is_some_and(|known| place(known) == place(event));
+        let is_as_before = self
+            .snapshot
+            .events
+            .get(&event.id)
+            .is_some_and(|existing| resource_usage(existing) == resource_usage(event));
         event.status == EventStatus::Confirmed && !event.resources.is_empty() && !is_over && !is_as_before
     }
 
     /// Returns the existing event that a change concerns.
-    fn known(&self, change: &CalendarChange) -> Option<&Event> {
+    fn existing_event(&self, change: &CalendarChange) -> Option<&Event> {
         let id = match change {
             CalendarChange::Event(event) => &event.id,
             CalendarChange::RemoveEvent(id) => id,
             _ => return None,
         };
-        self.board.events.get(id).map(AsRef::as_ref)
+        self.snapshot.events.get(id).map(AsRef::as_ref)
     }
 
     /// Returns the existing series to which a change adds an exception.
     fn series(&self, change: &CalendarChange) -> Option<&Event> {
         let CalendarChange::Event(event) = change else { return None };
-        self.board.events.get(&event.recurrence_override.as_ref()?.series).map(AsRef::as_ref)
+        self.snapshot.events.get(&event.recurrence_override.as_ref()?.series).map(AsRef::as_ref)
     }
 }
 
@@ -103,7 +108,7 @@ struct ResourceUsage<'a> {
     is_transparent: bool,
 }
 
-fn place(event: &Event) -> ResourceUsage<'_> {
+fn resource_usage(event: &Event) -> ResourceUsage<'_> {
     ResourceUsage {
         span: event.span,
         zone: &event.zone,

@@ -14,38 +14,38 @@ pub(super) fn pending_interrupt_json(
     record: &ThreadRecord,
     state: Option<&ThreadState>,
     talk: &FamilySchedulerState,
-    asker: &Requester,
+    requester: &Requester,
 ) -> Option<Value> {
-    let asked = state?.interrupts().next().filter(|_| record.status == RunStatus::AwaitingInput)?;
-    let shown = &asked.value;
-    let understood = request_state::understood(talk).ok();
-    let found: Vec<Value> = understood.iter().flat_map(|understood| &understood.spans).filter_map(piece).collect();
-    let list = |name: &str| shown[name].as_array().cloned().unwrap_or_default();
-    let data = talk.parsed_event_data.as_ref().map(|data| in_local_time(data, asker));
+    let interrupt = state?.interrupts().next().filter(|_| record.status == RunStatus::AwaitingInput)?;
+    let payload = &interrupt.value;
+    let parsed = request_state::parsed_request(talk).ok();
+    let spans: Vec<Value> = parsed.iter().flat_map(|parsed| &parsed.spans).filter_map(piece).collect();
+    let list = |name: &str| payload[name].as_array().cloned().unwrap_or_default();
+    let data = talk.parsed_event_data.as_ref().map(|data| in_local_time(data, requester));
     Some(json!({
-        "question_id": asked.id.to_string(),
-        "kind": shown["kind"],
-        "question": shown["question"],
+        "question_id": interrupt.id.to_string(),
+        "kind": payload["kind"],
+        "question": payload["question"],
         "understood": data,
-        "found": found,
+        "found": spans,
         "missing": list("missing"),
         "choices": list("choices"),
-        "resolutions": list("resolutions").into_iter().map(|one| localized_resolution(one, asker)).collect::<Vec<_>>(),
-        "recommended": shown["recommended"],
+        "resolutions": list("resolutions").into_iter().map(|one| localized_resolution(one, requester)).collect::<Vec<_>>(),
+        "recommended": payload["recommended"],
         "conflicts": list("conflicts"),
     }))
 }
 
 /// Returns the parse of the last request.
-pub(super) fn parsed_request_json(talk: &FamilySchedulerState, asker: &Requester) -> Option<Value> {
-    let understood = request_state::understood(talk).ok()?;
-    let found: Vec<Value> = understood.spans.iter().filter_map(piece).collect();
-    Some(json!({ "data": in_local_time(&understood.data, asker), "confidence": understood.confidence, "found": found }))
+pub(super) fn parsed_request_json(talk: &FamilySchedulerState, requester: &Requester) -> Option<Value> {
+    let parsed = request_state::parsed_request(talk).ok()?;
+    let spans: Vec<Value> = parsed.spans.iter().filter_map(piece).collect();
+    Some(json!({ "data": in_local_time(&parsed.data, requester), "confidence": parsed.confidence, "found": spans }))
 }
 
 /// Returns a parsed span under the name that pages use; `None` for filler words.
-fn piece(found: &ParsedSpan) -> Option<Value> {
-    let part = match found.part {
+fn piece(span: &ParsedSpan) -> Option<Value> {
+    let part = match span.part {
         SpanKind::Filler => return None,
         SpanKind::Length => json!("duration"),
         SpanKind::Repeat => json!("recurrence"),
@@ -53,30 +53,30 @@ fn piece(found: &ParsedSpan) -> Option<Value> {
         SpanKind::Resource => json!("resources"),
         part => json!(part),
     };
-    Some(json!({ "part": part, "text": found.text, "value": found.value }))
+    Some(json!({ "part": part, "text": span.text, "value": span.value }))
 }
 
 /// Converts the times of a parsed request to the time zone of the requester.
-fn in_local_time(data: &NlParserData, asker: &Requester) -> NlParserData {
-    let written = |time: Option<_>| time.map(|time| asker.in_local_time(time));
+fn in_local_time(data: &NlParserData, requester: &Requester) -> NlParserData {
+    let written = |time: Option<_>| time.map(|time| requester.in_local_time(time));
     NlParserData { start_time: written(data.start_time), end_time: written(data.end_time), ..data.clone() }
 }
 
 /// Converts the times of a resolution likewise. A resolution that cannot be deserialized is returned unchanged.
-fn localized_resolution(value: Value, asker: &Requester) -> Value {
-    let Ok(mut way) = serde_json::from_value::<ProposedResolution>(value.clone()) else { return value };
-    way.changes.iter_mut().for_each(|change| retime(change, asker));
-    json!(way)
+fn localized_resolution(value: Value, requester: &Requester) -> Value {
+    let Ok(mut resolution) = serde_json::from_value::<ProposedResolution>(value.clone()) else { return value };
+    resolution.changes.iter_mut().for_each(|change| retime(change, requester));
+    json!(resolution)
 }
 
-fn retime(change: &mut ResolutionChange, asker: &Requester) {
+fn retime(change: &mut ResolutionChange, requester: &Requester) {
     let is_time = |field: &str| matches!(field, "start_time" | "end_time");
     if !change.field.as_deref().is_some_and(is_time) {
         return;
     }
     for text in [&mut change.old_value, &mut change.new_value].into_iter().flatten() {
         if let Ok(time) = superstep::core::time::Time::parse(text) {
-            *text = asker.in_local_time(time).to_string();
+            *text = requester.in_local_time(time).to_string();
         }
     }
 }

@@ -8,13 +8,13 @@ use superstep_server::Problem;
 
 use crate::agents;
 pub(super) use crate::agents::can_modify;
-use crate::app::AppState;
+use crate::app::SchedulerAppState;
 use crate::calendar::{CalendarSnapshot, Event, Member, MemberRole};
 use crate::zone::NamedTimeZone;
 
 /// The requesting member, with the calendar and the time of the request.
 pub(super) struct Requester {
-    pub(super) board: Arc<CalendarSnapshot>,
+    pub(super) snapshot: Arc<CalendarSnapshot>,
     pub(super) member: Arc<Member>,
     /// Time zone of the member.
     pub(super) zone: NamedTimeZone,
@@ -26,16 +26,16 @@ impl Requester {
     ///
     /// # Errors
     /// 403 if the family has no such member, 503 if the calendar store is unavailable.
-    pub(super) async fn new(office: &AppState, user: &str) -> Result<Self, Problem> {
-        let board = office.snapshot().await?;
+    pub(super) async fn new(app: &SchedulerAppState, user: &str) -> Result<Self, Problem> {
+        let snapshot = app.snapshot().await?;
         let unknown = || {
             let problem =
                 Problem::new(403, ErrorCode::PolicyRefused, format!("nobody of the family is called `{user}`"));
             problem.with_hint("`GET /api/scheduler/settings` lists who is")
         };
-        let member = board.members.get(user).cloned().ok_or_else(unknown)?;
-        let zone = agents::time_zone_of(&board, user)?;
-        Ok(Self { board, member, zone, now: office.now()? })
+        let member = snapshot.members.get(user).cloned().ok_or_else(unknown)?;
+        let zone = agents::time_zone_of(&snapshot, user)?;
+        Ok(Self { snapshot, member, zone, now: app.now()? })
     }
 
     /// Rejects members who are not parents.
@@ -52,12 +52,12 @@ impl Requester {
 
     /// True if the member may see the details of an event.
     pub(super) fn can_see_details(&self, event: &Event) -> bool {
-        agents::can_see_details(&self.board, &self.member.id, event)
+        agents::can_see_details(&self.snapshot, &self.member.id, event)
     }
 
     /// True if the member may change an event, which requires seeing its details.
     pub(super) fn can_modify(&self, event: &Event) -> bool {
-        can_modify(&self.board, &self.member.id, event)
+        can_modify(&self.snapshot, &self.member.id, event)
     }
 
     /// Converts a time to the time zone of the member.

@@ -17,7 +17,7 @@ use crate::state::{AgentName, WorkflowStatus, WorkflowStep};
 use crate::state_utils::new_conversation_id;
 
 /// Maximum length of a request in characters.
-const LONGEST: usize = 2_000;
+const MAX_TEXT_LENGTH: usize = 2_000;
 
 /// A request in natural language.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -41,8 +41,8 @@ impl ScheduleRequest {
             return Err(invalid("/text", "this has no words", "say what you would like, in plain words"));
         }
         let count = self.text.chars().count();
-        if count > LONGEST {
-            let fact = format!("this has {count} characters, and may have {LONGEST}");
+        if count > MAX_TEXT_LENGTH {
+            let fact = format!("this has {count} characters, and may have {MAX_TEXT_LENGTH}");
             return Err(invalid("/text", fact, "say one thing at a time"));
         }
         Ok(())
@@ -134,7 +134,7 @@ pub(crate) fn annotate_request(mut order: RunRequest) -> RunRequest {
         order.context = ConversationOptions { user_id, ..ConversationOptions::default() }.to_json();
     }
     match input["user_input"].as_str().map(str::to_owned) {
-        Some(said) => order.title_from_text(&said),
+        Some(text) => order.title_from_text(&text),
         None => order,
     }
 }
@@ -209,11 +209,11 @@ mod tests {
 
     /// R-FAM-23: the JSON input of a request resets the same fields as the typed one.
     #[test]
-    fn a_turn_has_every_field_that_begins_anew() {
+    fn turn_input_resets_every_per_request_field() {
         let turn = turn_input("Piano", "mom");
         let anew = ["agent_outputs", "validation_results", "notes", "workflow_status"];
         assert!(anew.iter().all(|name| turn[*name].get("__overwrite__").is_some()), "{turn}");
-        let kept = ["conversation_id", "errors", "audit_log"];
-        assert!(kept.iter().all(|name| turn.get(*name).is_none()), "{turn}");
+        let retained = ["conversation_id", "errors", "audit_log"];
+        assert!(retained.iter().all(|name| turn.get(*name).is_none()), "{turn}");
     }
 }

@@ -11,36 +11,36 @@ use super::pending_interrupt::{parsed_request_json, pending_interrupt_json};
 use super::requester::Requester;
 use super::workflow_steps::steps;
 use crate::calendar::{Event, TimeRange};
-use crate::models::{ErrorInfo, EventStatus, EventType, Message, ProposedEvent, Role};
+use crate::models::{ErrorInfo, EventStatus, EventType, Message, MessageRole, ProposedEvent};
 use crate::state::request_state;
 use crate::state::{AgentName, FamilySchedulerState, WorkflowStatus};
 
 /// Returns the response of a conversation: status, result, pending interrupt and messages.
 pub(super) async fn conversation_response(
-    desk: &RunService,
-    asker: &Requester,
+    runs: &RunService,
+    requester: &Requester,
     record: &ThreadRecord,
 ) -> Result<Value, Problem> {
-    let state = TALKS.state(desk, &record.thread).await?;
+    let state = TALKS.state(runs, &record.thread).await?;
     let talk = state.as_ref().map(decode_state).transpose()?.unwrap_or_default();
-    let waiting = pending_interrupt_json(record, state.as_ref(), &talk, asker);
+    let waiting = pending_interrupt_json(record, state.as_ref(), &talk, requester);
     let status = status(record, talk.workflow_status);
-    let said: Vec<Message> = talk.messages.iter().filter_map(Message::read).collect();
+    let messages: Vec<Message> = talk.messages.iter().filter_map(Message::read).collect();
     let mut workflow_steps = steps(&talk);
     // The interrupted node has started as well.
-    let asking = state.as_ref().filter(|_| waiting.is_some()).and_then(|state| state.next.first());
-    workflow_steps.extend(asking.and_then(|node| node_named(node)));
+    let interrupted_node = state.as_ref().filter(|_| waiting.is_some()).and_then(|state| state.next.first());
+    workflow_steps.extend(interrupted_node.and_then(|node| node_named(node)));
     Ok(json!({
         "workflow_id": record.thread,
         "status": status,
-        "result": result(&talk, status, asker),
-        "explanation": explanation(record, &talk, (&said, waiting.as_ref())),
+        "result": result(&talk, status, requester),
+        "explanation": explanation(record, &talk, (&messages, waiting.as_ref())),
         "agent_outputs": talk.agent_outputs,
         "workflow_steps": workflow_steps,
-        "errors": errors(&talk, &said),
+        "errors": errors(&talk, &messages),
         "waiting": waiting,
-        "understood": parsed_request_json(&talk, asker),
-        "messages": said,
+        "understood": parsed_request_json(&talk, requester),
+        "messages": messages,
     }))
 }
 
@@ -103,13 +103,13 @@ fn node_named(name: &str) -> Option<&'static str> {
 }
 
 /// Returns the result of a request.
-fn result(talk: &FamilySchedulerState, status: &str, asker: &Requester) -> Value {
+fn result(talk: &FamilySchedulerState, status: &str, requester: &Requester) -> Value {
     let is_over = status == WorkflowStatus::Completed.name();
-    let event = talk.proposed_event.as_ref().map(|event| event_of(event, asker));
+    let event = talk.proposed_event.as_ref().map(|event| event_of(event, requester));
     let query = talk.agent_outputs.get(AgentName::Query.name()).map(|output| &output.data);
     json!({
         "event": event,
-        "events": events(talk, asker),
+        "events": events(talk, requester),
         "query": query,
         "action": if is_over { action(talk) } else { "none" },
     })
@@ -130,40 +130,44 @@ fn action(talk: &FamilySchedulerState) -> &'static str {
 }
 
 /// Returns the event as it is on the calendar, or as proposed if it is not there.
-fn event_of(event: &ProposedEvent, asker: &Requester) -> Value {
-    if let Some(known) = asker.board.events.get(&event.event_id) {
-        return event_json(asker, known, &display_range(asker, known, &mentioned_range(event)));
+fn event_of(event: &ProposedEvent, requester: &Requester) -> Value {
+    if let Some(existing) = requester.snapshot.events.get(&event.event_id) {
+        return event_json(requester, existing, &display_range(requester, existing, &mentioned_range(event)));
     }
-    let board = &asker.board;
-    let people = event.participants.iter().map(|id| json!({ "id": id, "name": named(board, id), "is_required": true }));
+    let snapshot = &requester.snapshot;
+    let people =
+        event.participants.iter().map(|id| json!({ "id": id, "name": named(snapshot, id), "is_required": true }));
     json!({
         "event_id": event.event_id,
         "title": event.title,
-        "start": asker.in_local_time(event.start_time),
-        "end": asker.in_local_time(event.end_time),
+        "start": requester.in_local_time(event.start_time),
+        "end": requester.in_local_time(event.end_time),
         "status": event.status,
         "participants": people.collect::<Vec<_>>(),
-        "resources": event.resources.iter().map(|id| json!({ "id": id, "name": named(board, id) })).collect::<Vec<_>>(),
+        "resources": event.resources.iter().map(|id| json!({ "id": id, "name": named(snapshot, id) })).collect::<Vec<_>>(),
         "recurrence_rule": null,
     })
 }
 
 /// Returns all confirmed events that the request created or moved.
-fn events(talk: &FamilySchedulerState, asker: &Requester) -> Vec<Value> {
+fn events(talk: &FamilySchedulerState, requester: &Requester) -> Vec<Value> {
     let own = talk.proposed_event.iter().map(|event| &event.event_id);
-    let touched =
-        talk.selected_resolution.iter().flat_map(|way| &way.changes).filter_map(|change| change.event_id.as_ref());
+    let touched = talk
+        .selected_resolution
+        .iter()
+        .flat_map(|resolution| &resolution.changes)
+        .filter_map(|change| change.event_id.as_ref());
     let mut ids: Vec<&String> = Vec::new();
     for id in own.chain(touched) {
         if !ids.contains(&id) {
             ids.push(id);
         }
     }
-    let there = ids.into_iter().filter_map(|id| asker.board.events.get(id));
+    let there = ids.into_iter().filter_map(|id| requester.snapshot.events.get(id));
     let there = there.filter(|event| event.status == EventStatus::Confirmed);
     let own = talk.proposed_event.as_ref();
     let span = |event: &Event| own.filter(|own| own.event_id == event.id).map_or(event.span, mentioned_range);
-    there.map(|event| event_json(asker, event, &display_range(asker, event, &span(event)))).collect()
+    there.map(|event| event_json(requester, event, &display_range(requester, event, &span(event)))).collect()
 }
 
 /// Returns the time range that the request mentioned.
@@ -176,7 +180,7 @@ fn mentioned_range(event: &ProposedEvent) -> TimeRange {
 fn explanation(
     record: &ThreadRecord,
     talk: &FamilySchedulerState,
-    (said, waiting): (&[Message], Option<&Value>),
+    (messages, waiting): (&[Message], Option<&Value>),
 ) -> String {
     if let Some(question) = waiting.and_then(|waiting| waiting["question"].as_str()) {
         return question.to_owned();
@@ -184,7 +188,7 @@ fn explanation(
     if let Some(failure) = &record.error {
         return failure.message.clone();
     }
-    if let Some(answer) = said.last().filter(|line| line.role == Role::Assistant) {
+    if let Some(answer) = messages.last().filter(|line| line.role == MessageRole::Assistant) {
         return answer.content.clone();
     }
     let latest = talk.agent_outputs.values().max_by_key(|output| output.timestamp);
@@ -192,8 +196,8 @@ fn explanation(
 }
 
 /// Returns the errors since the last request started.
-fn errors<'a>(talk: &'a FamilySchedulerState, said: &[Message]) -> Vec<&'a ErrorInfo> {
-    let is_request = |line: &&Message| line.role == Role::User && line.content == talk.user_input;
-    let begun = said.iter().rev().find(is_request).map(|line| line.timestamp);
-    talk.errors.iter().filter(|error| begun.is_none_or(|begun| error.timestamp >= begun)).collect()
+fn errors<'a>(talk: &'a FamilySchedulerState, messages: &[Message]) -> Vec<&'a ErrorInfo> {
+    let is_request = |line: &&Message| line.role == MessageRole::User && line.content == talk.user_input;
+    let started_at = messages.iter().rev().find(is_request).map(|line| line.timestamp);
+    talk.errors.iter().filter(|error| started_at.is_none_or(|started_at| error.timestamp >= started_at)).collect()
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use superstep::core::error::Diagnostic as Found;
+use superstep::core::error::Diagnostic;
 use superstep::core::time::Time;
 use superstep::core::types::FieldType;
 use superstep::{Error, ErrorCode};
@@ -39,21 +39,21 @@ pub(super) struct ResumeRequest {
 /// # Errors
 /// 409 if no interrupt is pending, or the pending one has another id.
 pub(super) async fn pending_interrupt(
-    desk: &RunService,
+    runs: &RunService,
     record: &ThreadRecord,
     id: &str,
 ) -> Result<(ThreadInterrupt, FamilySchedulerState), Problem> {
     let thread = &record.thread;
     let is_waiting = record.status == RunStatus::AwaitingInput;
-    let state = desk.graph(GRAPH)?.state(thread).await?;
+    let state = runs.graph(GRAPH)?.state(thread).await?;
     let mut open = state.interrupts().filter(|_| is_waiting).peekable();
     let detail = match open.peek() {
         Some(_) => format!("conversation `{thread}` asks something else"),
         None => format!("conversation `{thread}` does not ask anything"),
     };
     let other = || Problem::conflict(detail).with_thread(thread).with_hint("`waiting.question_id` names what it asks");
-    let asked = open.find(|question| question.id.to_string() == id).cloned().ok_or_else(other)?;
-    Ok((asked, decode_state(&state)?))
+    let interrupt = open.find(|question| question.id.to_string() == id).cloned().ok_or_else(other)?;
+    Ok((interrupt, decode_state(&state)?))
 }
 
 /// Validates an answer against its interrupt, and a chosen resolution against the calendar. A rejected answer
@@ -65,69 +65,73 @@ pub(super) fn validate_answer(
     question: &ThreadInterrupt,
     answer: &Value,
     talk: &FamilySchedulerState,
-    asker: &Requester,
+    requester: &Requester,
 ) -> Result<(), Problem> {
     if question.value["kind"] == "clarification" && is_empty_answer(answer) {
-        return Err(refused(vec![found("", "this answers nothing", Some("say it in `text`, or in `fields`"))]));
+        return Err(invalid_answer(vec![diagnostic(
+            "",
+            "this answers nothing",
+            Some("say it in `text`, or in `fields`"),
+        )]));
     }
     if let Some(schema) = &question.schema {
         let schema = FieldType::schema(schema.clone()).map_err(|fault| Error::internal(fault.to_string()))?;
         schema.check(answer).map_err(|faults| {
             let faults =
-                faults.into_iter().map(|fault| found(&fault.pointer, &fault.message, fault.with_help.as_deref()));
-            refused(faults.collect())
+                faults.into_iter().map(|fault| diagnostic(&fault.pointer, &fault.message, fault.with_help.as_deref()));
+            invalid_answer(faults.collect())
         })?;
     }
     match question.value["kind"].as_str() {
-        Some("clarification") => check_fields(answer, asker),
-        Some("resolution") => validate_resolution_choice(question, readable(answer)?, talk, asker),
+        Some("clarification") => check_fields(answer, requester),
+        Some("resolution") => validate_resolution_choice(question, readable(answer)?, talk, requester),
         _ => Ok(()),
     }
 }
 
 /// Validates the fields of a clarification: times, which the schema declares as strings, and the ids of members and
 /// resources.
-fn check_fields(answer: &Value, asker: &Requester) -> Result<(), Problem> {
+fn check_fields(answer: &Value, requester: &Requester) -> Result<(), Problem> {
     let fields = &answer["fields"];
-    let wrong = |field: &&str| {
-        let fault = Time::parse_event(fields[*field].as_str()?, asker.zone.name()).err()?;
-        Some(found(&format!("/fields/{field}"), &fault.message, fault.with_help.as_deref()))
+    let time_error = |field: &&str| {
+        let fault = Time::parse_event(fields[*field].as_str()?, requester.zone.name()).err()?;
+        Some(diagnostic(&format!("/fields/{field}"), &fault.message, fault.with_help.as_deref()))
     };
-    let mut problems: Vec<Found> = ["start_time", "end_time"].iter().filter_map(wrong).collect();
-    problems.extend(check_ids(fields, "participants", |id| asker.board.members.contains_key(id)));
-    problems.extend(check_ids(fields, "resources", |id| asker.board.resources.contains_key(id)));
+    let mut problems: Vec<Diagnostic> = ["start_time", "end_time"].iter().filter_map(time_error).collect();
+    problems.extend(check_ids(fields, "participants", |id| requester.snapshot.members.contains_key(id)));
+    problems.extend(check_ids(fields, "resources", |id| requester.snapshot.resources.contains_key(id)));
     if fields["title"].as_str().is_some_and(|title| title.trim().is_empty()) {
-        problems.push(found("/fields/title", "a title has words", None));
+        problems.push(diagnostic("/fields/title", "a title has words", None));
     }
     if !problems.is_empty() {
-        return Err(refused(problems));
+        return Err(invalid_answer(problems));
     }
     readable::<ClarificationAnswer>(answer).map(drop)
 }
 
 /// Reports ids of a list that are unknown or occur twice.
-fn check_ids(fields: &Value, name: &str, is_known: impl Fn(&str) -> bool) -> Vec<Found> {
+fn check_ids(fields: &Value, name: &str, is_known: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
     let ids: Vec<&str> = fields[name].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let wrong = |(place, id): (usize, &&str)| {
-        let fact = match (is_known(id), ids[..place].contains(id)) {
+    let id_error = |(index, id): (usize, &&str)| {
+        let fact = match (is_known(id), ids[..index].contains(id)) {
             (false, _) => format!("the family knows no `{id}`"),
             (true, true) => format!("`{id}` stands here twice"),
             (true, false) => return None,
         };
-        Some(found(
-            &format!("/fields/{name}/{place}"),
+        Some(diagnostic(
+            &format!("/fields/{name}/{index}"),
             &fact,
             Some("`GET /api/scheduler/settings?user_id=` lists them"),
         ))
     };
-    ids.iter().enumerate().filter_map(wrong).collect()
+    ids.iter().enumerate().filter_map(id_error).collect()
 }
 
 /// Deserializes the answer, which checks what a schema cannot express.
 fn readable<T: DeserializeOwned>(answer: &Value) -> Result<T, Problem> {
     from_json(answer.clone()).map_err(|error| {
         let problems = error.diagnostics().iter();
-        refused(problems.map(|one| found(&one.pointer, &one.message, one.help.as_deref())).collect())
+        invalid_answer(problems.map(|one| diagnostic(&one.pointer, &one.message, one.help.as_deref())).collect())
     })
 }
 
@@ -137,21 +141,22 @@ fn validate_resolution_choice(
     question: &ThreadInterrupt,
     choice: ResolutionChoice,
     talk: &FamilySchedulerState,
-    asker: &Requester,
+    requester: &Requester,
 ) -> Result<(), Problem> {
     let is_changed = matches!(choice, ResolutionChoice::Edited { .. });
-    let place = if is_changed { "/resolution" } else { "/resolution_id" };
-    let Some(way) = choice.selected(&readable::<Vec<ProposedResolution>>(&question.value["resolutions"])?) else {
+    let pointer = if is_changed { "/resolution" } else { "/resolution_id" };
+    let Some(resolution) = choice.selected(&readable::<Vec<ProposedResolution>>(&question.value["resolutions"])?)
+    else {
         return Ok(());
     };
-    let (mut plan, who) = (request_state::plan(talk)?, asker.member.id.as_str());
-    plan.resolutions.push(way);
-    let drawn = match plan.apply_to(&asker.board, who, asker.now) {
+    let (mut plan, user_id) = (request_state::plan(talk)?, requester.member.id.as_str());
+    plan.resolutions.push(resolution);
+    let drawn = match plan.apply_to(&requester.snapshot, user_id, requester.now) {
         Ok(drawn) => drawn,
         Err(error) => {
             return match error.code() {
                 ErrorCode::InvalidResume | ErrorCode::InputInvalid => {
-                    Err(refused(vec![found(place, error.message(), error.help())]))
+                    Err(invalid_answer(vec![diagnostic(pointer, error.message(), error.help())]))
                 }
                 ErrorCode::PolicyRefused => Err(error.into()),
                 // For example, the event to modify is gone. The conversation ends and reports this.
@@ -159,21 +164,23 @@ fn validate_resolution_choice(
             };
         }
     };
-    let others = drawn.conflicts(&asker.board, who, asker.now)?.of_other_events;
-    let harms: Vec<Found> = others.iter().map(|conflict| found(place, &conflict.details, None)).collect();
-    if is_changed && !harms.is_empty() { Err(refused(harms)) } else { Ok(()) }
+    let others = drawn.conflicts(&requester.snapshot, user_id, requester.now)?.of_other_events;
+    let harms: Vec<Diagnostic> = others.iter().map(|conflict| diagnostic(pointer, &conflict.details, None)).collect();
+    if is_changed && !harms.is_empty() { Err(invalid_answer(harms)) } else { Ok(()) }
 }
 
 fn is_empty_answer(answer: &Value) -> bool {
     // An answer that cannot be deserialized is left to the schema check.
-    let said: Option<ClarificationAnswer> = serde_json::from_value(answer.clone()).ok();
-    said.is_some_and(|said| said.text.trim().is_empty() && said.fields == ClarificationFields::default())
+    let clarification: Option<ClarificationAnswer> = serde_json::from_value(answer.clone()).ok();
+    clarification.is_some_and(|clarification| {
+        clarification.text.trim().is_empty() && clarification.fields == ClarificationFields::default()
+    })
 }
 
-fn refused(problems: Vec<Found>) -> Problem {
+fn invalid_answer(problems: Vec<Diagnostic>) -> Problem {
     Error::with_diagnostics(ErrorCode::InvalidResume, "that is no answer to what is asked", problems).into()
 }
 
-fn found(pointer: &str, message: &str, help: Option<&str>) -> Found {
-    Found { pointer: format!("/answer{pointer}"), message: message.to_owned(), help: help.map(str::to_owned) }
+fn diagnostic(pointer: &str, message: &str, help: Option<&str>) -> Diagnostic {
+    Diagnostic { pointer: format!("/answer{pointer}"), message: message.to_owned(), help: help.map(str::to_owned) }
 }

@@ -8,7 +8,7 @@ use superstep_server::{Problem, RunService, ValidatedQuery};
 use super::feed_key;
 use super::requester::Requester;
 use super::requests::OptionalUserParams;
-use crate::app::AppState;
+use crate::app::SchedulerAppState;
 use crate::calendar::{Calendar, Visibility};
 use crate::parser::LABEL;
 
@@ -18,40 +18,40 @@ use crate::parser::LABEL;
     responses((status = OK), (status = FORBIDDEN))
 )]
 pub(super) async fn settings(
-    State(desk): State<RunService>,
-    Extension(office): Extension<AppState>,
+    State(runs): State<RunService>,
+    Extension(app): Extension<SchedulerAppState>,
     ValidatedQuery(looking): ValidatedQuery<OptionalUserParams>,
 ) -> Result<Json<Value>, Problem> {
-    let Some(user) = looking.user_id else { return Ok(Json(public_settings(&office).await?)) };
-    let asker = Requester::new(&office, &user).await?;
-    let board = &asker.board;
+    let Some(user) = looking.user_id else { return Ok(Json(public_settings(&app).await?)) };
+    let requester = Requester::new(&app, &user).await?;
+    let snapshot = &requester.snapshot;
     let is_theirs = |calendar: &&Calendar| {
-        calendar.visibility == Visibility::Family || calendar.owner.as_ref() == Some(&asker.member.id)
+        calendar.visibility == Visibility::Family || calendar.owner.as_ref() == Some(&requester.member.id)
     };
-    let calendars: Vec<&Calendar> = board.calendars.values().map(AsRef::as_ref).filter(is_theirs).collect();
-    let key = feed_key::get_or_create_key(&desk, &office).await?;
+    let calendars: Vec<&Calendar> = snapshot.calendars.values().map(AsRef::as_ref).filter(is_theirs).collect();
+    let key = feed_key::get_or_create_key(&runs, &app).await?;
     Ok(Json(json!({
-        "family": board.family,
-        "me": asker.member.id,
-        "now": asker.in_local_time(asker.now),
+        "family": snapshot.family,
+        "me": requester.member.id,
+        "now": requester.in_local_time(requester.now),
         // Parser of a request that names no model.
         "parser": { "label": LABEL, "model": null },
-        "models": office.models(),
-        "members": board.members.values().collect::<Vec<_>>(),
-        "resources": board.resources.values().collect::<Vec<_>>(),
-        "rules": board.rules.values().collect::<Vec<_>>(),
+        "models": app.models(),
+        "members": snapshot.members.values().collect::<Vec<_>>(),
+        "resources": snapshot.resources.values().collect::<Vec<_>>(),
+        "rules": snapshot.rules.values().collect::<Vec<_>>(),
         "calendars": calendars,
-        "examples": office.examples(),
+        "examples": app.examples(),
         "feed": feed_key::address(&key),
     })))
 }
 
 /// Returns the settings that are public, without a user id.
-async fn public_settings(office: &AppState) -> Result<Value, Problem> {
-    let board = office.snapshot().await?;
-    let members = board.members.values();
+async fn public_settings(app: &SchedulerAppState) -> Result<Value, Problem> {
+    let snapshot = app.snapshot().await?;
+    let members = snapshot.members.values();
     let members = members.map(|member| json!({ "id": member.id, "name": member.name, "role": member.role }));
     Ok(json!({
-        "family": board.family, "members": members.collect::<Vec<_>>(), "examples": office.examples(),
+        "family": snapshot.family, "members": members.collect::<Vec<_>>(), "examples": app.examples(),
     }))
 }

@@ -14,8 +14,8 @@ pub(super) fn steps(state: &FamilySchedulerState) -> Vec<&'static str> {
         return Vec::new();
     }
     let taken: Vec<(WorkflowStep, WorkflowStep)> = state.audit_log.iter().filter_map(step).collect();
-    let begun = taken.iter().rposition(|(from, _)| *from == WorkflowStep::Start).unwrap_or(0);
-    taken[begun..].iter().filter_map(|(from, to)| node(*from, *to)).map(NextNode::node).collect()
+    let start = taken.iter().rposition(|(from, _)| *from == WorkflowStep::Start).unwrap_or(0);
+    taken[start..].iter().filter_map(|(from, to)| node(*from, *to)).map(NextNode::node).collect()
 }
 
 fn step(entry: &Map<String, Value>) -> Option<(WorkflowStep, WorkflowStep)> {
@@ -59,7 +59,7 @@ mod tests {
 
     /// R-FAM-111, R-FAM-115: reports the nodes of the last request only, in order.
     #[test]
-    fn steps_are_told_as_nodes() {
+    fn steps_are_reported_as_nodes() {
         let first = [("start", "nl_parsing"), ("nl_parsing", "query")];
         let second = [
             ("start", "nl_parsing"),

@@ -5,10 +5,10 @@ use super::lines::{ContentLine, excerpt};
 use super::report::{ImportProblem, ImportReport};
 
 /// Maximum nesting depth of components in a top-level component.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// Components that are always top-level in the calendar.
-const WHOLE: [&str; 6] = ["VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY", "VTIMEZONE", "VAVAILABILITY"];
+const TOP_LEVEL: [&str; 6] = ["VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY", "VTIMEZONE", "VAVAILABILITY"];
 
 /// A top-level component of the calendar.
 #[derive(Debug)]
@@ -27,8 +27,14 @@ pub(super) struct Component {
 
 /// Splits a file into components. Returns `None` if the file is not a calendar file.
 pub(super) fn split(lines: Vec<ContentLine>, report: &mut ImportReport) -> Option<Vec<Component>> {
-    let mut splitter =
-        ComponentSplitter { report, done: Vec::new(), open: None, inside: Vec::new(), calendar: None, found: false };
+    let mut splitter = ComponentSplitter {
+        report,
+        done: Vec::new(),
+        open: None,
+        nested_names: Vec::new(),
+        calendar: None,
+        has_content: false,
+    };
     for line in lines {
         splitter.take(line);
     }
@@ -40,11 +46,11 @@ struct ComponentSplitter<'a> {
     done: Vec<Component>,
     open: Option<Component>,
     /// Names of the open components nested in the open top-level one.
-    inside: Vec<String>,
+    nested_names: Vec<String>,
     /// Line on which the open calendar begins.
     calendar: Option<usize>,
     /// True if the file has a calendar or an event.
-    found: bool,
+    has_content: bool,
 }
 
 impl ComponentSplitter<'_> {
@@ -56,7 +62,7 @@ impl ComponentSplitter<'_> {
             return self.end(&name, line);
         }
         match &mut self.open {
-            Some(open) if self.inside.is_empty() => open.own.push(line),
+            Some(open) if self.nested_names.is_empty() => open.own.push(line),
             Some(open) => open.nested.push(line),
             // Properties of the calendar itself are ignored.
             None if self.calendar.is_some() && line.text.contains(':') => {}
@@ -68,13 +74,13 @@ impl ComponentSplitter<'_> {
     }
 
     fn begin(&mut self, name: String, line: ContentLine) {
-        self.found |= name == "VCALENDAR" || name == "VEVENT";
+        self.has_content |= name == "VCALENDAR" || name == "VEVENT";
         if name == "VCALENDAR" {
             self.unfinished();
             self.calendar = Some(line.number);
             return;
         }
-        if WHOLE.contains(&name.as_str()) {
+        if TOP_LEVEL.contains(&name.as_str()) {
             self.unfinished();
         }
         let Some(open) = &mut self.open else {
@@ -82,23 +88,23 @@ impl ComponentSplitter<'_> {
             self.open = Some(Component { name, line: line.number, own, nested, flaw: None });
             return;
         };
-        if self.inside.len() >= DEEPEST {
-            let message = format!("is nested deeper than {DEEPEST}");
+        if self.nested_names.len() >= MAX_DEPTH {
+            let message = format!("is nested deeper than {MAX_DEPTH}");
             open.flaw.get_or_insert_with(|| ImportProblem::new(line.number, &name, message));
         }
-        self.inside.push(name);
+        self.nested_names.push(name);
         open.nested.push(line);
     }
 
     fn end(&mut self, name: &str, line: ContentLine) {
-        let is_innermost = self.inside.last().is_some_and(|inner| inner == name);
+        let is_innermost = self.nested_names.last().is_some_and(|inner| inner == name);
         match &mut self.open {
             Some(open) if is_innermost => {
-                self.inside.pop();
+                self.nested_names.pop();
                 open.nested.push(line);
             }
             Some(open) if open.name == name => {
-                if let Some(inner) = self.inside.last() {
+                if let Some(inner) = self.nested_names.last() {
                     let message = format!("has `{inner}` without its END");
                     open.flaw.get_or_insert_with(|| ImportProblem::new(line.number, name, message));
                 }
@@ -113,7 +119,7 @@ impl ComponentSplitter<'_> {
     }
 
     fn close(&mut self) {
-        self.inside.clear();
+        self.nested_names.clear();
         self.done.extend(self.open.take());
     }
 
@@ -130,7 +136,7 @@ impl ComponentSplitter<'_> {
         if let Some(line) = self.calendar {
             self.report.add_problem(ImportProblem::new(line, "VCALENDAR", "has no END:VCALENDAR"));
         }
-        self.found.then_some(self.done)
+        self.has_content.then_some(self.done)
     }
 }
 

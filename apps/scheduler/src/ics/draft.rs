@@ -9,9 +9,9 @@ use superstep::core::id::hash_id;
 use superstep::core::time::Time;
 
 use super::component::Component;
-use super::kept::KNOWN;
 use super::lines::excerpt;
-use super::people::{Attendee, attendee, is_of_things, resource};
+use super::people::{Attendee, attendee, names_resources, resource};
+use super::preserved::MAPPED_PROPERTIES;
 use super::property::Property;
 use super::recurrence;
 use super::report::{ImportProblem, ImportReport, ReportEntry};
@@ -24,9 +24,9 @@ use crate::zone::NamedTimeZone;
 
 /// Context of an import.
 pub(super) struct ImportContext<'a> {
-    pub(super) board: &'a CalendarSnapshot,
+    pub(super) snapshot: &'a CalendarSnapshot,
     /// Events of the snapshot by UID.
-    pub(super) known: BTreeMap<&'a str, Vec<&'a Arc<Event>>>,
+    pub(super) existing: BTreeMap<&'a str, Vec<&'a Arc<Event>>>,
     pub(super) zones: TimezoneLookup,
     /// Time zone of the family.
     pub(super) family: NamedTimeZone,
@@ -41,8 +41,8 @@ impl ImportContext<'_> {
     /// Returns the time zone for dates and for times without a time zone: that of the known all-day event with this
     /// UID, else that of the family.
     fn default_time_zone(&self, uid: &str) -> Result<NamedTimeZone> {
-        let known = self.known.get(uid).and_then(|events| events.iter().find(|event| event.is_all_day));
-        known.map_or_else(|| Ok(self.family.clone()), |event| NamedTimeZone::from_iana_name(&event.zone))
+        let existing = self.existing.get(uid).and_then(|events| events.iter().find(|event| event.is_all_day));
+        existing.map_or_else(|| Ok(self.family.clone()), |event| NamedTimeZone::from_iana_name(&event.zone))
     }
 }
 
@@ -58,7 +58,7 @@ pub(super) struct ParsedEvent {
     /// Time of the last change, if the file has it.
     pub(super) changed_at: Option<Time>,
     /// Fields that are present in the file. Missing ones are taken from the known event.
-    pub(super) says: ExplicitFields,
+    pub(super) explicit: ExplicitFields,
 }
 
 /// Presence of optional fields in a VEVENT.
@@ -66,7 +66,7 @@ pub(super) struct ParsedEvent {
 pub(super) struct ExplicitFields {
     pub(super) creation: bool,
     pub(super) people: bool,
-    pub(super) things: bool,
+    pub(super) resources: bool,
     pub(super) flexibility: bool,
 }
 
@@ -105,7 +105,7 @@ pub(super) fn read(
     recurrence::readable_rule(&event)
         .map_err(|error| find("RRULE").or(find("RDATE")).unwrap_or(starts).problem(error.message()))?;
     for property in &properties {
-        set(&mut event, property, source.board, report);
+        set(&mut event, property, source.snapshot, report);
     }
     let stamps = [find("LAST-MODIFIED"), find("DTSTAMP")];
     let changed_at = stamps.into_iter().flatten().find_map(stamp);
@@ -113,15 +113,15 @@ pub(super) fn read(
     let created_at = find("CREATED").and_then(stamp);
     event.created_at = created_at.or(changed_at).unwrap_or(source.now);
     event.preserved_properties =
-        extra(&properties, component, &event, source.board).map_err(|error| starts.problem(error.message()))?;
+        extra(&properties, component, &event, source.snapshot).map_err(|error| starts.problem(error.message()))?;
     let is_cancelled = find("STATUS").is_some_and(|status| status.value().eq_ignore_ascii_case("CANCELLED"));
-    let says = ExplicitFields {
+    let explicit = ExplicitFields {
         creation: created_at.is_some(),
-        people: properties.iter().any(|property| property.name == "ATTENDEE" && !is_of_things(property)),
-        things: properties.iter().any(is_of_things),
+        people: properties.iter().any(|property| property.name == "ATTENDEE" && !names_resources(property)),
+        resources: properties.iter().any(names_resources),
         flexibility: find("X-SUPERSTEP-FLEXIBILITY").is_some(),
     };
-    Ok(ParsedEvent { event, line: component.line, instance, is_cancelled, changed_at, says })
+    Ok(ParsedEvent { event, line: component.line, instance, is_cancelled, changed_at, explicit })
 }
 
 /// Properties that an event may have only once.
@@ -163,16 +163,16 @@ fn properties(component: &Component, report: &mut ImportReport) -> Vec<Property>
 }
 
 fn uid(component: &Component, properties: &[Property], report: &mut ImportReport) -> String {
-    let given = properties.iter().find(|property| property.name == "UID").map(Property::text);
-    given.map(|uid| uid.trim().to_owned()).filter(|uid| !uid.is_empty()).unwrap_or_else(|| {
+    let file_uid = properties.iter().find(|property| property.name == "UID").map(Property::text);
+    file_uid.map(|uid| uid.trim().to_owned()).filter(|uid| !uid.is_empty()).unwrap_or_else(|| {
         report.add_problem(ImportProblem::new(
             component.line,
             "UID",
             "is missing; one was made from what the event says",
         ));
         // DTSTAMP is the time of the export. Without it, the next export of the same event gets the same UID.
-        let says = properties.iter().filter(|property| property.name != "DTSTAMP");
-        let parts: Vec<&[u8]> = says.map(|property| property.raw.as_bytes()).collect();
+        let content = properties.iter().filter(|property| property.name != "DTSTAMP");
+        let parts: Vec<&[u8]> = content.map(|property| property.raw.as_bytes()).collect();
         format!("{:032x}@superstep", hash_id(&parts))
     })
 }
@@ -228,7 +228,8 @@ fn span(
         Some(property) => property.problem(message),
         None => ImportProblem::new(0, "VEVENT", message),
     };
-    let instant = |moment: &IcsDateTime| moment.zone.to_instant(moment.wall).map_err(|error| problem(error.message()));
+    let instant =
+        |moment: &IcsDateTime| moment.zone.to_instant(moment.local_time).map_err(|error| problem(error.message()));
     let begin = instant(start)?;
     let end = match (find("DTEND"), find("DURATION")) {
         (Some(property), _) => {
@@ -249,7 +250,7 @@ fn span(
     }
     // Events without duration cannot be stored.
     let shortest = if start.is_day { jiff::Span::new().days(1) } else { jiff::Span::new().minutes(1) };
-    let end = IcsDateTime { wall: start.wall.saturating_add(shortest), ..start.clone() };
+    let end = IcsDateTime { local_time: start.local_time.saturating_add(shortest), ..start.clone() };
     TimeRange::new(begin, instant(&end)?).ok_or_else(|| problem("is not after DTSTART"))
 }
 
@@ -265,8 +266,13 @@ pub(super) fn after(start: &IcsDateTime, duration: &Property) -> Result<Time, Im
     let days = i64::from(length.weeks) * 7 + i64::from(length.days);
     let hours = i64::from(length.hours) * 3_600 + i64::from(length.minutes) * 60 + i64::from(length.seconds);
     let days = jiff::Span::new().try_days(days).map_err(|_| too_long())?;
-    let wall = start.wall.checked_add(days).ok().filter(|wall| wall.year() <= LAST_YEAR).ok_or_else(too_long)?;
-    let day = start.zone.to_instant(wall).map_err(|error| duration.problem(error.message()))?;
+    let local_time = start
+        .local_time
+        .checked_add(days)
+        .ok()
+        .filter(|local_time| local_time.year() <= LAST_YEAR)
+        .ok_or_else(too_long)?;
+    let day = start.zone.to_instant(local_time).map_err(|error| duration.problem(error.message()))?;
     let micros = hours.checked_mul(1_000_000).and_then(|hours| day.as_unix_micros().checked_add(hours));
     let end = micros.and_then(|micros| Time::from_unix_micros(micros).ok());
     let end = end.filter(|end| start.zone.to_local(*end).year() <= LAST_YEAR).ok_or_else(too_long)?;
@@ -274,18 +280,18 @@ pub(super) fn after(start: &IcsDateTime, duration: &Property) -> Result<Time, Im
 }
 
 /// Applies one property to an event.
-fn set(event: &mut Event, property: &Property, board: &CalendarSnapshot, report: &mut ImportReport) {
+fn set(event: &mut Event, property: &Property, snapshot: &CalendarSnapshot, report: &mut ImportReport) {
     match property.name.as_str() {
         "SUMMARY" => event.title = property.text(),
         "DESCRIPTION" => event.notes = property.text(),
         "LOCATION" => event.location = property.text(),
-        "ATTENDEE" => match attendee(property, board) {
+        "ATTENDEE" => match attendee(property, snapshot) {
             Attendee::Member(participant) => join(&mut event.participants, participant),
             Attendee::Resource(id) if !event.resources.contains(&id) => event.resources.push(id),
             Attendee::Resource(_) | Attendee::External => {}
         },
         "RESOURCES" => {
-            for id in property.texts().iter().filter_map(|name| resource(name, board)) {
+            for id in property.texts().iter().filter_map(|name| resource(name, snapshot)) {
                 if !event.resources.contains(&id) {
                     event.resources.push(id);
                 }
@@ -314,7 +320,7 @@ fn set(event: &mut Event, property: &Property, board: &CalendarSnapshot, report:
 
 fn join(participants: &mut Vec<Participant>, new: Participant) {
     match participants.iter_mut().find(|one| one.member == new.member) {
-        Some(known) => known.is_required |= new.is_required,
+        Some(existing) => existing.is_required |= new.is_required,
         None => participants.push(new),
     }
 }
@@ -336,14 +342,14 @@ fn extra(
     properties: &[Property],
     component: &Component,
     event: &Event,
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
 ) -> Result<Vec<String>> {
-    let without: BTreeSet<String> = write::properties(event, board)?.into_iter().collect();
-    let own = properties.iter().filter(|property| !KNOWN.contains(&property.name.as_str()));
+    let without: BTreeSet<String> = write::properties(event, snapshot)?.into_iter().collect();
+    let own = properties.iter().filter(|property| !MAPPED_PROPERTIES.contains(&property.name.as_str()));
     let own = own.map(|property| &property.raw).filter(|raw| !without.contains(*raw));
     let mut extra: Vec<String> = own.cloned().collect();
     let mut with: BTreeMap<String, usize> = BTreeMap::new();
-    for line in write::properties(&Event { preserved_properties: extra.clone(), ..event.clone() }, board)? {
+    for line in write::properties(&Event { preserved_properties: extra.clone(), ..event.clone() }, snapshot)? {
         *with.entry(line).or_default() += 1;
     }
     extra.retain(|line| with.get_mut(line).and_then(|left| left.checked_sub(1).map(|rest| *left = rest)).is_some());

@@ -40,13 +40,17 @@ pub enum ExportAudience {
 ///
 /// # Errors
 /// Returns an error if the time zone of an event is unknown or a time is out of range.
-pub fn export(board: &CalendarSnapshot, options: &ExportOptions) -> Result<String> {
+pub fn export(snapshot: &CalendarSnapshot, options: &ExportOptions) -> Result<String> {
     let is_wanted = |event: &&Arc<Event>| {
         let is_here = options.calendar.as_ref().is_none_or(|calendar| *calendar == event.calendar);
         is_here && event.status == EventStatus::Confirmed
     };
-    let mut events: Vec<Event> =
-        board.events.values().filter(is_wanted).map(|event| visible_event(event, board, &options.reader)).collect();
+    let mut events: Vec<Event> = snapshot
+        .events
+        .values()
+        .filter(is_wanted)
+        .map(|event| visible_event(event, snapshot, &options.reader))
+        .collect();
     // A series precedes its overrides.
     events.sort_by_cached_key(|event| {
         (event.uid.clone(), event.recurrence_override.is_some(), event.span, event.id.clone())
@@ -54,30 +58,30 @@ pub fn export(board: &CalendarSnapshot, options: &ExportOptions) -> Result<Strin
     let mut out = String::new();
     let head = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//superstep//family scheduler//EN", "CALSCALE:GREGORIAN"];
     head.iter().for_each(|line| write_folded(&mut out, line));
-    write_folded(&mut out, &format!("X-WR-CALNAME:{}", escape(name(board, options))));
-    write_folded(&mut out, &format!("X-WR-TIMEZONE:{}", board.family.zone));
-    for (zone, (first, last)) in years(&events, board)? {
+    write_folded(&mut out, &format!("X-WR-CALNAME:{}", escape(name(snapshot, options))));
+    write_folded(&mut out, &format!("X-WR-TIMEZONE:{}", snapshot.family.zone));
+    for (zone, (first, last)) in years(&events, snapshot)? {
         vtimezone::lines(zone, first, last)?.iter().for_each(|line| write_folded(&mut out, line));
     }
     for event in &events {
         write_folded(&mut out, "BEGIN:VEVENT");
-        write::properties(event, board)?.iter().for_each(|line| write_folded(&mut out, line));
+        write::properties(event, snapshot)?.iter().for_each(|line| write_folded(&mut out, line));
         write_folded(&mut out, "END:VEVENT");
     }
     write_folded(&mut out, "END:VCALENDAR");
     Ok(out)
 }
 
-fn name<'a>(board: &'a CalendarSnapshot, options: &ExportOptions) -> &'a str {
-    let calendar = options.calendar.as_ref().and_then(|id| board.calendars.get(id));
-    calendar.map_or(&board.family.name, |calendar| &calendar.name)
+fn name<'a>(snapshot: &'a CalendarSnapshot, options: &ExportOptions) -> &'a str {
+    let calendar = options.calendar.as_ref().and_then(|id| snapshot.calendars.get(id));
+    calendar.map_or(&snapshot.family.name, |calendar| &calendar.name)
 }
 
 /// Returns the years in which each named time zone is used.
-fn years<'a>(events: &'a [Event], board: &'a CalendarSnapshot) -> Result<BTreeMap<&'a str, (i16, i16)>> {
+fn years<'a>(events: &'a [Event], snapshot: &'a CalendarSnapshot) -> Result<BTreeMap<&'a str, (i16, i16)>> {
     let mut years: BTreeMap<&str, (i16, i16)> = BTreeMap::new();
     for event in events {
-        let series = event.recurrence_override.as_ref().and_then(|of| board.events.get(&of.series));
+        let series = event.recurrence_override.as_ref().and_then(|of| snapshot.events.get(&of.series));
         for one in std::iter::once(event).chain(series.map(Arc::as_ref)) {
             if one.is_all_day || one.zone == "UTC" {
                 continue;
@@ -93,14 +97,14 @@ fn years<'a>(events: &'a [Event], board: &'a CalendarSnapshot) -> Result<BTreeMa
 }
 
 /// Returns the event as the audience may see it.
-fn visible_event(event: &Arc<Event>, board: &CalendarSnapshot, reader: &ExportAudience) -> Event {
-    let series = event.recurrence_override.as_ref().and_then(|of| board.events.get(&of.series));
+fn visible_event(event: &Arc<Event>, snapshot: &CalendarSnapshot, reader: &ExportAudience) -> Event {
+    let series = event.recurrence_override.as_ref().and_then(|of| snapshot.events.get(&of.series));
     let mut seen = (**event).clone();
-    if is_hidden(series.unwrap_or(event), board, reader) {
+    if is_hidden(series.unwrap_or(event), snapshot, reader) {
         // With the original UID, an import could take the "busy" event for a newer version of the real one.
         seen.uid = format!("{:032x}@superstep", hash_id(&[b"busy", event.uid.as_bytes()]));
     }
-    if is_hidden(event, board, reader) {
+    if is_hidden(event, snapshot, reader) {
         seen.title = "Busy".to_owned();
         seen.location.clear();
         seen.notes.clear();
@@ -113,8 +117,8 @@ fn visible_event(event: &Arc<Event>, board: &CalendarSnapshot, reader: &ExportAu
     seen
 }
 
-fn is_hidden(event: &Event, board: &CalendarSnapshot, reader: &ExportAudience) -> bool {
-    let calendar = board.calendars.get(&event.calendar);
+fn is_hidden(event: &Event, snapshot: &CalendarSnapshot, reader: &ExportAudience) -> bool {
+    let calendar = snapshot.calendars.get(&event.calendar);
     let is_private = calendar.is_some_and(|calendar| calendar.visibility == Visibility::Private);
     match reader {
         ExportAudience::FullBackup => false,

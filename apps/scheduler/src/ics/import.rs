@@ -17,10 +17,10 @@ use crate::calendar::{CalendarChange, CalendarSnapshot};
 use crate::zone::NamedTimeZone;
 
 /// Maximum file size in bytes.
-pub const MOST_BYTES: usize = 10 * 1024 * 1024;
+pub const MAX_BYTES: usize = 10 * 1024 * 1024;
 
 /// Maximum number of events in a file, because each event is compared with all others.
-pub const MOST_EVENTS: usize = 5_000;
+pub const MAX_EVENTS: usize = 5_000;
 
 /// Changes of an import, and a report about each part of the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,17 +41,17 @@ impl ImportResult {
 
     /// Removes all changes of the rejected UIDs and adds the reasons to the report.
     #[must_use]
-    pub fn without(mut self, refused: &BTreeMap<String, String>) -> Self {
+    pub fn without(mut self, rejected: &BTreeMap<String, String>) -> Self {
         let (old, mut changes) = (std::mem::take(&mut self.changes), Vec::new());
         for (uid, range) in &mut self.parts {
             let start = changes.len();
-            if !refused.contains_key(uid) {
+            if !rejected.contains_key(uid) {
                 changes.extend_from_slice(&old[range.clone()]);
             }
             *range = start..changes.len();
         }
         self.changes = changes;
-        self.report.move_to_skipped(refused);
+        self.report.move_to_skipped(rejected);
         self
     }
 }
@@ -67,26 +67,26 @@ impl ImportResult {
 /// member does not exist.
 pub fn import(
     file: impl AsRef<[u8]>,
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     now: Time,
     calendar: &str,
     owner: &str,
 ) -> Result<ImportResult> {
-    if !board.calendars.contains_key(calendar) {
+    if !snapshot.calendars.contains_key(calendar) {
         return Err(Error::new(ErrorCode::NotFound, format!("there is no calendar `{calendar}`")));
     }
-    if !board.members.contains_key(owner) {
+    if !snapshot.members.contains_key(owner) {
         return Err(Error::new(ErrorCode::NotFound, format!("there is no member `{owner}`")));
     }
     let mut report = ImportReport::default();
     let components = components(file.as_ref(), &mut report)?;
-    let mut known: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for event in board.events.values() {
-        known.entry(event.uid.as_str()).or_default().push(event);
+    let mut existing: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for event in snapshot.events.values() {
+        existing.entry(event.uid.as_str()).or_default().push(event);
     }
-    let zones = TimezoneLookup::new(&components, board, now);
-    let family = NamedTimeZone::from_iana_name(&board.family.zone)?;
-    let source = ImportContext { board, known, zones, family, now, calendar, owner };
+    let zones = TimezoneLookup::new(&components, snapshot, now);
+    let family = NamedTimeZone::from_iana_name(&snapshot.family.zone)?;
+    let source = ImportContext { snapshot, existing, zones, family, now, calendar, owner };
     let drafts = drafts(&components, &source, &mut report);
     let mut matching = ImportMerge { source, changes: Vec::new(), report };
     let mut parts = Vec::new();
@@ -104,8 +104,8 @@ pub fn import(
 }
 
 fn components(file: &[u8], report: &mut ImportReport) -> Result<Vec<Component>> {
-    if file.len() > MOST_BYTES {
-        let message = format!("the file has {} bytes, and {MOST_BYTES} are the most that are read", file.len());
+    if file.len() > MAX_BYTES {
+        let message = format!("the file has {} bytes, and {MAX_BYTES} are the most that are read", file.len());
         return Err(
             Error::new(ErrorCode::InputInvalid, message).with_help("export a shorter time, or one calendar at a time")
         );
@@ -116,8 +116,8 @@ fn components(file: &[u8], report: &mut ImportReport) -> Result<Vec<Component>> 
     };
     let components = split(unfold(file, report), report).ok_or_else(no_calendar)?;
     let events = components.iter().filter(|component| component.name == "VEVENT").count();
-    if events > MOST_EVENTS {
-        let message = format!("the file has {events} events, and {MOST_EVENTS} are the most that are read at once");
+    if events > MAX_EVENTS {
+        let message = format!("the file has {events} events, and {MAX_EVENTS} are the most that are read at once");
         return Err(
             Error::new(ErrorCode::InputInvalid, message).with_help("export a shorter time, or one calendar at a time")
         );

@@ -3,7 +3,7 @@
 use super::report::{ImportProblem, ImportReport};
 
 /// Maximum length of a written line in bytes.
-const LONGEST: usize = 75;
+const MAX_LINE_BYTES: usize = 75;
 
 /// An unfolded content line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,17 +17,17 @@ pub(super) struct ContentLine {
 /// Returns the unfolded lines of a file, without empty lines.
 pub(super) fn unfold(file: &[u8], report: &mut ImportReport) -> Vec<ContentLine> {
     let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
-    let mut whole: Vec<(usize, Vec<u8>)> = Vec::new();
+    let mut unfolded: Vec<(usize, Vec<u8>)> = Vec::new();
     for (index, piece) in file.split(|byte| *byte == b'\n').enumerate() {
         let piece = piece.strip_suffix(b"\r").unwrap_or(piece);
-        match (piece, whole.last_mut()) {
+        match (piece, unfolded.last_mut()) {
             ([], _) => {}
             ([b' ' | b'\t', rest @ ..], Some((_, open))) => open.extend_from_slice(rest),
-            _ => whole.push((index + 1, piece.to_vec())),
+            _ => unfolded.push((index + 1, piece.to_vec())),
         }
     }
     // Decoding comes after unfolding, because a fold may split a UTF-8 character.
-    whole.into_iter().map(|(number, bytes)| ContentLine { number, text: decode(number, bytes, report) }).collect()
+    unfolded.into_iter().map(|(number, bytes)| ContentLine { number, text: decode(number, bytes, report) }).collect()
 }
 
 /// Decodes a line as UTF-8, else as Latin-1, and removes control characters.
@@ -58,7 +58,7 @@ pub(super) fn is_name(text: &str) -> bool {
 pub(super) fn write_folded(out: &mut String, line: &str) {
     let mut width = 0;
     for character in line.chars().filter(|character| is_allowed(*character)) {
-        if width + character.len_utf8() > LONGEST {
+        if width + character.len_utf8() > MAX_LINE_BYTES {
             out.push_str("\r\n ");
             width = 1;
         }
@@ -92,7 +92,7 @@ pub(super) fn unquote(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
-        let meant = match (character, characters.peek()) {
+        let decoded = match (character, characters.peek()) {
             ('^', Some('^')) => '^',
             ('^', Some('\'')) => '"',
             ('^', Some('n')) => '\n',
@@ -102,7 +102,7 @@ pub(super) fn unquote(text: &str) -> String {
             }
         };
         characters.next();
-        plain.push(meant);
+        plain.push(decoded);
     }
     plain
 }

@@ -43,21 +43,22 @@ impl ImportMerge<'_> {
     /// Merges all parts of a file that share a UID.
     pub(super) fn merge_uid(&mut self, uid: &str, drafts: Vec<ParsedEvent>) -> Result<()> {
         let (instances, masters) = drafts.into_iter().partition::<Vec<_>, _>(|draft| draft.instance.is_some());
-        let known = self.known(uid).find(|event| event.recurrence_override.is_none() && !is_loose(event)).cloned();
-        match (self.newest(masters), known) {
-            (Some(draft), known) if draft.is_cancelled => self.cancel(&draft, known.as_deref(), &instances),
-            (Some(draft), known) => {
-                let event = self.completed(draft.event.clone(), known.as_deref(), &draft);
-                self.series(event, known.as_deref(), Some(&draft), instances)?;
+        let existing =
+            self.events_with_uid(uid).find(|event| event.recurrence_override.is_none() && !is_loose(event)).cloned();
+        match (self.newest(masters), existing) {
+            (Some(draft), existing) if draft.is_cancelled => self.cancel(&draft, existing.as_deref(), &instances),
+            (Some(draft), existing) => {
+                let event = self.completed(draft.event.clone(), existing.as_deref(), &draft);
+                self.series(event, existing.as_deref(), Some(&draft), instances)?;
             }
-            (None, Some(known)) => self.series((*known).clone(), Some(&known), None, instances)?,
+            (None, Some(existing)) => self.series((*existing).clone(), Some(&existing), None, instances)?,
             (None, None) => self.orphan_overrides(instances)?,
         }
         Ok(())
     }
 
-    fn known(&self, uid: &str) -> impl Iterator<Item = &Arc<Event>> {
-        self.source.known.get(uid).into_iter().flatten().copied()
+    fn events_with_uid(&self, uid: &str) -> impl Iterator<Item = &Arc<Event>> {
+        self.source.existing.get(uid).into_iter().flatten().copied()
     }
 
     /// Returns the newest version; older versions are reported as skipped.
@@ -72,21 +73,22 @@ impl ImportMerge<'_> {
     }
 
     /// Cancels an event or a whole series.
-    fn cancel(&mut self, draft: &ParsedEvent, known: Option<&Event>, instances: &[ParsedEvent]) {
+    fn cancel(&mut self, draft: &ParsedEvent, existing: Option<&Event>, instances: &[ParsedEvent]) {
         for instance in instances {
             self.report.skip(instance.entry(), "its series is cancelled");
         }
-        let Some(known) = known else {
+        let Some(existing) = existing else {
             return self.report.skip(draft.entry(), "it is cancelled, and not on the calendar");
         };
-        if let Some(reason) = older(known, draft) {
+        if let Some(reason) = older(existing, draft) {
             return self.report.skip(draft.entry(), reason);
         }
-        let of_it = |event: &&Arc<Event>| event.recurrence_override.as_ref().is_some_and(|of| of.series == known.id);
-        let exceptions: Vec<String> = self.known(&known.uid).filter(of_it).map(|event| event.id.clone()).collect();
+        let of_it = |event: &&Arc<Event>| event.recurrence_override.as_ref().is_some_and(|of| of.series == existing.id);
+        let exceptions: Vec<String> =
+            self.events_with_uid(&existing.uid).filter(of_it).map(|event| event.id.clone()).collect();
         self.changes.extend(exceptions.into_iter().map(CalendarChange::RemoveEvent));
         let (sequence, updated_at) = (draft.event.sequence, draft.event.updated_at);
-        let cancelled = Event { status: EventStatus::Rejected, sequence, updated_at, ..known.clone() };
+        let cancelled = Event { status: EventStatus::Rejected, sequence, updated_at, ..existing.clone() };
         self.changes.push(CalendarChange::Event(Box::new(cancelled)));
         self.report.removed.push(draft.entry());
     }
@@ -96,29 +98,29 @@ impl ImportMerge<'_> {
     fn series(
         &mut self,
         mut event: Event,
-        known: Option<&Event>,
+        existing: Option<&Event>,
         draft: Option<&ParsedEvent>,
         instances: Vec<ParsedEvent>,
     ) -> Result<()> {
         let placed = self.placed(&event, instances)?;
         let starts: Vec<DateTime> = placed.iter().map(|one| one.start).collect();
-        let (gone, changed): (Vec<_>, Vec<_>) = placed.into_iter().partition(|one| one.draft.is_cancelled);
+        let (cancellations, changed): (Vec<_>, Vec<_>) = placed.into_iter().partition(|one| one.draft.is_cancelled);
         let mut cancelled = Vec::new();
-        for one in gone {
-            if let Some(reason) = self.newer_on_calendar(known, draft, &one) {
+        for one in cancellations {
+            if let Some(reason) = self.newer_on_calendar(existing, draft, &one) {
                 self.report.skip(one.draft.entry(), reason);
                 continue;
             }
             leave_out(&mut event, one.start);
             cancelled.push(one);
         }
-        let outcome = outcome(known, &event, draft);
+        let outcome = outcome(existing, &event, draft);
         let is_older = matches!(outcome, MergeOutcome::Older(_));
         for one in &cancelled {
-            self.cancelled(&event, known, one, is_older);
+            self.cancelled(&event, existing, one, is_older);
         }
-        if let (Some(known), Some(_), MergeOutcome::Updated) = (known, draft, &outcome) {
-            self.forget(known, &event, &starts)?;
+        if let (Some(existing), Some(_), MergeOutcome::Updated) = (existing, draft, &outcome) {
+            self.remove_stale_overrides(existing, &event, &starts)?;
         }
         match draft {
             Some(draft) => self.settle(draft, event.clone(), outcome),
@@ -135,12 +137,14 @@ impl ImportMerge<'_> {
 
     /// Removes overrides of instances that the newer version of a series does not have and the file does not
     /// mention.
-    fn forget(&mut self, known: &Event, newer: &Event, named: &[DateTime]) -> Result<()> {
-        let zone = NamedTimeZone::from_iana_name(&known.zone)?;
+    fn remove_stale_overrides(&mut self, existing: &Event, newer: &Event, named: &[DateTime]) -> Result<()> {
+        let zone = NamedTimeZone::from_iana_name(&existing.zone)?;
         let mut ghosts = Vec::new();
-        for exception in self.known(&known.uid) {
-            let of =
-                exception.recurrence_override.as_ref().filter(|of| of.series == known.id && !named.contains(&of.start));
+        for exception in self.events_with_uid(&existing.uid) {
+            let of = exception
+                .recurrence_override
+                .as_ref()
+                .filter(|of| of.series == existing.id && !named.contains(&of.start));
             let Some(of) = of else { continue };
             if !series::has(newer, zone.to_instant(of.start)?)? {
                 ghosts.push(CalendarChange::RemoveEvent(exception.id.clone()));
@@ -153,16 +157,16 @@ impl ImportMerge<'_> {
     /// Returns the reason why the file must not cancel an instance: the calendar has a newer version.
     fn newer_on_calendar(
         &self,
-        known: Option<&Event>,
+        existing: Option<&Event>,
         draft: Option<&ParsedEvent>,
         one: &ParsedOverride,
     ) -> Option<String> {
-        let known = known?;
-        let is_out = known.recurrence.as_ref().is_some_and(|recurrence| recurrence.exdates.contains(&one.start));
+        let existing = existing?;
+        let is_out = existing.recurrence.as_ref().is_some_and(|recurrence| recurrence.exdates.contains(&one.start));
         // If the file also has the series, the version of the series decides.
-        let whole = Some(known).filter(|_| draft.is_none() && !is_out);
-        let standing = self.exception(known, one.start).map(AsRef::as_ref).or(whole)?;
-        older(standing, &one.draft)
+        let master = Some(existing).filter(|_| draft.is_none() && !is_out);
+        let current = self.exception(existing, one.start).map(AsRef::as_ref).or(master)?;
+        older(current, &one.draft)
     }
 
     /// Groups instances by their start in the local time of the series and selects the newest version of each.
@@ -171,7 +175,7 @@ impl ImportMerge<'_> {
         let first = zone.to_local(series.span.start);
         let mut by_start: BTreeMap<DateTime, Vec<ParsedEvent>> = BTreeMap::new();
         for draft in instances {
-            let start = draft.instance.as_ref().map_or(Ok(first), |moment| moment.on_wall(&zone, first))?;
+            let start = draft.instance.as_ref().map_or(Ok(first), |moment| moment.local_time_in(&zone, first))?;
             by_start.entry(start).or_default().push(draft);
         }
         let newest = by_start
@@ -181,8 +185,8 @@ impl ImportMerge<'_> {
     }
 
     /// Reports a cancelled instance and removes its override. The series already excludes the instance.
-    fn cancelled(&mut self, series: &Event, known: Option<&Event>, one: &ParsedOverride, is_older: bool) {
-        let left_out = known.and_then(|known| known.recurrence.as_ref()).map(|recurrence| &recurrence.exdates);
+    fn cancelled(&mut self, series: &Event, existing: Option<&Event>, one: &ParsedOverride, is_older: bool) {
+        let left_out = existing.and_then(|existing| existing.recurrence.as_ref()).map(|recurrence| &recurrence.exdates);
         if is_older {
             return self.report.skip(one.draft.entry(), "its series on the calendar is newer");
         }
@@ -198,15 +202,15 @@ impl ImportMerge<'_> {
     /// Merges an override.
     fn changed(&mut self, series: &Event, one: ParsedOverride, is_older: bool) -> Result<()> {
         let id = instance_id(&series.uid, &NamedTimeZone::from_iana_name(&series.zone)?, one.start)?;
-        let known = self.exception(series, one.start).or_else(|| self.source.board.events.get(&id)).cloned();
-        if is_older && known.is_none() {
+        let existing = self.exception(series, one.start).or_else(|| self.source.snapshot.events.get(&id)).cloned();
+        if is_older && existing.is_none() {
             self.report.skip(one.draft.entry(), "its series on the calendar is newer");
             return Ok(());
         }
         let exception_of = Some(RecurrenceOverride { series: series.id.clone(), start: one.start });
         let event = Event { id, recurrence_override: exception_of, ..one.draft.event.clone() };
-        let event = self.completed(event, known.as_deref(), &one.draft);
-        let outcome = outcome(known.as_deref(), &event, Some(&one.draft));
+        let event = self.completed(event, existing.as_deref(), &one.draft);
+        let outcome = outcome(existing.as_deref(), &event, Some(&one.draft));
         self.settle(&one.draft, event, outcome);
         Ok(())
     }
@@ -216,7 +220,7 @@ impl ImportMerge<'_> {
         let mut by_id: BTreeMap<String, Vec<ParsedEvent>> = BTreeMap::new();
         for draft in instances {
             let Some(moment) = &draft.instance else { continue };
-            by_id.entry(instance_id(&draft.event.uid, &moment.zone, moment.wall)?).or_default().push(draft);
+            by_id.entry(instance_id(&draft.event.uid, &moment.zone, moment.local_time)?).or_default().push(draft);
         }
         for (id, drafts) in by_id {
             let Some(draft) = self.newest(drafts) else { continue };
@@ -224,11 +228,12 @@ impl ImportMerge<'_> {
                 self.report.skip(draft.entry(), "it is cancelled, and its series is not on the calendar");
                 continue;
             }
-            let known = self.source.board.events.get(&id).cloned();
-            let mut event = self.completed(Event { id, ..draft.event.clone() }, known.as_deref(), &draft);
-            let line = draft.instance.as_ref().map(|at| format_property("RECURRENCE-ID", at.wall, &at.zone, at.is_day));
+            let existing = self.source.snapshot.events.get(&id).cloned();
+            let mut event = self.completed(Event { id, ..draft.event.clone() }, existing.as_deref(), &draft);
+            let line =
+                draft.instance.as_ref().map(|at| format_property("RECURRENCE-ID", at.local_time, &at.zone, at.is_day));
             event.preserved_properties.extend(line);
-            let outcome = outcome(known.as_deref(), &event, Some(&draft));
+            let outcome = outcome(existing.as_deref(), &event, Some(&draft));
             self.settle(&draft, event, outcome);
         }
         Ok(())
@@ -236,34 +241,34 @@ impl ImportMerge<'_> {
 
     fn exception(&self, series: &Event, start: DateTime) -> Option<&Arc<Event>> {
         let is_it = |of: &RecurrenceOverride| of.series == series.id && of.start == start;
-        self.known(&series.uid).find(|event| event.recurrence_override.as_ref().is_some_and(is_it))
+        self.events_with_uid(&series.uid).find(|event| event.recurrence_override.as_ref().is_some_and(is_it))
     }
 
     /// Fills in fields that the file does not have, from the known event or with the defaults of a new event.
-    fn completed(&self, mut event: Event, known: Option<&Event>, draft: &ParsedEvent) -> Event {
-        let Some(known) = known else {
-            let owner = self.source.board.calendars.get(&event.calendar).and_then(|calendar| calendar.owner.clone());
-            if !draft.says.people {
+    fn completed(&self, mut event: Event, existing: Option<&Event>, draft: &ParsedEvent) -> Event {
+        let Some(existing) = existing else {
+            let owner = self.source.snapshot.calendars.get(&event.calendar).and_then(|calendar| calendar.owner.clone());
+            if !draft.explicit.people {
                 // The owner of a personal calendar takes part in its events.
                 event.participants =
                     owner.into_iter().map(|member| Participant { member, is_required: true }).collect();
             }
             return event;
         };
-        event.id.clone_from(&known.id);
-        event.calendar.clone_from(&known.calendar);
-        event.owner.clone_from(&known.owner);
-        if !draft.says.creation {
-            event.created_at = known.created_at;
+        event.id.clone_from(&existing.id);
+        event.calendar.clone_from(&existing.calendar);
+        event.owner.clone_from(&existing.owner);
+        if !draft.explicit.creation {
+            event.created_at = existing.created_at;
         }
-        if !draft.says.people {
-            event.participants.clone_from(&known.participants);
+        if !draft.explicit.people {
+            event.participants.clone_from(&existing.participants);
         }
-        if !draft.says.things {
-            event.resources.clone_from(&known.resources);
+        if !draft.explicit.resources {
+            event.resources.clone_from(&existing.resources);
         }
-        if !draft.says.flexibility {
-            event.flexibility = known.flexibility;
+        if !draft.explicit.flexibility {
+            event.flexibility = existing.flexibility;
         }
         event
     }
@@ -300,24 +305,25 @@ fn leave_out(event: &mut Event, start: DateTime) {
     }
 }
 
-fn outcome(known: Option<&Event>, event: &Event, draft: Option<&ParsedEvent>) -> MergeOutcome {
-    let Some(known) = known else { return MergeOutcome::Created };
-    if in_order(known) == in_order(event) {
+fn outcome(existing: Option<&Event>, event: &Event, draft: Option<&ParsedEvent>) -> MergeOutcome {
+    let Some(existing) = existing else { return MergeOutcome::Created };
+    if in_order(existing) == in_order(event) {
         return MergeOutcome::Unchanged;
     }
-    draft.and_then(|draft| older(known, draft)).map_or(MergeOutcome::Updated, MergeOutcome::Older)
+    draft.and_then(|draft| older(existing, draft)).map_or(MergeOutcome::Updated, MergeOutcome::Older)
 }
 
 /// Returns the reason why the file must not change a known event; `None` if the file may.
-fn older(known: &Event, draft: &ParsedEvent) -> Option<String> {
-    if draft.event.sequence < known.sequence {
-        return Some(format!("the calendar has SEQUENCE {}, the file {}", known.sequence, draft.event.sequence));
+fn older(existing: &Event, draft: &ParsedEvent) -> Option<String> {
+    if draft.event.sequence < existing.sequence {
+        return Some(format!("the calendar has SEQUENCE {}, the file {}", existing.sequence, draft.event.sequence));
     }
     // Times in calendar files have no fractions of seconds.
     let is_older = draft.changed_at.is_some_and(|at| {
-        at.as_unix_micros().div_euclid(1_000_000) < known.updated_at.as_unix_micros().div_euclid(1_000_000)
+        at.as_unix_micros().div_euclid(1_000_000) < existing.updated_at.as_unix_micros().div_euclid(1_000_000)
     });
-    (is_older && draft.event.sequence == known.sequence).then(|| "the calendar was changed after the file".to_owned())
+    (is_older && draft.event.sequence == existing.sequence)
+        .then(|| "the calendar was changed after the file".to_owned())
 }
 
 /// Normalises an event for comparison: without timestamps, with sorted lists.

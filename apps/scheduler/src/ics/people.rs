@@ -18,39 +18,39 @@ pub(super) enum Attendee {
 }
 
 /// Resolves an ATTENDEE.
-pub(super) fn attendee(property: &Property, board: &CalendarSnapshot) -> Attendee {
-    let says = |name: &Parameter, values: &[&str]| says(property, name, values);
+pub(super) fn attendee(property: &Property, snapshot: &CalendarSnapshot) -> Attendee {
+    let has_value = |name: &Parameter, values: &[&str]| parameter_is(property, name, values);
     let name = property.parameter(&Parameter::Cn).unwrap_or_default();
     let address = property.value();
-    if is_of_things(property) {
-        let found = resource(&name, board).or_else(|| resource(without_scheme(address), board));
-        return found.map_or(Attendee::External, Attendee::Resource);
+    if names_resources(property) {
+        let resource_id = resource(&name, snapshot).or_else(|| resource(without_scheme(address), snapshot));
+        return resource_id.map_or(Attendee::External, Attendee::Resource);
     }
-    if says(&Parameter::Partstat, &["DECLINED"]) || says(&Parameter::Role, &["NON-PARTICIPANT"]) {
+    if has_value(&Parameter::Partstat, &["DECLINED"]) || has_value(&Parameter::Role, &["NON-PARTICIPANT"]) {
         return Attendee::External;
     }
-    let is_required = !says(&Parameter::Role, &["OPT-PARTICIPANT"]);
-    let found = member_at(address, board).or_else(|| member_called(&name, board));
-    found.map_or(Attendee::External, |member| Attendee::Member(Participant { member, is_required }))
+    let is_required = !has_value(&Parameter::Role, &["OPT-PARTICIPANT"]);
+    let member_id = member_at(address, snapshot).or_else(|| member_called(&name, snapshot));
+    member_id.map_or(Attendee::External, |member| Attendee::Member(Participant { member, is_required }))
 }
 
 /// True for properties that name resources: RESOURCES, or an ATTENDEE that is a resource or room.
-pub(super) fn is_of_things(property: &Property) -> bool {
-    let is_thing = || says(property, &Parameter::Cutype, &["RESOURCE", "ROOM"]);
-    property.name == "RESOURCES" || property.name == "ATTENDEE" && is_thing()
+pub(super) fn names_resources(property: &Property) -> bool {
+    let is_resource = || parameter_is(property, &Parameter::Cutype, &["RESOURCE", "ROOM"]);
+    property.name == "RESOURCES" || property.name == "ATTENDEE" && is_resource()
 }
 
-fn says(property: &Property, name: &Parameter, values: &[&str]) -> bool {
-    property.parameter(name).is_some_and(|said| values.iter().any(|value| value.eq_ignore_ascii_case(&said)))
+fn parameter_is(property: &Property, name: &Parameter, values: &[&str]) -> bool {
+    property.parameter(name).is_some_and(|actual| values.iter().any(|value| value.eq_ignore_ascii_case(&actual)))
 }
 
 /// Formats the ATTENDEE line of a member.
-pub(super) fn attendee_line(participant: &Participant, board: &CalendarSnapshot) -> String {
-    let member = board.members.get(&participant.member);
+pub(super) fn attendee_line(participant: &Participant, snapshot: &CalendarSnapshot) -> String {
+    let member = snapshot.members.get(&participant.member);
     let name = member.map_or(&participant.member, |member| &member.name);
     let mail = member.and_then(|member| member.aliases.iter().find(|alias| alias.contains('@')));
     let mail = mail.map(|mail| format!("mailto:{mail}"));
-    let mail = mail.filter(|mail| member_at(mail, board).as_ref() == Some(&participant.member));
+    let mail = mail.filter(|mail| member_at(mail, snapshot).as_ref() == Some(&participant.member));
     let address = mail.unwrap_or_else(|| address(&participant.member));
     let role = if participant.is_required { "REQ-PARTICIPANT" } else { "OPT-PARTICIPANT" };
     format!("ATTENDEE;CN={};ROLE={role}:{address}", quote(name))
@@ -70,21 +70,21 @@ fn without_scheme(address: &str) -> &str {
     }
 }
 
-fn member_at(text: &str, board: &CalendarSnapshot) -> Option<String> {
+fn member_at(text: &str, snapshot: &CalendarSnapshot) -> Option<String> {
     let mail = without_scheme(text);
     let is_mail = mail.contains('@');
-    only(board, |member| address(&member.id) == text || is_mail && is_called(member, mail))
+    only(snapshot, |member| address(&member.id) == text || is_mail && is_called(member, mail))
 }
 
-fn member_called(name: &str, board: &CalendarSnapshot) -> Option<String> {
-    let whole = |member: &Member| same(name, &format!("{} {}", member.name, board.family.name));
-    only(board, |member| is_called(member, name) || whole(member))
+fn member_called(name: &str, snapshot: &CalendarSnapshot) -> Option<String> {
+    let has_full_name = |member: &Member| same(name, &format!("{} {}", member.name, snapshot.family.name));
+    only(snapshot, |member| is_called(member, name) || has_full_name(member))
 }
 
 /// Returns the id of the only member that matches; `None` if several match.
-fn only(board: &CalendarSnapshot, is_it: impl Fn(&Member) -> bool) -> Option<String> {
-    let mut found = board.members.values().filter(|member| is_it(member));
-    found.next().filter(|_| found.next().is_none()).map(|member| member.id.clone())
+fn only(snapshot: &CalendarSnapshot, is_it: impl Fn(&Member) -> bool) -> Option<String> {
+    let mut matches = snapshot.members.values().filter(|member| is_it(member));
+    matches.next().filter(|_| matches.next().is_none()).map(|member| member.id.clone())
 }
 
 fn is_called(member: &Member, name: &str) -> bool {
@@ -96,23 +96,23 @@ fn same(one: &str, other: &str) -> bool {
 }
 
 /// Returns the id of the resource with a name.
-pub(super) fn resource(name: &str, board: &CalendarSnapshot) -> Option<String> {
-    if board.resources.contains_key(name) {
+pub(super) fn resource(name: &str, snapshot: &CalendarSnapshot) -> Option<String> {
+    if snapshot.resources.contains_key(name) {
         return Some(name.to_owned());
     }
-    let mut found = board
+    let mut matches = snapshot
         .resources
         .values()
         .filter(|resource| same(&resource.name, name) || resource.aliases.iter().any(|alias| same(alias, name)));
-    found.next().filter(|_| found.next().is_none()).map(|resource| resource.id.clone())
+    matches.next().filter(|_| matches.next().is_none()).map(|resource| resource.id.clone())
 }
 
 /// Formats the RESOURCES line of the given ids; `None` without ids.
-pub(super) fn resources_line(ids: &[&String], board: &CalendarSnapshot) -> Option<String> {
+pub(super) fn resources_line(ids: &[&String], snapshot: &CalendarSnapshot) -> Option<String> {
     let label = |id: &&String| {
-        let name = board.resources.get(*id).map(|resource| resource.name.as_str());
+        let name = snapshot.resources.get(*id).map(|resource| resource.name.as_str());
         // A name that resolves to another resource is replaced by the id.
-        escape(name.filter(|name| resource(name, board).as_ref() == Some(*id)).unwrap_or(id))
+        escape(name.filter(|name| resource(name, snapshot).as_ref() == Some(*id)).unwrap_or(id))
     };
     let labels: Vec<String> = ids.iter().map(label).collect();
     (!labels.is_empty()).then(|| format!("RESOURCES:{}", labels.join(",")))

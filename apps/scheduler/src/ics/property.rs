@@ -75,8 +75,8 @@ impl Property {
     }
 
     fn entry(&self) -> Option<ICalendarEntry> {
-        let whole = format!("BEGIN:VEVENT\n{}\nEND:VEVENT\n", self.raw);
-        let mut calendar = ICalendar::parse(whole).ok()?;
+        let text = format!("BEGIN:VEVENT\n{}\nEND:VEVENT\n", self.raw);
+        let mut calendar = ICalendar::parse(text).ok()?;
         calendar.components.first_mut()?.entries.pop()
     }
 }

@@ -8,7 +8,7 @@ use super::lines::excerpt;
 use super::property::Property;
 use super::report::{ImportProblem, ImportReport};
 use super::when::{IcsDateTime, parse_datetimes};
-use crate::calendar::{Event, MOST_INSTANCES, Recurrence, validate_rrule};
+use crate::calendar::{Event, MAX_INSTANCES, Recurrence, validate_rrule};
 use crate::zone::NamedTimeZone;
 
 /// Parses the recurrence of an event; `None` if the event does not repeat.
@@ -20,13 +20,13 @@ pub(super) fn read(
 ) -> Result<Option<Recurrence>, ImportProblem> {
     let mut recurrence = Recurrence { rule: String::new(), exdates: Vec::new(), rdates: Vec::new() };
     for property in properties {
-        let mut walls = || walls(property, start, source, report);
+        let mut read_times = || local_times(property, start, source, report);
         match property.name.as_str() {
             "RRULE" if recurrence.rule.is_empty() => recurrence.rule = rule(property)?,
             "RRULE" => return Err(property.problem("is there twice; a series has one")),
             "EXRULE" => return Err(property.problem("is no longer part of calendar files and cannot be computed")),
-            "EXDATE" => recurrence.exdates.extend(walls()?),
-            "RDATE" => recurrence.rdates.extend(walls()?),
+            "EXDATE" => recurrence.exdates.extend(read_times()?),
+            "RDATE" => recurrence.rdates.extend(read_times()?),
             _ => {}
         }
     }
@@ -48,7 +48,7 @@ fn rule(property: &Property) -> Result<String, ImportProblem> {
     }
 }
 
-fn walls(
+fn local_times(
     property: &Property,
     start: &IcsDateTime,
     source: &ImportContext<'_>,
@@ -59,8 +59,8 @@ fn walls(
         return Ok(Vec::new());
     }
     let all = parse_datetimes(property, &source.zones, &start.zone, report)?;
-    let walls = all.iter().map(|moment| moment.on_wall(&start.zone, start.wall));
-    walls.collect::<Result<_>>().map_err(|error| property.problem(error.message()))
+    let times = all.iter().map(|moment| moment.local_time_in(&start.zone, start.local_time));
+    times.collect::<Result<_>>().map_err(|error| property.problem(error.message()))
 }
 
 /// Checks that a series can be expanded, because an invalid rule must not get into a snapshot.
@@ -69,8 +69,8 @@ fn walls(
 /// Returns an error that names the invalid part of the rule.
 pub(super) fn readable_rule(event: &Event) -> Result<()> {
     let Some(recurrence) = &event.recurrence else { return Ok(()) };
-    if recurrence.rdates.len() > MOST_INSTANCES {
-        let message = format!("RDATE has {}, and a series has at most {MOST_INSTANCES}", recurrence.rdates.len());
+    if recurrence.rdates.len() > MAX_INSTANCES {
+        let message = format!("RDATE has {}, and a series has at most {MAX_INSTANCES}", recurrence.rdates.len());
         return Err(Error::new(ErrorCode::InputInvalid, message));
     }
     if recurrence.rule.is_empty() {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of listed problems, because a broken file may have a problem in each of a million lines.
-const MOST_PROBLEMS: usize = 1_000;
+const MAX_PROBLEMS: usize = 1_000;
 
 /// Report of an import, with an entry for every part of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -78,7 +78,7 @@ impl fmt::Display for ImportProblem {
 
 impl ImportReport {
     pub(super) fn add_problem(&mut self, problem: ImportProblem) {
-        if self.problems.len() < MOST_PROBLEMS {
+        if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(problem);
         } else {
             self.more_problems += 1;
@@ -90,10 +90,10 @@ impl ImportReport {
     }
 
     /// Moves the entries of rejected UIDs to `skipped`, each with its reason.
-    pub(super) fn move_to_skipped(&mut self, refused: &BTreeMap<String, String>) {
+    pub(super) fn move_to_skipped(&mut self, rejected: &BTreeMap<String, String>) {
         let mut skipped = Vec::new();
         for entries in [&mut self.created, &mut self.updated, &mut self.removed] {
-            entries.retain(|entry| match refused.get(&entry.uid) {
+            entries.retain(|entry| match rejected.get(&entry.uid) {
                 Some(reason) => {
                     skipped.push(SkippedEntry { entry: entry.clone(), reason: reason.clone() });
                     false

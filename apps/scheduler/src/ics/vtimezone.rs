@@ -50,13 +50,13 @@ impl OffsetTransition {
     }
 
     /// Returns the local time before the transition.
-    fn wall(&self) -> DateTime {
+    fn local_time(&self) -> DateTime {
         self.from.to_datetime(self.at)
     }
 
     /// Returns the ordinals of the weekday in its month: from the start, and -1 if it is the last one.
     fn nth(&self) -> Vec<i8> {
-        let day = self.wall().date();
+        let day = self.local_time().date();
         let from_start = (day.day() - 1) / 7 + 1;
         if day.day() + 7 > day.days_in_month() { vec![from_start, -1] } else { vec![from_start] }
     }
@@ -93,10 +93,10 @@ struct TransitionGroup {
 fn groups(changes: Vec<OffsetTransition>) -> Vec<TransitionGroup> {
     let mut groups: Vec<TransitionGroup> = Vec::new();
     for change in changes {
-        if let Some(group) = groups.iter_mut().find(|group| group.goes_on_with(&change)) {
+        if let Some(group) = groups.iter_mut().find(|group| group.continues_with(&change)) {
             group.add(change);
         } else {
-            let (day, nth) = (change.wall().day(), change.nth());
+            let (day, nth) = (change.local_time().day(), change.nth());
             groups.push(TransitionGroup { first: change.clone(), last: change, days: (day, day), nth });
         }
     }
@@ -104,13 +104,14 @@ fn groups(changes: Vec<OffsetTransition>) -> Vec<TransitionGroup> {
 }
 
 impl TransitionGroup {
-    fn goes_on_with(&self, change: &OffsetTransition) -> bool {
-        let (last, wall) = (self.last.wall(), change.wall());
-        let days = self.days_with(wall.day());
+    fn continues_with(&self, change: &OffsetTransition) -> bool {
+        let (last, local_time) = (self.last.local_time(), change.local_time());
+        let days = self.days_with(local_time.day());
         (self.last.from, self.last.to, &self.last.name) == (change.from, change.to, &change.name)
             && self.last.is_summer == change.is_summer
-            && (last.year() + 1, last.month(), last.weekday()) == (wall.year(), wall.month(), wall.weekday())
-            && last.time() == wall.time()
+            && (last.year() + 1, last.month(), last.weekday())
+                == (local_time.year(), local_time.month(), local_time.weekday())
+            && last.time() == local_time.time()
             && days.1 - days.0 < 7
     }
 
@@ -121,7 +122,7 @@ impl TransitionGroup {
     fn add(&mut self, change: OffsetTransition) {
         let here = change.nth();
         self.nth.retain(|nth| here.contains(nth));
-        self.days = self.days_with(change.wall().day());
+        self.days = self.days_with(change.local_time().day());
         self.last = change;
     }
 
@@ -129,7 +130,7 @@ impl TransitionGroup {
         let kind = if self.first.is_summer { "DAYLIGHT" } else { "STANDARD" };
         let mut lines = vec![
             format!("BEGIN:{kind}"),
-            format!("DTSTART:{}", digits(self.first.wall())),
+            format!("DTSTART:{}", digits(self.first.local_time())),
             format!("TZOFFSETFROM:{}", written(self.first.from)),
             format!("TZOFFSETTO:{}", written(self.first.to)),
             format!("TZNAME:{}", self.first.name),
@@ -142,8 +143,8 @@ impl TransitionGroup {
     }
 
     fn rule(&self, horizon: i16) -> String {
-        let wall = self.first.wall();
-        let (month, weekday) = (wall.month(), weekday(wall.weekday()));
+        let local_time = self.first.local_time();
+        let (month, weekday) = (local_time.month(), weekday(local_time.weekday()));
         // If both fit, "last of the month" is the more likely rule.
         let day = match self.nth.last() {
             Some(nth) => format!("BYDAY={nth}{weekday}"),
@@ -152,7 +153,7 @@ impl TransitionGroup {
                 format!("BYMONTHDAY={};BYDAY={weekday}", days.join(","))
             }
         };
-        let until = if self.last.wall().year() >= horizon {
+        let until = if self.last.local_time().year() >= horizon {
             String::new()
         } else {
             // One day later, for readers that take UNTIL for local time.

@@ -19,23 +19,23 @@ pub(super) struct IcsDateTime {
     /// The time zone.
     pub(super) zone: NamedTimeZone,
     /// The local time; midnight for a date.
-    pub(super) wall: DateTime,
+    pub(super) local_time: DateTime,
     /// True if the value is a date without a time.
     pub(super) is_day: bool,
 }
 
 impl IcsDateTime {
     /// Converts to the local time of a series whose first instance starts at `first`.
-    pub(super) fn on_wall(&self, zone: &NamedTimeZone, first: DateTime) -> Result<DateTime> {
+    pub(super) fn local_time_in(&self, zone: &NamedTimeZone, first: DateTime) -> Result<DateTime> {
         if self.is_day {
             // A date in a timed series means the instance of that day.
-            return Ok(self.wall.date().to_datetime(first.time()));
+            return Ok(self.local_time.date().to_datetime(first.time()));
         }
         // No conversion within the same zone: a local time that a clock change skips would move.
         if zone.name() == self.zone.name() {
-            Ok(self.wall)
+            Ok(self.local_time)
         } else {
-            Ok(zone.to_local(self.zone.to_instant(self.wall)?))
+            Ok(zone.to_local(self.zone.to_instant(self.local_time)?))
         }
     }
 }
@@ -62,18 +62,19 @@ pub(super) fn parse_datetimes(
         if !rest.is_empty() {
             report.add_problem(property.problem("is a period; only its start was read"));
         }
-        let (wall, form) = parse(text).ok_or_else(|| property.problem(format!("`{text}` is no day and no time")))?;
-        if !(1..=LAST_YEAR).contains(&wall.year()) {
+        let (local_time, form) =
+            parse(text).ok_or_else(|| property.problem(format!("`{text}` is no day and no time")))?;
+        if !(1..=LAST_YEAR).contains(&local_time.year()) {
             return Err(property.problem(format!("`{text}` is not within the years 1 to {LAST_YEAR}")));
         }
         let is_day = is_day || form == DateTimeForm::Day;
-        let wall = if is_day { wall.date().to_datetime(jiff::civil::Time::midnight()) } else { wall };
+        let local_time = if is_day { local_time.date().to_datetime(jiff::civil::Time::midnight()) } else { local_time };
         let zone = match form {
             DateTimeForm::Utc if !is_day => utc(property)?,
             _ if is_day => home.clone(),
             _ => zone.clone(),
         };
-        moments.push(IcsDateTime { zone, wall, is_day });
+        moments.push(IcsDateTime { zone, local_time, is_day });
     }
     Ok(moments)
 }
@@ -94,8 +95,8 @@ pub(super) fn parse_datetime(
 
 /// Parses the value of a property that is always in UTC.
 pub(super) fn stamp(property: &Property) -> Option<Time> {
-    let (wall, _) = parse(property.value())?;
-    utc(property).ok()?.to_instant(wall).ok()
+    let (local_time, _) = parse(property.value())?;
+    utc(property).ok()?.to_instant(local_time).ok()
 }
 
 fn utc(property: &Property) -> Result<NamedTimeZone, ImportProblem> {
@@ -105,7 +106,7 @@ fn utc(property: &Property) -> Result<NamedTimeZone, ImportProblem> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DateTimeForm {
     Day,
-    Wall,
+    Local,
     Utc,
 }
 
@@ -127,8 +128,8 @@ fn parse(text: &str) -> Option<(DateTime, DateTimeForm)> {
         None => Some((jiff::civil::Date::strptime("%Y%m%d", day).ok()?.into(), DateTimeForm::Day)),
         Some(time) if time.len() != 6 || !is_digits(time) => None,
         Some(time) => {
-            let wall = DateTime::strptime("%Y%m%d%H%M%S", format!("{day}{time}")).ok()?;
-            Some((wall, if is_utc { DateTimeForm::Utc } else { DateTimeForm::Wall }))
+            let local_time = DateTime::strptime("%Y%m%d%H%M%S", format!("{day}{time}")).ok()?;
+            Some((local_time, if is_utc { DateTimeForm::Utc } else { DateTimeForm::Local }))
         }
     }
 }
@@ -139,15 +140,15 @@ pub(super) fn in_utc(time: Time) -> Result<String> {
 }
 
 /// Formats a property with a local time in a time zone, or with a date.
-pub(super) fn format_property(name: &str, wall: DateTime, zone: &NamedTimeZone, is_day: bool) -> String {
+pub(super) fn format_property(name: &str, local_time: DateTime, zone: &NamedTimeZone, is_day: bool) -> String {
     match (is_day, zone.name()) {
-        (true, _) => format!("{name};VALUE=DATE:{}", wall.strftime("%Y%m%d")),
-        (false, "UTC") => format!("{name}:{}Z", digits(wall)),
-        (false, zone) => format!("{name};TZID={zone}:{}", digits(wall)),
+        (true, _) => format!("{name};VALUE=DATE:{}", local_time.strftime("%Y%m%d")),
+        (false, "UTC") => format!("{name}:{}Z", digits(local_time)),
+        (false, zone) => format!("{name};TZID={zone}:{}", digits(local_time)),
     }
 }
 
 /// Formats a local time without a time zone.
-pub(super) fn digits(wall: DateTime) -> String {
-    wall.strftime("%Y%m%dT%H%M%S").to_string()
+pub(super) fn digits(local_time: DateTime) -> String {
+    local_time.strftime("%Y%m%dT%H%M%S").to_string()
 }

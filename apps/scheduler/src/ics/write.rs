@@ -4,9 +4,9 @@ use superstep::Result;
 use superstep::core::time::Time;
 
 use super::draft::{after, priority};
-use super::kept::PreservedProperties;
 use super::lines::escape;
 use super::people::{Attendee, attendee, attendee_line, resource, resources_line};
+use super::preserved::PreservedProperties;
 use super::when::{IcsDateTime, format_property, in_utc};
 use crate::calendar::{CalendarSnapshot, Event, Flexibility, Priority, Recurrence};
 use crate::zone::NamedTimeZone;
@@ -15,34 +15,38 @@ use crate::zone::NamedTimeZone;
 ///
 /// # Errors
 /// Returns an error if the time zone is unknown or a time is out of range.
-pub(super) fn properties(event: &Event, board: &CalendarSnapshot) -> Result<Vec<String>> {
+pub(super) fn properties(event: &Event, snapshot: &CalendarSnapshot) -> Result<Vec<String>> {
     let zone = NamedTimeZone::from_iana_name(&event.zone)?;
-    let kept = PreservedProperties::from_lines(&event.preserved_properties);
+    let preserved = PreservedProperties::from_lines(&event.preserved_properties);
     let mut lines = vec![format!("UID:{}", escape(&event.uid)), format!("DTSTAMP:{}", in_utc(event.updated_at)?)];
-    lines.extend(times(event, &zone, &kept)?);
-    lines.extend(instance(event, board, &zone)?);
+    lines.extend(times(event, &zone, &preserved)?);
+    lines.extend(instance(event, snapshot, &zone)?);
     lines.extend(event.recurrence.iter().flat_map(|recurrence| repetition(recurrence, &zone, event.is_all_day)));
     let texts = [("SUMMARY", &event.title), ("DESCRIPTION", &event.notes), ("LOCATION", &event.location)];
     for (name, text) in texts {
         let new = (!text.is_empty()).then(|| format!("{name}:{}", escape(text)));
-        lines.extend(kept.same(name, |kept| kept.text() == *text).or(new));
+        lines.extend(preserved.same(name, |property| property.text() == *text).or(new));
     }
-    lines.extend(people(event, board, &kept));
-    lines.extend(things(event, board, &kept));
-    lines.extend(kept.same("PRIORITY", |kept| priority(kept) == Some(event.priority)).or(importance(event)));
+    lines.extend(people(event, snapshot, &preserved));
+    lines.extend(resources(event, snapshot, &preserved));
+    lines.extend(
+        preserved.same("PRIORITY", |property| priority(property) == Some(event.priority)).or(importance(event)),
+    );
     // Every exported event is confirmed; the imported file may have called it tentative.
-    lines.push(kept.same("STATUS", |_| true).unwrap_or_else(|| "STATUS:CONFIRMED".to_owned()));
+    lines.push(preserved.same("STATUS", |_| true).unwrap_or_else(|| "STATUS:CONFIRMED".to_owned()));
     lines.push(format!("SEQUENCE:{}", event.sequence));
     lines.push(format!("CREATED:{}", in_utc(event.created_at)?));
     lines.push(format!("LAST-MODIFIED:{}", in_utc(event.updated_at)?));
     lines.extend(flexibility(event).map(|word| format!("X-SUPERSTEP-FLEXIBILITY:{word}")));
-    lines.extend(kept.verbatim_lines());
+    lines.extend(preserved.verbatim_lines());
     Ok(lines)
 }
 
-fn times(event: &Event, zone: &NamedTimeZone, kept: &PreservedProperties) -> Result<[String; 2]> {
-    let start = IcsDateTime { zone: zone.clone(), wall: zone.to_local(event.span.start), is_day: event.is_all_day };
-    let duration = kept.same("DURATION", |kept| after(&start, kept).is_ok_and(|end| end == event.span.end));
+fn times(event: &Event, zone: &NamedTimeZone, preserved: &PreservedProperties) -> Result<[String; 2]> {
+    let start =
+        IcsDateTime { zone: zone.clone(), local_time: zone.to_local(event.span.start), is_day: event.is_all_day };
+    let duration =
+        preserved.same("DURATION", |property| after(&start, property).is_ok_and(|end| end == event.span.end));
     let end = match duration {
         Some(duration) => duration,
         None => at("DTEND", event.span.end, zone, event.is_all_day)?,
@@ -52,21 +56,21 @@ fn times(event: &Event, zone: &NamedTimeZone, kept: &PreservedProperties) -> Res
 
 /// Formats a property with a time in a time zone. The second of two equal local times is written in UTC.
 fn at(name: &str, time: Time, zone: &NamedTimeZone, is_day: bool) -> Result<String> {
-    let wall = zone.to_local(time);
-    if is_day || zone.to_instant(wall)? == time {
-        return Ok(format_property(name, wall, zone, is_day));
+    let local_time = zone.to_local(time);
+    if is_day || zone.to_instant(local_time)? == time {
+        return Ok(format_property(name, local_time, zone, is_day));
     }
     Ok(format!("{name}:{}", in_utc(time)?))
 }
 
 /// Formats RECURRENCE-ID in the time zone of the series.
-fn instance(event: &Event, board: &CalendarSnapshot, zone: &NamedTimeZone) -> Result<Option<String>> {
+fn instance(event: &Event, snapshot: &CalendarSnapshot, zone: &NamedTimeZone) -> Result<Option<String>> {
     let Some(of) = &event.recurrence_override else {
         // Instance of a series that is not in the snapshot.
-        let kept = event.preserved_properties.iter().find(|line| line.starts_with("RECURRENCE-ID"));
-        return Ok(kept.cloned());
+        let preserved = event.preserved_properties.iter().find(|line| line.starts_with("RECURRENCE-ID"));
+        return Ok(preserved.cloned());
     };
-    let (zone, is_day) = match board.events.get(&of.series) {
+    let (zone, is_day) = match snapshot.events.get(&of.series) {
         Some(series) => (NamedTimeZone::from_iana_name(&series.zone)?, series.is_all_day),
         None => (zone.clone(), event.is_all_day),
     };
@@ -75,22 +79,24 @@ fn instance(event: &Event, board: &CalendarSnapshot, zone: &NamedTimeZone) -> Re
 
 fn repetition(recurrence: &Recurrence, zone: &NamedTimeZone, is_day: bool) -> Vec<String> {
     let rule = (!recurrence.rule.is_empty()).then(|| format!("RRULE:{}", recurrence.rule));
-    let added = recurrence.rdates.iter().map(|wall| format_property("RDATE", *wall, zone, is_day));
-    let left_out = recurrence.exdates.iter().map(|wall| format_property("EXDATE", *wall, zone, is_day));
+    let added = recurrence.rdates.iter().map(|local_time| format_property("RDATE", *local_time, zone, is_day));
+    let left_out = recurrence.exdates.iter().map(|local_time| format_property("EXDATE", *local_time, zone, is_day));
     rule.into_iter().chain(added).chain(left_out).collect()
 }
 
 /// Formats the participants, with the preserved line if there is one, and the preserved external guests.
-fn people(event: &Event, board: &CalendarSnapshot, kept: &PreservedProperties) -> Vec<String> {
-    let known: Vec<_> = kept.named("ATTENDEE").map(|property| (property, attendee(property, board))).collect();
+fn people(event: &Event, snapshot: &CalendarSnapshot, preserved: &PreservedProperties) -> Vec<String> {
+    let attendees: Vec<_> =
+        preserved.named("ATTENDEE").map(|property| (property, attendee(property, snapshot))).collect();
     let mut lines = Vec::new();
     for participant in &event.participants {
-        let wanted = Attendee::Member(participant.clone());
-        let kept = known.iter().find(|(_, who)| *who == wanted).map(|(property, _)| property.raw.clone());
-        lines.push(kept.unwrap_or_else(|| attendee_line(participant, board)));
+        let expected = Attendee::Member(participant.clone());
+        let raw_line =
+            attendees.iter().find(|(_, person)| *person == expected).map(|(property, _)| property.raw.clone());
+        lines.push(raw_line.unwrap_or_else(|| attendee_line(participant, snapshot)));
     }
-    for (property, who) in &known {
-        let is_here = match who {
+    for (property, person) in &attendees {
+        let is_here = match person {
             Attendee::Member(_) => false,
             Attendee::Resource(id) => event.resources.contains(id),
             Attendee::External => true,
@@ -101,18 +107,18 @@ fn people(event: &Event, board: &CalendarSnapshot, kept: &PreservedProperties) -
 }
 
 /// Formats the resources: the preserved lines, without resources that are no longer used, plus the new ones.
-fn things(event: &Event, board: &CalendarSnapshot, kept: &PreservedProperties) -> Vec<String> {
-    let as_people = kept.named("ATTENDEE").filter_map(|property| match attendee(property, board) {
+fn resources(event: &Event, snapshot: &CalendarSnapshot, preserved: &PreservedProperties) -> Vec<String> {
+    let as_people = preserved.named("ATTENDEE").filter_map(|property| match attendee(property, snapshot) {
         Attendee::Resource(id) => Some(id),
         _ => None,
     });
-    let mut said: Vec<String> = as_people.collect();
+    let mut listed: Vec<String> = as_people.collect();
     let mut lines = Vec::new();
-    for property in kept.named("RESOURCES") {
+    for property in preserved.named("RESOURCES") {
         let names = property.texts();
-        let is_used = |name: &&String| resource(name, board).is_none_or(|id| event.resources.contains(&id));
+        let is_used = |name: &&String| resource(name, snapshot).is_none_or(|id| event.resources.contains(&id));
         let used: Vec<&String> = names.iter().filter(is_used).collect();
-        said.extend(used.iter().filter_map(|name| resource(name, board)));
+        listed.extend(used.iter().filter_map(|name| resource(name, snapshot)));
         if used.len() == names.len() {
             lines.push(property.raw.clone());
         } else if !used.is_empty() {
@@ -120,8 +126,8 @@ fn things(event: &Event, board: &CalendarSnapshot, kept: &PreservedProperties) -
             lines.push(format!("RESOURCES:{}", used.join(",")));
         }
     }
-    let new: Vec<&String> = event.resources.iter().filter(|id| !said.contains(id)).collect();
-    lines.extend(resources_line(&new, board));
+    let new: Vec<&String> = event.resources.iter().filter(|id| !listed.contains(id)).collect();
+    lines.extend(resources_line(&new, snapshot));
     lines
 }
 

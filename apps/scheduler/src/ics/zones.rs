@@ -53,11 +53,11 @@ pub(super) struct TimezoneLookup(BTreeMap<String, NamedTimeZone>);
 
 impl TimezoneLookup {
     /// Resolves the VTIMEZONEs of a file. Offsets are compared around `now`.
-    pub(super) fn new(components: &[Component], board: &CalendarSnapshot, now: Time) -> Self {
+    pub(super) fn new(components: &[Component], snapshot: &CalendarSnapshot, now: Time) -> Self {
         let defined = components.iter().filter(|one| one.name == "VTIMEZONE" && one.flaw.is_none());
         let named = defined.filter_map(|one| {
             let name = one.own.iter().filter_map(Property::read).find(|property| property.name == "TZID")?.text();
-            let zone = by_name(&name).or_else(|| by_definition(one)).or_else(|| by_utc_offsets(one, board, now))?;
+            let zone = by_name(&name).or_else(|| by_definition(one)).or_else(|| by_utc_offsets(one, snapshot, now))?;
             Some((name, zone))
         });
         Self(named.collect())
@@ -70,9 +70,9 @@ impl TimezoneLookup {
 }
 
 fn by_name(name: &str) -> Option<NamedTimeZone> {
-    let known = |zone: Tz| NamedTimeZone::from_iana_name(&zone.name()?).ok();
+    let from_tz = |zone: Tz| NamedTimeZone::from_iana_name(&zone.name()?).ok();
     // A known IANA name stays as written, because `calcard` renames some of them.
-    NamedTimeZone::from_iana_name(name).ok().or_else(|| Tz::from_str(name).ok().and_then(known))
+    NamedTimeZone::from_iana_name(name).ok().or_else(|| Tz::from_str(name).ok().and_then(from_tz))
 }
 
 /// Resolves `X-LIC-LOCATION` and similar properties.
@@ -85,10 +85,10 @@ fn by_definition(component: &Component) -> Option<NamedTimeZone> {
 
 /// Returns a time zone with the same offsets in the years around `now`: that of the family, a well-known one, or
 /// the first by name.
-fn by_utc_offsets(component: &Component, board: &CalendarSnapshot, now: Time) -> Option<NamedTimeZone> {
+fn by_utc_offsets(component: &Component, snapshot: &CalendarSnapshot, now: Time) -> Option<NamedTimeZone> {
     let month = 30 * 86_400 * SECOND;
     let moments: Vec<i64> = (-12..=24).map(|months| now.as_unix_micros() + months * month).collect();
-    let hours = OffsetTimeline::read(component, board, Time::from_unix_micros(*moments.last()?).ok()?)?;
+    let hours = OffsetTimeline::read(component, snapshot, Time::from_unix_micros(*moments.last()?).ok()?)?;
     let fits = |zone: &NamedTimeZone| {
         moments
             .iter()
@@ -97,14 +97,14 @@ fn by_utc_offsets(component: &Component, board: &CalendarSnapshot, now: Time) ->
     let mut names: Vec<String> = jiff::tz::db().available().map(|name| name.to_string()).collect();
     names.sort_unstable();
     let others = names.iter().map(String::as_str).filter(|name| name.contains('/'));
-    let mut candidates = std::iter::once(board.family.zone.as_str()).chain(FAMILIAR).chain(others);
+    let mut candidates = std::iter::once(snapshot.family.zone.as_str()).chain(FAMILIAR).chain(others);
     candidates.find_map(|name| NamedTimeZone::from_iana_name(name).ok().filter(fits))
 }
 
 /// Returns the UTC offset in seconds.
 fn offset(zone: &NamedTimeZone, time: Time) -> i64 {
-    let wall = zone.to_local(time).to_zoned(jiff::tz::TimeZone::UTC);
-    wall.map_or(i64::MAX, |wall| (wall.timestamp().as_microsecond() - time.as_unix_micros()).div_euclid(SECOND))
+    let zoned = zone.to_local(time).to_zoned(jiff::tz::TimeZone::UTC);
+    zoned.map_or(i64::MAX, |zoned| (zoned.timestamp().as_microsecond() - time.as_unix_micros()).div_euclid(SECOND))
 }
 
 /// UTC offsets of a VTIMEZONE: its transitions and the offset before the first one.
@@ -116,14 +116,14 @@ pub(super) struct OffsetTimeline {
 
 impl OffsetTimeline {
     /// Computes all transitions until an instant; `None` if the component is invalid.
-    pub(super) fn read(component: &Component, board: &CalendarSnapshot, until: Time) -> Option<Self> {
+    pub(super) fn read(component: &Component, snapshot: &CalendarSnapshot, until: Time) -> Option<Self> {
         let mut changes = Vec::new();
         for observance in observances(&component.nested) {
             let find = |name: &str| observance.iter().find(|property| property.name == name);
             let (from, to) = (seconds(find("TZOFFSETFROM")?.value())?, seconds(find("TZOFFSETTO")?.value())?);
             let event = onsets(&observance, from)?;
             let all = TimeRange::new(Time::from_unix_micros(-62_000_000_000 * SECOND).ok()?, until)?;
-            for instance in board.instances_of(&Arc::new(event), &all).ok()? {
+            for instance in snapshot.instances_of(&Arc::new(event), &all).ok()? {
                 // The local time was parsed as if it were UTC.
                 changes.push((instance.span.start.as_unix_micros() - from * SECOND, from, to));
             }
@@ -157,7 +157,7 @@ fn observances(nested: &[ContentLine]) -> Vec<Vec<Property>> {
 fn onsets(observance: &[Property], from: i64) -> Option<Event> {
     let find = |name: &str| observance.iter().find(|property| property.name == name);
     let start = stamp(find("DTSTART")?)?;
-    let rule = find("RRULE").map(|rule| with_end_on_the_wall(rule.value(), from)).unwrap_or_default();
+    let rule = find("RRULE").map(|rule| with_local_until(rule.value(), from)).unwrap_or_default();
     // Transitions are yearly; any other rule could take unbounded time.
     let is_yearly = rule.is_ascii() && rule.contains("FREQ=YEARLY");
     if !is_yearly && !rule.is_empty() {
@@ -192,13 +192,13 @@ fn onsets(observance: &[Property], from: i64) -> Option<Event> {
 }
 
 /// Converts UNTIL from UTC to the local time that is stored as UTC.
-fn with_end_on_the_wall(rule: &str, from: i64) -> String {
+fn with_local_until(rule: &str, from: i64) -> String {
     let rule = rule.to_ascii_uppercase();
     let moved = |part: &str| {
         let until = part.strip_prefix("UNTIL=")?.strip_suffix('Z')?;
         let until = DateTime::strptime("%Y%m%dT%H%M%S", until).ok()?;
-        let wall = until.checked_add(jiff::Span::new().try_seconds(from).ok()?).ok()?;
-        Some(format!("UNTIL={}Z", digits(wall)))
+        let local_time = until.checked_add(jiff::Span::new().try_seconds(from).ok()?).ok()?;
+        Some(format!("UNTIL={}Z", digits(local_time)))
     };
     let parts: Vec<String> = rule.split(';').map(|part| moved(part).unwrap_or_else(|| part.to_owned())).collect();
     parts.join(";")

@@ -84,8 +84,8 @@ struct RawConflictDetectionData {
 impl TryFrom<RawConflictDetectionData> for ConflictDetectionData {
     type Error = String;
 
-    fn try_from(given: RawConflictDetectionData) -> Result<Self, String> {
-        let RawConflictDetectionData { conflicts, has_conflicts, blocking_conflicts } = given;
+    fn try_from(raw: RawConflictDetectionData) -> Result<Self, String> {
+        let RawConflictDetectionData { conflicts, has_conflicts, blocking_conflicts } = raw;
         if has_conflicts == conflicts.is_empty() {
             return Err(format!("has_conflicts is {has_conflicts}, and conflicts has {}", conflicts.len()));
         }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use superstep::Message as ChatMessage;
-use superstep::core::message::Role as MessageRole;
+use superstep::core::message::Role;
 use superstep::core::time::Time;
 
 /// Metadata key of the time of a message.
@@ -17,7 +17,7 @@ const TIMESTAMP: &str = "timestamp";
 #[serde(deny_unknown_fields)]
 pub struct Message {
     /// Role of the author.
-    pub role: Role,
+    pub role: MessageRole,
     /// Text of the message.
     pub content: String,
     /// Time of the message.
@@ -28,7 +28,7 @@ pub struct Message {
 /// Role of the author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum MessageRole {
     /// A member of the family.
     User,
     /// The scheduler.
@@ -40,7 +40,7 @@ pub enum Role {
 impl Message {
     /// Creates a message.
     #[must_use]
-    pub fn new(role: Role, content: &str, timestamp: Time) -> Self {
+    pub fn new(role: MessageRole, content: &str, timestamp: Time) -> Self {
         Self { role, content: content.to_owned(), timestamp }
     }
 
@@ -48,9 +48,9 @@ impl Message {
     #[must_use]
     pub fn to_message(&self) -> ChatMessage {
         let role = match self.role {
-            Role::User => MessageRole::User,
-            Role::Assistant => MessageRole::Assistant,
-            Role::System => MessageRole::System,
+            MessageRole::User => Role::User,
+            MessageRole::Assistant => Role::Assistant,
+            MessageRole::System => Role::System,
         };
         ChatMessage::new(role, self.content.as_str()).with_metadata(TIMESTAMP, json!(self.timestamp))
     }
@@ -59,9 +59,9 @@ impl Message {
     #[must_use]
     pub fn read(message: &ChatMessage) -> Option<Self> {
         let role = match message.role {
-            MessageRole::User => Role::User,
-            MessageRole::Assistant => Role::Assistant,
-            MessageRole::System => Role::System,
+            Role::User => MessageRole::User,
+            Role::Assistant => MessageRole::Assistant,
+            Role::System => MessageRole::System,
             _ => return None,
         };
         let timestamp = message.metadata.get(TIMESTAMP).and_then(Value::as_str)?;

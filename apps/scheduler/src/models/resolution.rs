@@ -94,8 +94,8 @@ struct RawResolutionData {
 impl TryFrom<RawResolutionData> for ResolutionData {
     type Error = String;
 
-    fn try_from(given: RawResolutionData) -> Result<Self, String> {
-        let RawResolutionData { proposed_resolutions, recommended_resolution } = given;
+    fn try_from(raw: RawResolutionData) -> Result<Self, String> {
+        let RawResolutionData { proposed_resolutions, recommended_resolution } = raw;
         let is_known = |id: &String| proposed_resolutions.iter().any(|one| one.resolution_id == *id);
         match recommended_resolution.as_ref().filter(|id| !is_known(id)) {
             Some(unknown) => Err(format!("recommended_resolution is `{unknown}`, which is not proposed")),

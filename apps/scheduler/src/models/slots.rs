@@ -37,8 +37,8 @@ struct RawTimeSlot {
 impl TryFrom<RawTimeSlot> for TimeSlot {
     type Error = String;
 
-    fn try_from(given: RawTimeSlot) -> Result<Self, String> {
-        let RawTimeSlot { start_time, end_time, score, available_participants, constraint_violations } = given;
+    fn try_from(raw: RawTimeSlot) -> Result<Self, String> {
+        let RawTimeSlot { start_time, end_time, score, available_participants, constraint_violations } = raw;
         if end_time <= start_time {
             return Err(format!("end_time is {end_time}, and must be after start_time, {start_time}"));
         }

@@ -12,17 +12,17 @@ use crate::state::request_state::{NewFamilyName, NewNameKind};
 const KIND: &str = "thing";
 
 /// Adds the names if the user is a parent. For other users nothing is added; the parser reports the names again.
-pub(crate) async fn add_family_names(home: &SchedulerContext, who: &str, names: &[NewFamilyName]) -> Result<()> {
+pub(crate) async fn add_family_names(home: &SchedulerContext, user_id: &str, names: &[NewFamilyName]) -> Result<()> {
     if names.is_empty() {
         return Ok(());
     }
-    let (names, parent) = (names.to_vec(), who.to_owned());
-    let decide = move |board: &CalendarSnapshot| {
-        if require_member(board, &parent)?.role != MemberRole::Parent {
+    let (names, parent) = (names.to_vec(), user_id.to_owned());
+    let decide = move |snapshot: &CalendarSnapshot| {
+        if require_member(snapshot, &parent)?.role != MemberRole::Parent {
             return Ok(Vec::new());
         }
         // Names that exist by now are skipped, because the node can run again after a crash.
-        let mut after = board.clone();
+        let mut after = snapshot.clone();
         let mut changes = Vec::new();
         for new in names {
             if let Some(change) = change(&after, &new) {
@@ -32,14 +32,14 @@ pub(crate) async fn add_family_names(home: &SchedulerContext, who: &str, names: 
         }
         Ok(changes)
     };
-    home.store.change(&home.family_id, who, "add", decide).await.map(drop)
+    home.store.change(&home.family_id, user_id, "add", decide).await.map(drop)
 }
 
-fn change(board: &CalendarSnapshot, new: &NewFamilyName) -> Option<CalendarChange> {
+fn change(snapshot: &CalendarSnapshot, new: &NewFamilyName) -> Option<CalendarChange> {
     let name = new.name.trim().to_owned();
     let is_known = match new.kind {
-        NewNameKind::Person => board.members.values().any(|one| one.name == name),
-        NewNameKind::Resource => board.resources.values().any(|one| one.name == name),
+        NewNameKind::Person => snapshot.members.values().any(|one| one.name == name),
+        NewNameKind::Resource => snapshot.resources.values().any(|one| one.name == name),
     };
     if is_known || name.is_empty() {
         return None;
@@ -47,7 +47,7 @@ fn change(board: &CalendarSnapshot, new: &NewFamilyName) -> Option<CalendarChang
     Some(match new.kind {
         // Parents assign another role later.
         NewNameKind::Person => CalendarChange::Member(Member {
-            id: free_id(&name, "member", |id| board.members.contains_key(id)),
+            id: free_id(&name, "member", |id| snapshot.members.contains_key(id)),
             name,
             aliases: Vec::new(),
             role: MemberRole::Other,
@@ -55,7 +55,7 @@ fn change(board: &CalendarSnapshot, new: &NewFamilyName) -> Option<CalendarChang
             preferences: Preferences::default(),
         }),
         NewNameKind::Resource => CalendarChange::Resource(Resource {
-            id: free_id(&name, "resource", |id| board.resources.contains_key(id)),
+            id: free_id(&name, "resource", |id| snapshot.resources.contains_key(id)),
             name,
             aliases: Vec::new(),
             kind: KIND.to_owned(),

@@ -10,7 +10,7 @@ use crate::state::{AgentName, FamilySchedulerState, FamilySchedulerStateUpdate, 
 use crate::state_utils::with_transition;
 
 /// Maximum number of resolutions applied in one request.
-const MOST_ROUNDS: u32 = 3;
+const MAX_ROUNDS: u32 = 3;
 
 /// Adds the chosen resolution to the plan.
 pub(crate) async fn apply_resolution(
@@ -27,15 +27,15 @@ async fn take(
     home: &SchedulerContext,
     cx: &TaskContext,
 ) -> Result<FamilySchedulerStateUpdate> {
-    let (now, board) = (context::now(cx)?, home.snapshot().await?);
+    let (now, snapshot) = (context::now(cx)?, home.snapshot().await?);
     let rounds = request_state::rounds(state);
-    if rounds >= MOST_ROUNDS {
-        let fact = format!("after {MOST_ROUNDS} ways out there is still a conflict");
+    if rounds >= MAX_ROUNDS {
+        let fact = format!("after {MAX_ROUNDS} ways out there is still a conflict");
         return Err(Error::new(ErrorCode::PolicyRefused, fact));
     }
     let mut plan = request_state::plan(state)?;
     plan.resolutions.extend(state.selected_resolution.clone());
-    let event = plan.apply_to(&board, &state.user_id, now)?.next_instance(now)?;
+    let event = plan.apply_to(&snapshot, &state.user_id, now)?.next_instance(now)?;
     // Conflicts are detected again for the event as the resolution changes it.
     let update = with_transition(FamilySchedulerState::update(), state.current_step, WorkflowStep::ResourceCheck, now);
     Ok(update

@@ -35,12 +35,12 @@ pub(crate) async fn confirm_event(
     state: View<FamilySchedulerState>,
     home: RunContext<SchedulerContext>,
     cx: TaskContext,
-    ask: Interrupts,
+    interrupts: Interrupts,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
     let is_cancel = state.parsed_event_data.as_ref().is_some_and(|data| data.event_type == EventType::Cancel);
-    let given = match request_state::given(&state) {
+    let decision = match request_state::decision(&state) {
         // The user answered before, and then the calendar store was unavailable.
-        Some(given) => given,
+        Some(decision) => decision,
         None => {
             let question = cx.once("question", confirmation_question(&state, &home, is_cancel)).await;
             let question: Option<String> = match question {
@@ -50,29 +50,29 @@ pub(crate) async fn confirm_event(
                 }
             };
             let confirm = match question {
-                Some(question) => ask_user(&state, &ask, question).await?,
+                Some(question) => ask_user(&state, &interrupts, question).await?,
                 None => true,
             };
             ConfirmationDecision { confirm, task: cx.idempotency_key().to_string() }
         }
     };
-    let worked = match (given.confirm, is_cancel) {
+    let worked = match (decision.confirm, is_cancel) {
         (false, _) => declined(&state, &home, &cx).await,
-        (true, true) => cancelled(&state, &home, &cx, &given.task).await,
-        (true, false) => confirmed(&state, &home, &cx, &given.task).await,
+        (true, true) => cancelled(&state, &home, &cx, &decision.task).await,
+        (true, false) => confirmed(&state, &home, &cx, &decision.task).await,
     };
     match worked {
         Ok(update) => Ok(update),
         failed => {
             let update = or_record_error(failed, (&state, "confirm_event"), &home, &cx).await?;
-            Ok(update.notes((request_state::GIVEN.to_owned(), json(&given)?)))
+            Ok(update.notes((request_state::DECISION.to_owned(), json(&decision)?)))
         }
     }
 }
 
-async fn ask_user(state: &FamilySchedulerState, ask: &Interrupts, question: String) -> Result<bool, NodeError> {
-    let shown = json!({ "kind": "confirmation", "question": question, "understood": state.parsed_event_data });
-    let answer: ConfirmationAnswer = ask.raise("confirmation", shown).await?;
+async fn ask_user(state: &FamilySchedulerState, interrupts: &Interrupts, question: String) -> Result<bool, NodeError> {
+    let payload = json!({ "kind": "confirmation", "question": question, "understood": state.parsed_event_data });
+    let answer: ConfirmationAnswer = interrupts.raise("confirmation", payload).await?;
     Ok(answer.confirm)
 }
 
@@ -82,8 +82,8 @@ async fn confirmation_question(
     home: &SchedulerContext,
     is_cancel: bool,
 ) -> Result<Option<String>> {
-    let board = home.snapshot().await?;
-    let zone = time_zone_of(&board, &state.user_id)?;
+    let snapshot = home.snapshot().await?;
+    let zone = time_zone_of(&snapshot, &state.user_id)?;
     if !is_cancel {
         let Some(event) = state.proposed_event.as_ref().filter(|_| request_state::must_ask(state)) else {
             return Ok(None);
@@ -95,19 +95,19 @@ async fn confirmation_question(
             words::format_range(&zone, &span)
         )));
     }
-    let target = EventTarget::from_parsed(&request_state::understood(state)?, &board).ok();
-    let target = target.and_then(|target| Some((board.events.get(&target.event)?, target)));
+    let target = EventTarget::from_parsed(&request_state::parsed_request(state)?, &snapshot).ok();
+    let target = target.and_then(|target| Some((snapshot.events.get(&target.event)?, target)));
     // No confirmation for an event that is gone. The cancellation finds out whether this request removed it.
     let Some((event, target)) = target else { return Ok(None) };
-    let is_theirs = event.owner == state.user_id && !board.family.always_ask;
+    let is_theirs = event.owner == state.user_id && !snapshot.family.always_ask;
     let (title, when) = (words::quoted(&event.title), words::format_range(&zone, &target.range));
     let is_series = event.recurrence.is_some() || event.recurrence_override.is_some();
-    let what = match target.selection {
+    let subject = match target.selection {
         SeriesSelection::All if is_series => format!("all of {title}"),
         SeriesSelection::Following(_) => format!("{title} on {when} and all that follow"),
         SeriesSelection::All | SeriesSelection::This(_) => format!("{title} on {when}"),
     };
-    Ok((!is_theirs).then(|| format!("Shall I cancel {what}?")))
+    Ok((!is_theirs).then(|| format!("Shall I cancel {subject}?")))
 }
 
 async fn declined(
@@ -130,12 +130,12 @@ async fn cancelled(
     cx: &TaskContext,
     task: &str,
 ) -> Result<FamilySchedulerStateUpdate> {
-    let (now, understood, who) = (context::now(cx)?, request_state::understood(state)?, state.user_id.clone());
-    let title = understood.data.title.clone().unwrap_or_else(|| "It".to_owned());
-    let cancel = move |board: &CalendarSnapshot| {
-        let target = EventTarget::from_parsed(&understood, board)?;
-        check_right(board, &who, &target, "cancel")?;
-        series::cancel(board, &target.event, target.selection, now)
+    let (now, parsed, user_id) = (context::now(cx)?, request_state::parsed_request(state)?, state.user_id.clone());
+    let title = parsed.data.title.clone().unwrap_or_else(|| "It".to_owned());
+    let cancel = move |snapshot: &CalendarSnapshot| {
+        let target = EventTarget::from_parsed(&parsed, snapshot)?;
+        check_right(snapshot, &user_id, &target, "cancel")?;
+        series::cancel(snapshot, &target.event, target.selection, now)
     };
     // Idempotent: the node can run again after a crash.
     home.store.change_once(&home.family_id, (&state.user_id, "cancel"), task, cancel).await?;
@@ -148,16 +148,16 @@ async fn confirmed(
     cx: &TaskContext,
     task: &str,
 ) -> Result<FamilySchedulerStateUpdate> {
-    validate_state_transition(state, "confirm_event").map_err(|why| Error::new(ErrorCode::TypeMismatch, why))?;
+    validate_state_transition(state, "confirm_event").map_err(|reason| Error::new(ErrorCode::TypeMismatch, reason))?;
     // Everything that can fail is done before the write, so that a written change is never reported as failed.
-    let (now, board) = (context::now(cx)?, home.snapshot().await?);
-    let zone = time_zone_of(&board, &state.user_id)?;
+    let (now, snapshot) = (context::now(cx)?, home.snapshot().await?);
+    let zone = time_zone_of(&snapshot, &state.user_id)?;
     let Some(event) = write(state, home, task, now).await? else {
         // Another change was written first: conflicts are detected again, and the user is asked again.
         let update =
             with_transition(FamilySchedulerState::update(), state.current_step, WorkflowStep::ResourceCheck, now);
         let update = update.workflow_status(WorkflowStatus::InProgress);
-        return Ok(update.notes((request_state::GIVEN.to_owned(), Value::Null)));
+        return Ok(update.notes((request_state::DECISION.to_owned(), Value::Null)));
     };
     let (title, when) = (words::quoted(&event.title), words::format_range(&zone, &event.span));
     let is_change = state.parsed_event_data.as_ref().is_some_and(|data| data.event_type == EventType::Modify);
@@ -176,14 +176,14 @@ async fn confirmed(
 
 /// Writes the plan unless a conflict blocks it. Returns the event as shown to users, or `None` if it is blocked.
 async fn write(state: &FamilySchedulerState, home: &SchedulerContext, task: &str, now: Time) -> Result<Option<Event>> {
-    let (seen, plan, who) = (Arc::new(OnceLock::new()), request_state::plan(state)?, state.user_id.clone());
+    let (seen, plan, user_id) = (Arc::new(OnceLock::new()), request_state::plan(state)?, state.user_id.clone());
     let decided = seen.clone();
-    let decide = move |board: &CalendarSnapshot| {
-        let drawn = plan.apply_to(board, &who, now)?;
+    let decide = move |snapshot: &CalendarSnapshot| {
+        let drawn = plan.apply_to(snapshot, &user_id, now)?;
         if let Some(target) = plan.target() {
-            check_right(board, &who, target, "change")?;
+            check_right(snapshot, &user_id, target, "change")?;
         }
-        if drawn.conflicts(board, &who, now)?.is_blocking() {
+        if drawn.conflicts(snapshot, &user_id, now)?.is_blocking() {
             return Ok(Vec::new());
         }
         // `set` cannot fail: the closure runs at most once.
@@ -205,12 +205,12 @@ fn event_from_audit(entry: &AuditEntry, proposed: &ProposedEvent) -> Result<Even
     Ok(Event { span: TimeRange { start: proposed.start_time, end: proposed.end_time }, ..event })
 }
 
-fn check_right(board: &CalendarSnapshot, who: &str, target: &EventTarget, what: &str) -> Result<()> {
-    let is_barred = |event: &&Arc<Event>| !can_modify_instances(board, who, event, target.selection);
-    match board.events.get(&target.event).filter(is_barred) {
+fn check_right(snapshot: &CalendarSnapshot, user_id: &str, target: &EventTarget, verb: &str) -> Result<()> {
+    let is_barred = |event: &&Arc<Event>| !can_modify_instances(snapshot, user_id, event, target.selection);
+    match snapshot.events.get(&target.event).filter(is_barred) {
         None => Ok(()),
         Some(event) => {
-            let fact = format!("{} is not yours to {what}", words::quoted(&visible_title(board, who, event)));
+            let fact = format!("{} is not yours to {verb}", words::quoted(&visible_title(snapshot, user_id, event)));
             Err(Error::new(ErrorCode::PolicyRefused, fact))
         }
     }

@@ -11,105 +11,105 @@ use crate::agents::scheduling_agent::search_window_text;
 use crate::agents::{time_zone_of, words};
 use crate::calendar::{CalendarSnapshot, Event, TimeRange};
 use crate::context::{self, SchedulerContext};
-use crate::models::{Message as Line, Role};
+use crate::models::{Message as Line, MessageRole};
 use crate::parser::{MissingField, ParsedRequest};
 use crate::state::request_state::{self, ClarificationAnswer, NewNameKind};
 use crate::state::{FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStatus, WorkflowStep};
 use crate::state_utils::with_transition;
 
 /// Maximum number of clarifications per request.
-const MOST_QUESTIONS: usize = 3;
+const MAX_QUESTIONS: usize = 3;
 
 /// Interrupts the run with a clarification question, and stores the answer.
 pub(crate) async fn request_clarification(
     state: View<FamilySchedulerState>,
     home: RunContext<SchedulerContext>,
     cx: TaskContext,
-    ask: Interrupts,
+    interrupts: Interrupts,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
     let (now, mut answers) = (context::now(&cx)?, request_state::answers(&state));
-    if answers.len() >= MOST_QUESTIONS {
+    if answers.len() >= MAX_QUESTIONS {
         let sorry = "Sorry, I still do not understand what you would like. Nothing was changed; please say it anew.";
         let update = FamilySchedulerState::update().workflow_status(WorkflowStatus::InProgress);
         return Ok(with_final_answer(update, WorkflowStatus::Failed, sorry, now));
     }
-    let understood = request_state::understood(&state)?;
-    let shown = cx.once("question", async { question(&state, &understood, (&*home.snapshot().await?, now)) }).await?;
-    let text = shown["question"].as_str().unwrap_or_default().to_owned();
-    let said = ask.raise_with_schema("clarification", &shown, &text, Some(schema(&understood)?)).await?;
-    let said: ClarificationAnswer = serde_json::from_value(said)?;
+    let parsed = request_state::parsed_request(&state)?;
+    let payload = cx.once("question", async { question(&state, &parsed, (&*home.snapshot().await?, now)) }).await?;
+    let text = payload["question"].as_str().unwrap_or_default().to_owned();
+    let answer = interrupts.raise_with_schema("clarification", &payload, &text, Some(schema(&parsed)?)).await?;
+    let answer: ClarificationAnswer = serde_json::from_value(answer)?;
     let mut update =
         with_transition(FamilySchedulerState::update(), state.current_step, WorkflowStep::Clarification, now)
             .workflow_status(WorkflowStatus::InProgress)
-            .messages(Line::new(Role::Assistant, &text, now).to_message());
-    if !said.text.trim().is_empty() {
-        update = update.messages(Line::new(Role::User, &said.text, now).to_message());
+            .messages(Line::new(MessageRole::Assistant, &text, now).to_message());
+    if !answer.text.trim().is_empty() {
+        update = update.messages(Line::new(MessageRole::User, &answer.text, now).to_message());
     }
-    answers.push(said);
+    answers.push(answer);
     Ok(update.notes((request_state::ANSWERS.to_owned(), serde_json::to_value(answers)?)))
 }
 
 fn question(
     state: &FamilySchedulerState,
-    understood: &ParsedRequest,
-    (board, now): (&CalendarSnapshot, Time),
+    parsed: &ParsedRequest,
+    (snapshot, now): (&CalendarSnapshot, Time),
 ) -> Result<Value> {
-    let zone = time_zone_of(board, &state.user_id)?;
+    let zone = time_zone_of(snapshot, &state.user_id)?;
     let problems = request_state::problems(state);
     let no_time = state.current_step == WorkflowStep::Scheduling;
     let question = if no_time {
-        let looked_at = search_window_text(&zone, understood.time_window.as_ref());
+        let looked_at = search_window_text(&zone, parsed.time_window.as_ref());
         format!("I found no free time {looked_at}. When would it suit you?")
     } else if !problems.is_empty() {
         problems.join(" ")
-    } else if let Some(doubt) = understood.ambiguities.first() {
-        doubt.question.clone()
-    } else if let Some(missing) = understood.missing.first() {
+    } else if let Some(ambiguity) = parsed.ambiguities.first() {
+        ambiguity.question.clone()
+    } else if let Some(missing) = parsed.missing.first() {
         missing_field_question(*missing).to_owned()
     } else {
         "Did I understand you right?".to_owned()
     };
-    let several = (understood.event_ids.len() > 1).then_some(&understood.event_ids);
-    let choices = several.into_iter().flatten().filter_map(|id| board.events.get(id)).map(|event| {
-        let when = words::format_range(&zone, &next_instance(board, event, now).unwrap_or(event.span));
+    let several = (parsed.event_ids.len() > 1).then_some(&parsed.event_ids);
+    let choices = several.into_iter().flatten().filter_map(|id| snapshot.events.get(id)).map(|event| {
+        let when = words::format_range(&zone, &next_instance(snapshot, event, now).unwrap_or(event.span));
         json!({ "id": event.id, "label": event.title, "detail": when })
     });
-    let near = understood.unknown_names.iter().flat_map(|unknown| &unknown.near).map(|id| {
-        let name = board.members.get(id).map(|member| member.name.clone());
-        let name = name.or_else(|| board.resources.get(id).map(|resource| resource.name.clone()));
+    let near = parsed.unknown_names.iter().flat_map(|unknown| &unknown.near).map(|id| {
+        let name = snapshot.members.get(id).map(|member| member.name.clone());
+        let name = name.or_else(|| snapshot.resources.get(id).map(|resource| resource.name.clone()));
         json!({ "id": id, "label": name.unwrap_or_else(|| id.clone()), "detail": "" })
     });
-    let add = understood.unknown_names.iter().map(|unknown| {
+    let add = parsed.unknown_names.iter().map(|unknown| {
         let kind = if unknown.is_resource_like { NewNameKind::Resource } else { NewNameKind::Person };
         let id = format!("add:{}:{}", kind.name(), unknown.text);
         json!({ "id": id, "label": format!("Add {}", unknown.text), "detail": "" })
     });
-    let either = understood
+    let either = parsed
         .time_options
         .iter()
         .map(|span| json!({ "id": span.start, "label": words::format_range(&zone, span), "detail": "" }));
     Ok(json!({
         "kind": "clarification",
         "question": question,
-        "understood": understood.data,
-        "found": understood.spans,
-        "missing": understood.missing,
+        "understood": parsed.data,
+        "found": parsed.spans,
+        "missing": parsed.missing,
         "choices": choices.chain(either).chain(near).chain(add).collect::<Vec<_>>(),
     }))
 }
 
 /// Returns the next instance of an event within 400 days.
-fn next_instance(board: &CalendarSnapshot, event: &Arc<Event>, now: Time) -> Option<TimeRange> {
+fn next_instance(snapshot: &CalendarSnapshot, event: &Arc<Event>, now: Time) -> Option<TimeRange> {
     let end = Time::from_unix_micros(now.as_unix_micros().saturating_add(400 * 86_400_000_000)).ok()?;
-    let instances = board.instances_of(event, &TimeRange::new(now, end)?).ok()?;
+    let instances = snapshot.instances_of(event, &TimeRange::new(now, end)?).ok()?;
     instances.first().map(|one| one.span)
 }
 
 /// Restricts new names in the answer to the names that the question mentions.
-fn schema(understood: &ParsedRequest) -> Result<Value> {
+fn schema(parsed: &ParsedRequest) -> Result<Value> {
     let schema = serde_json::to_value(schemars::schema_for!(ClarificationAnswer));
     let mut schema = schema.map_err(|error| superstep::Error::internal(error.to_string()))?;
-    let names: Vec<&str> = understood.unknown_names.iter().map(|unknown| unknown.text.as_str()).collect();
+    let names: Vec<&str> = parsed.unknown_names.iter().map(|unknown| unknown.text.as_str()).collect();
     if let Some(name) = schema.pointer_mut("/$defs/NewFamilyName/properties/name") {
         name["enum"] = json!(names);
     }

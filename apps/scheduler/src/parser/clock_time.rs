@@ -24,15 +24,15 @@ pub(super) struct ClockTime {
 pub(super) fn clock(reader: &PhraseReader<'_>, at: usize) -> Option<(ClockTime, usize)> {
     let fits = reader.language.clocks.iter().filter_map(|(pattern, sense)| {
         let (values, end) = reader.match_pattern(pattern, at)?;
-        Some((meant(reader, *sense, &values)?, end))
+        Some((resolve_meaning(reader, *sense, &values)?, end))
     });
     fits.reduce(|best, next| if next.1 > best.1 { next } else { best })
 }
 
 /// Parses a time of day, or a number that is an hour after words such as `at`.
 pub(super) fn clock_or_hour(reader: &PhraseReader<'_>, at: usize) -> Option<(ClockTime, usize)> {
-    if let Some(found) = clock(reader, at) {
-        return Some(found);
+    if let Some(matched) = clock(reader, at) {
+        return Some(matched);
     }
     let hour = reader.number(reader.tokens.get(at)?)?;
     let next = reader.tokens.get(at + 1);
@@ -43,30 +43,30 @@ pub(super) fn clock_or_hour(reader: &PhraseReader<'_>, at: usize) -> Option<(Clo
     (hour <= 24 && !is_measure).then_some((ClockTime { hour, minute: 0, half: DayHalf::Open, is_named: false }, at + 1))
 }
 
-fn meant(reader: &PhraseReader<'_>, sense: ClockMeaning, values: &[SlotValue]) -> Option<ClockTime> {
+fn resolve_meaning(reader: &PhraseReader<'_>, sense: ClockMeaning, values: &[SlotValue]) -> Option<ClockTime> {
     let (hour, minute, is_whole) = match values {
         // `08:00` and `14:00` use the 24-hour clock, `8:00` and `10:30` may use either.
         [SlotValue::Time(hour, minute, has_two)] => (*hour, *minute, (*has_two && *hour < 10) || *hour > 12),
         [SlotValue::Number(hour)] => (*hour, 0, false),
         [SlotValue::Number(first), SlotValue::Number(second)] => match sense {
             ClockMeaning::HourMinutes => (*first, *second, true),
-            ClockMeaning::Spoken | ClockMeaning::Am | ClockMeaning::Pm => (*first, *second, false),
+            ClockMeaning::TwelveHourMinutes | ClockMeaning::Am | ClockMeaning::Pm => (*first, *second, false),
             ClockMeaning::MinutesTo => before(*second, *first)?,
             _ => (*second, *first, false),
         },
         _ => (0, 0, false),
     };
-    let open = if is_whole { DayHalf::Whole } else { DayHalf::Open };
+    let open = if is_whole { DayHalf::TwentyFourHour } else { DayHalf::Open };
     let is_named = matches!(sense, ClockMeaning::Named(_));
     let clock = |hour, minute, half| Some(ClockTime { hour, minute, half, is_named });
     match sense {
         ClockMeaning::Am => clock(hour, minute, DayHalf::Am),
         ClockMeaning::Pm => clock(hour, minute, DayHalf::Pm),
-        ClockMeaning::Open | ClockMeaning::Spoken => clock(hour, minute, open),
+        ClockMeaning::Open | ClockMeaning::TwelveHourMinutes => clock(hour, minute, open),
         ClockMeaning::MinutesPast | ClockMeaning::MinutesTo => clock(hour, minute, open),
-        ClockMeaning::Whole | ClockMeaning::HourMinutes => clock(hour, minute, DayHalf::Whole),
+        ClockMeaning::TwentyFourHour | ClockMeaning::HourMinutes => clock(hour, minute, DayHalf::TwentyFourHour),
         ClockMeaning::Noon => clock(12, 0, DayHalf::Pm),
-        ClockMeaning::Midnight => clock(24, 0, DayHalf::Whole),
+        ClockMeaning::Midnight => clock(24, 0, DayHalf::TwentyFourHour),
         ClockMeaning::Past(minutes) => clock(hour, minutes, DayHalf::Open),
         ClockMeaning::To(minutes) => {
             let (hour, minute, _) = before(hour, minutes)?;
@@ -74,7 +74,7 @@ fn meant(reader: &PhraseReader<'_>, sense: ClockMeaning, values: &[SlotValue]) -
         }
         ClockMeaning::Named(name) => {
             let time = reader.times.get(name)?;
-            clock(time.hour().unsigned_abs().into(), time.minute().unsigned_abs().into(), DayHalf::Whole)
+            clock(time.hour().unsigned_abs().into(), time.minute().unsigned_abs().into(), DayHalf::TwentyFourHour)
         }
     }
 }
@@ -102,7 +102,7 @@ pub(super) struct ResolvedClockTime {
     /// Minutes since midnight; 1440 is the end of the day.
     pub(super) minute: i32,
     /// True if the other half of the day is equally likely.
-    pub(super) is_doubtful: bool,
+    pub(super) is_ambiguous: bool,
 }
 
 impl ClockTime {
@@ -111,7 +111,7 @@ impl ClockTime {
         let half = match self.half {
             DayHalf::Am => "am",
             DayHalf::Pm => "pm",
-            DayHalf::Whole | DayHalf::Open => "",
+            DayHalf::TwentyFourHour | DayHalf::Open => "",
         };
         format!("{}:{:02}{half}", self.hour, self.minute)
     }
@@ -143,8 +143,8 @@ impl ClockTime {
         match (self.half, hint) {
             (DayHalf::Am, _) => vec![first],
             (DayHalf::Pm, _) => vec![second],
-            (DayHalf::Whole, Some(DayHalfHint::Later)) if (1..12).contains(&self.hour) => vec![second],
-            (DayHalf::Whole, _) => vec![at(self.hour)],
+            (DayHalf::TwentyFourHour, Some(DayHalfHint::Later)) if (1..12).contains(&self.hour) => vec![second],
+            (DayHalf::TwentyFourHour, _) => vec![at(self.hour)],
             (DayHalf::Open, _) if self.hour > 12 || self.hour == 0 => vec![at(self.hour)],
             (DayHalf::Open, Some(DayHalfHint::Morning)) if self.hour != 12 => vec![first],
             (DayHalf::Open, Some(_)) => vec![second],
@@ -158,9 +158,9 @@ impl ClockTime {
         let choices = self.choices(hint);
         let awake: Vec<i32> = choices.iter().copied().filter(|minute| is_awake(*minute, preferences)).collect();
         match (choices.as_slice(), awake.as_slice()) {
-            ([minute], _) | (_, [minute]) => ResolvedClockTime { minute: *minute, is_doubtful: false },
-            (_, [minute, ..]) => ResolvedClockTime { minute: *minute, is_doubtful: true },
-            (choices, []) => ResolvedClockTime { minute: choices.last().copied().unwrap_or(0), is_doubtful: true },
+            ([minute], _) | (_, [minute]) => ResolvedClockTime { minute: *minute, is_ambiguous: false },
+            (_, [minute, ..]) => ResolvedClockTime { minute: *minute, is_ambiguous: true },
+            (choices, []) => ResolvedClockTime { minute: choices.last().copied().unwrap_or(0), is_ambiguous: true },
         }
     }
 }
@@ -179,18 +179,18 @@ pub(super) fn resolve_range(
     let starts = from.choices(hint);
     let is_open = starts.len() > 1;
     let ends = to.choices(hint.filter(|_| from.half == DayHalf::Open));
-    let is_end_said = ends.len() == 1;
+    let is_end_explicit = ends.len() == 1;
     let mut pairs = Vec::new();
     for start in starts {
         // Midnight as an end is the end of the day.
         let ends = ends.iter().map(|end| if *end == 0 { 1440 } else { *end });
-        let is_same_half = |end: i32| is_end_said && (end - 1) / 720 == start / 720;
+        let is_same_half = |end: i32| is_end_explicit && (end - 1) / 720 == start / 720;
         let fits = |end: &i32| *end > start && (!is_open || is_awake(start, preferences) || is_same_half(*end));
         pairs.extend(ends.filter(fits).map(|end| (end - start, start, end)));
     }
     let (shortest, start, end) = *pairs.iter().min()?;
-    let is_doubtful = pairs.iter().filter(|pair| pair.0 == shortest).count() > 1;
-    Some((ResolvedClockTime { minute: start, is_doubtful }, ResolvedClockTime { minute: end, is_doubtful: false }))
+    let is_ambiguous = pairs.iter().filter(|pair| pair.0 == shortest).count() > 1;
+    Some((ResolvedClockTime { minute: start, is_ambiguous }, ResolvedClockTime { minute: end, is_ambiguous: false }))
 }
 
 fn is_awake(minute: i32, preferences: &Preferences) -> bool {

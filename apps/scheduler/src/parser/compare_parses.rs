@@ -12,7 +12,7 @@ use crate::state_utils::SURE;
 use crate::zone::NamedTimeZone;
 
 /// Maximum confidence if model and rules disagree.
-const UNSURE: f64 = 0.69;
+const MAX_DISPUTED_CONFIDENCE: f64 = 0.69;
 
 /// An exact time range, or a range that contains the event.
 #[derive(Clone, Copy)]
@@ -24,59 +24,58 @@ enum TimeReading {
 /// Compares the parse of the model with that of the rules and lowers the confidence if they disagree. A time that
 /// only the rules found is added, and the family is asked about it.
 pub(super) fn compare(
-    understood: &mut ParsedRequest,
+    parsed: &mut ParsedRequest,
     rules: RuleParse<'_>,
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     zone: &NamedTimeZone,
 ) {
-    let other = rules.whole;
-    let (wanted, is_same_intent) = (understood.data.event_type, understood.data.event_type == other.data.event_type);
-    let is_change = matches!(wanted, EventType::Modify | EventType::Cancel);
-    let is_alone =
-        is_change && understood.event_ids.len() == 1 && !(is_same_intent && other.event_ids == understood.event_ids);
+    let other = rules.full;
+    let (intent, is_same_intent) = (parsed.data.event_type, parsed.data.event_type == other.data.event_type);
+    let is_change = matches!(intent, EventType::Modify | EventType::Cancel);
+    let is_alone = is_change && parsed.event_ids.len() == 1 && !(is_same_intent && other.event_ids == parsed.event_ids);
     if is_alone {
         // The title of an event, written by another member, may be a prompt injection. The question also names the
         // time.
         return record_disagreement(
-            understood,
+            parsed,
             "which event is meant",
-            Ambiguity::new(SpanKind::Event, confirm_model_intent(understood, board, zone)),
+            Ambiguity::new(SpanKind::Event, confirm_model_intent(parsed, snapshot, zone)),
         );
     }
     // A query writes nothing, so times are not compared if the rules did not recognise the query.
-    if is_same_intent || wanted != EventType::Query {
-        compare_times(understood, rules, zone);
+    if is_same_intent || intent != EventType::Query {
+        compare_times(parsed, rules, zone);
     }
     // The family decides about `All lessons next week`, not the model.
     let is_open =
-        other.ambiguities.iter().any(|doubt| doubt.about == SpanKind::Scope) && other.confidence.value() < SURE;
+        other.ambiguities.iter().any(|ambiguity| ambiguity.about == SpanKind::Scope) && other.confidence.value() < SURE;
     if is_same_intent && is_open && rules.last.is_none() {
-        understood.confidence = understood.confidence.at_most(UNSURE);
+        parsed.confidence = parsed.confidence.at_most(MAX_DISPUTED_CONFIDENCE);
     }
     // Rules without sufficient confidence cannot contradict the intent.
     if !is_same_intent && other.confidence.value() >= SURE {
         record_disagreement(
-            understood,
+            parsed,
             "what is wanted",
-            Ambiguity::new(SpanKind::Intent, confirm_model_intent(understood, board, zone)),
+            Ambiguity::new(SpanKind::Intent, confirm_model_intent(parsed, snapshot, zone)),
         );
     }
 }
 
 /// Returns the question for a request that the rules did not recognise.
-fn confirm_model_intent(understood: &ParsedRequest, board: &CalendarSnapshot, zone: &NamedTimeZone) -> String {
-    let event = understood.event_ids.first().and_then(|id| board.events.get(id));
-    let title = event.map(|event| event.title.as_str()).or(understood.data.title.as_deref());
+fn confirm_model_intent(parsed: &ParsedRequest, snapshot: &CalendarSnapshot, zone: &NamedTimeZone) -> String {
+    let event = parsed.event_ids.first().and_then(|id| snapshot.events.get(id));
+    let title = event.map(|event| event.title.as_str()).or(parsed.data.title.as_deref());
     let name = title.map_or_else(|| "something".to_owned(), words::quoted);
-    let one = understood.instance.map(|at| format!("{name} on {}", words::format_range(zone, &at)));
+    let one = parsed.instance.map(|at| format!("{name} on {}", words::format_range(zone, &at)));
     let one = one.unwrap_or_else(|| name.clone());
-    let which = match understood.scope {
+    let which = match parsed.scope {
         Some(SeriesScope::All) => format!("all of {name}"),
         Some(SeriesScope::Following) => format!("{one} and all that follow"),
         Some(SeriesScope::This) | None => one,
     };
-    let to = when(understood).map(|when| told(when, zone));
-    match (understood.data.event_type, to) {
+    let to = when(parsed).map(|when| describe(when, zone));
+    match (parsed.data.event_type, to) {
         (EventType::Create, Some(to)) => format!("Shall I plan {name} for {to}?"),
         (EventType::Create, None) => format!("Shall I plan {name}?"),
         (EventType::Modify, Some(to)) => format!("Shall I change {which}, to {to}?"),
@@ -88,17 +87,17 @@ fn confirm_model_intent(understood: &ParsedRequest, board: &CalendarSnapshot, zo
 
 /// Returns the question if the model selects other instances of a series than the rules, whose selection is kept.
 pub(super) fn series_disagreement(
-    understood: &ParsedRequest,
+    parsed: &ParsedRequest,
     (scope, instance): (Option<SeriesScope>, Option<TimeRange>),
     zone: &NamedTimeZone,
 ) -> Option<Ambiguity> {
-    let at = understood.instance?;
+    let at = parsed.instance?;
     let day = format_date(zone.to_local(at.start).date());
-    if scope.is_none_or(|scope| scope == understood.scope.unwrap_or(SeriesScope::This)) {
+    if scope.is_none_or(|scope| scope == parsed.scope.unwrap_or(SeriesScope::This)) {
         let is_other = instance.is_some_and(|instance| instance != at);
         return is_other.then(|| Ambiguity::new(SpanKind::Event, format!("Is the one on {day} meant?")));
     }
-    let question = match understood.scope {
+    let question = match parsed.scope {
         None => format!("Only the one on {day}, or all of them?"),
         Some(SeriesScope::This) => format!("Is only the one on {day} meant?"),
         Some(SeriesScope::Following) => format!("Is the one on {day} meant, with all that follow?"),
@@ -107,10 +106,10 @@ pub(super) fn series_disagreement(
     Some(Ambiguity::new(SpanKind::Scope, question))
 }
 
-fn compare_times(understood: &mut ParsedRequest, rules: RuleParse<'_>, zone: &NamedTimeZone) {
-    let (other, last) = (rules.whole, rules.last_answer_with_time());
-    let is_it = |when: TimeReading| Ambiguity::new(SpanKind::Time, format!("Is it {}?", told(when, zone)));
-    match (when(last.unwrap_or(other)), when(understood)) {
+fn compare_times(parsed: &mut ParsedRequest, rules: RuleParse<'_>, zone: &NamedTimeZone) {
+    let (other, last) = (rules.full, rules.last_answer_with_time());
+    let is_it = |when: TimeReading| Ambiguity::new(SpanKind::Time, format!("Is it {}?", describe(when, zone)));
+    match (when(last.unwrap_or(other)), when(parsed)) {
         (None, None) => {}
         (Some(theirs), Some(own)) => {
             let is_same = match last {
@@ -118,31 +117,31 @@ fn compare_times(understood: &mut ParsedRequest, rules: RuleParse<'_>, zone: &Na
                 None => is_same((theirs, own), other, zone),
             };
             if !is_same {
-                ask_which((theirs, own), understood, zone);
+                ask_which((theirs, own), parsed, zone);
             }
         }
-        (None, Some(own)) => record_disagreement(understood, "when it is", is_it(own)),
+        (None, Some(own)) => record_disagreement(parsed, "when it is", is_it(own)),
         (Some(theirs), None) => {
-            take(understood, theirs);
-            record_disagreement(understood, "when it is", is_it(theirs));
+            take(parsed, theirs);
+            record_disagreement(parsed, "when it is", is_it(theirs));
         }
     }
     let parts = |rule: &Option<String>| -> BTreeSet<String> {
         rule.iter().flat_map(|rule| rule.split(';')).map(str::to_owned).collect()
     };
-    if parts(&understood.data.recurrence_rule) != parts(&other.data.recurrence_rule) {
-        let question = match &understood.data.recurrence_rule {
+    if parts(&parsed.data.recurrence_rule) != parts(&other.data.recurrence_rule) {
+        let question = match &parsed.data.recurrence_rule {
             Some(rule) => format!("Does it repeat ({rule})?"),
             None => "Is it only once?".to_owned(),
         };
-        record_disagreement(understood, "how it repeats", Ambiguity::new(SpanKind::Repeat, question));
+        record_disagreement(parsed, "how it repeats", Ambiguity::new(SpanKind::Repeat, question));
     }
 }
 
-fn when(understood: &ParsedRequest) -> Option<TimeReading> {
-    let data = &understood.data;
+fn when(parsed: &ParsedRequest) -> Option<TimeReading> {
+    let data = &parsed.data;
     let exact = data.start_time.zip(data.end_time).map(|(start, end)| TimeReading::At(TimeRange { start, end }));
-    exact.or(understood.time_window.map(TimeReading::Within))
+    exact.or(parsed.time_window.map(TimeReading::Within))
 }
 
 /// True if both times are equal. The duration is compared only if a duration or a range was given.
@@ -152,7 +151,7 @@ fn is_same((theirs, own): (TimeReading, TimeReading), rules: &ParsedRequest, zon
         (TimeReading::Within(theirs), TimeReading::Within(own)) => return theirs.overlaps(&own),
         _ => return false,
     };
-    let is_range = rules.spans.iter().any(|found| found.part == SpanKind::Time && found.value.contains(" - "));
+    let is_range = rules.spans.iter().any(|span| span.part == SpanKind::Time && span.value.contains(" - "));
     let is_long = !(is_range || has_span(rules, SpanKind::Length)) || theirs.minutes() == own.minutes();
     // For a query without a time of day, the same date is sufficient.
     if rules.data.event_type == EventType::Query && !has_span(rules, SpanKind::Time) {
@@ -172,37 +171,37 @@ fn is_same_in_part((theirs, own): (TimeReading, TimeReading), last: &ParsedReque
     is_day && (!has_span(last, SpanKind::Time) || there.time() == here.time())
 }
 
-fn ask_which((theirs, own): (TimeReading, TimeReading), understood: &mut ParsedRequest, zone: &NamedTimeZone) {
+fn ask_which((theirs, own): (TimeReading, TimeReading), parsed: &mut ParsedRequest, zone: &NamedTimeZone) {
     if let (TimeReading::At(theirs), TimeReading::At(own)) = (theirs, own) {
-        understood.time_options = vec![own, theirs];
+        parsed.time_options = vec![own, theirs];
     }
-    let question = format!("Is it {}, or {}?", told(own, zone), told(theirs, zone));
-    record_disagreement(understood, "when it is", Ambiguity::new(SpanKind::Time, question));
+    let question = format!("Is it {}, or {}?", describe(own, zone), describe(theirs, zone));
+    record_disagreement(parsed, "when it is", Ambiguity::new(SpanKind::Time, question));
 }
 
-fn told(when: TimeReading, zone: &NamedTimeZone) -> String {
+fn describe(when: TimeReading, zone: &NamedTimeZone) -> String {
     match when {
         TimeReading::At(span) => words::format_range(zone, &span),
         TimeReading::Within(span) => format!("some time on {}", words::day(zone.to_local(span.start).date())),
     }
 }
 
-fn take(understood: &mut ParsedRequest, when: TimeReading) {
+fn take(parsed: &mut ParsedRequest, when: TimeReading) {
     match when {
         TimeReading::At(span) => {
-            (understood.data.start_time, understood.data.end_time) = (Some(span.start), Some(span.end));
-            if understood.data.event_type == EventType::Cancel {
-                understood.instance = Some(span);
+            (parsed.data.start_time, parsed.data.end_time) = (Some(span.start), Some(span.end));
+            if parsed.data.event_type == EventType::Cancel {
+                parsed.instance = Some(span);
             }
         }
-        TimeReading::Within(span) => understood.time_window = Some(span),
+        TimeReading::Within(span) => parsed.time_window = Some(span),
     }
 }
 
 /// Limits the confidence and puts the question first.
-pub(super) fn record_disagreement(understood: &mut ParsedRequest, about: &str, doubt: Ambiguity) {
-    understood.confidence = understood.confidence.at_most(UNSURE);
-    understood.reasoning += &format!("; the two disagree on {about}");
-    understood.ambiguities.retain(|one| *one != doubt);
-    understood.ambiguities.insert(0, doubt);
+pub(super) fn record_disagreement(parsed: &mut ParsedRequest, about: &str, ambiguity: Ambiguity) {
+    parsed.confidence = parsed.confidence.at_most(MAX_DISPUTED_CONFIDENCE);
+    parsed.reasoning += &format!("; the two disagree on {about}");
+    parsed.ambiguities.retain(|one| *one != ambiguity);
+    parsed.ambiguities.insert(0, ambiguity);
 }

@@ -9,7 +9,7 @@ pub(super) struct ConfidenceWeights(Vec<(&'static str, i32, bool)>);
 
 /// Initial confidence in hundredths.
 const START: i32 = 30;
-const PER_DOUBT: i32 = 20;
+const PER_AMBIGUITY: i32 = 20;
 const PER_UNKNOWN: i32 = 10;
 
 impl ConfidenceWeights {
@@ -18,15 +18,17 @@ impl ConfidenceWeights {
     }
 
     /// Computes the confidence.
-    pub(super) fn confidence(&self, doubts: usize, unknown: usize) -> Confidence {
-        let found: i32 = self.0.iter().filter(|(_, _, is_found)| *is_found).map(|(_, hundredths, _)| hundredths).sum();
+    pub(super) fn confidence(&self, ambiguities: usize, unknown: usize) -> Confidence {
+        let matched: i32 =
+            self.0.iter().filter(|(_, _, is_found)| *is_found).map(|(_, hundredths, _)| hundredths).sum();
         let many = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
-        let less = many(doubts).saturating_mul(PER_DOUBT).saturating_add(many(unknown).saturating_mul(PER_UNKNOWN));
-        confidence((START + found).saturating_sub(less))
+        let less =
+            many(ambiguities).saturating_mul(PER_AMBIGUITY).saturating_add(many(unknown).saturating_mul(PER_UNKNOWN));
+        confidence((START + matched).saturating_sub(less))
     }
 
     /// Formats the computation.
-    pub(super) fn explanation(&self, doubts: usize, unknown: usize) -> String {
+    pub(super) fn explanation(&self, ambiguities: usize, unknown: usize) -> String {
         let mut parts = vec!["0.30".to_owned()];
         for (name, hundredths, is_found) in &self.0 {
             match is_found {
@@ -34,7 +36,7 @@ impl ConfidenceWeights {
                 false => parts.push(format!("(no {name})")),
             }
         }
-        parts.extend((doubts > 0).then(|| format!("- {doubts} x 0.20 doubt")));
+        parts.extend((ambiguities > 0).then(|| format!("- {ambiguities} x 0.20 doubt")));
         parts.extend((unknown > 0).then(|| format!("- {unknown} x 0.10 unknown name")));
         parts.join(" ")
     }
@@ -47,8 +49,8 @@ pub(super) fn confidence(hundredths: i32) -> Confidence {
 }
 
 /// Returns the name of an intent.
-pub(super) fn name(wanted: EventType) -> &'static str {
-    match wanted {
+pub(super) fn name(intent: EventType) -> &'static str {
+    match intent {
         EventType::Create => "create",
         EventType::Modify => "modify",
         EventType::Cancel => "cancel",

@@ -34,7 +34,7 @@ pub(super) enum DateForm {
     /// An exact date.
     Day,
     /// A number of weeks, months or years from now. A weekday in the same sentence selects a date nearby.
-    Around,
+    Approximate,
     /// A day of a month without the month.
     Nth,
     /// A day and a month without the year.
@@ -119,13 +119,13 @@ fn resolve(reader: &PhraseReader<'_>, sense: DateMeaning, values: &[SlotValue]) 
             let first = plus_months(today.first_of_month(), months);
             DateRange::several(first, plus_months(first, 1))
         }
-        DateMeaning::Ahead => ahead(today, values)?,
+        DateMeaning::InUnits => offset_date(today, values)?,
         DateMeaning::MonthDay | DateMeaning::DayMonth => month_day(today, values)?,
         DateMeaning::Nth => nth(today, values)?,
         DateMeaning::Feast(month, day) => on(today, None, month.unsigned_abs().into(), day.unsigned_abs().into()),
-        DateMeaning::PlaceOf => weekday_of(today, (place(values)?, weekday?), values)?,
+        DateMeaning::PlaceOf => weekday_of(today, (ordinal_of(values)?, weekday?), values)?,
         DateMeaning::LastOf => weekday_of(today, (-1, weekday?), values)?,
-        DateMeaning::PlaceAhead(months) => weekday_in(today, (place(values)?, weekday?), months),
+        DateMeaning::PlaceAhead(months) => weekday_in(today, (ordinal_of(values)?, weekday?), months),
         DateMeaning::LastAhead(months) => weekday_in(today, (-1, weekday?), months),
         DateMeaning::InMonth => in_month(today, values)?,
         DateMeaning::Digits => digits(reader, values)?,
@@ -144,7 +144,7 @@ pub(super) fn in_week(first: Date, weekday: Weekday) -> Date {
     plus(first, i32::from(weekday.since(first.weekday())))
 }
 
-fn ahead(today: Date, values: &[SlotValue]) -> Option<DateRange> {
+fn offset_date(today: Date, values: &[SlotValue]) -> Option<DateRange> {
     let [SlotValue::Amount(amount), SlotValue::Unit(unit)] = values else { return None };
     if matches!(unit, TimeUnit::Minute | TimeUnit::Hour) || !(0.0..=1_000.0).contains(amount) {
         return None;
@@ -157,7 +157,7 @@ fn ahead(today: Date, values: &[SlotValue]) -> Option<DateRange> {
         TimeUnit::Year => SpokenDuration { months: 12 * amount, ..SpokenDuration::default() },
         _ => SpokenDuration { days: amount, ..SpokenDuration::default() },
     };
-    let how = if matches!(unit, TimeUnit::Day) { DateForm::Day } else { DateForm::Around };
+    let how = if matches!(unit, TimeUnit::Day) { DateForm::Day } else { DateForm::Approximate };
     Some(DateRange::one(length.from(today.into(), true).date(), how))
 }
 
@@ -184,13 +184,13 @@ fn on(today: Date, year: Option<u32>, month: u32, day: u32) -> DateRange {
     let of = |year: i16| Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok();
     if let Some(year) = year {
         let year = if year < 100 { year + 2_000 } else { year };
-        let found = i16::try_from(year).ok().and_then(of);
-        return found.map_or_else(|| none(today, month, day, Some(year)), |date| DateRange::one(date, DateForm::Day));
+        let exact = i16::try_from(year).ok().and_then(of);
+        return exact.map_or_else(|| none(today, month, day, Some(year)), |date| DateRange::one(date, DateForm::Day));
     }
     // Eight years, so that 29 February is found.
-    let found = (0..8).filter_map(|more| of(today.year().saturating_add(more)));
-    let mut found = found.filter(|date| *date >= plus(today, -JUST_PAST));
-    found.next().map_or_else(|| none(today, month, day, None), |date| DateRange::one(date, DateForm::YearDay))
+    let candidates = (0..8).filter_map(|more| of(today.year().saturating_add(more)));
+    let mut upcoming = candidates.filter(|date| *date >= plus(today, -JUST_PAST));
+    upcoming.next().map_or_else(|| none(today, month, day, None), |date| DateRange::one(date, DateForm::YearDay))
 }
 
 fn none(today: Date, month: u32, day: u32, year: Option<u32>) -> DateRange {
@@ -210,8 +210,8 @@ fn nth(today: Date, values: &[SlotValue]) -> Option<DateRange> {
         return Some(DateRange { problem: Some(problem), ..DateRange::one(today, DateForm::Day) });
     };
     let months = (0..12).map(|months| plus_months(today.first_of_month(), months));
-    let mut found = months.filter_map(|first| Date::new(first.year(), first.month(), day).ok());
-    found.find(|date| *date >= today).map(|date| DateRange::one(date, DateForm::Nth))
+    let mut candidates = months.filter_map(|first| Date::new(first.year(), first.month(), day).ok());
+    candidates.find(|date| *date >= today).map(|date| DateRange::one(date, DateForm::Nth))
 }
 
 /// Returns the dates with a day number near another date that are not in the past: same month first, then the next
@@ -223,26 +223,26 @@ pub(super) fn nth_around(nth: i8, day: Date, today: Date) -> Vec<Date> {
 }
 
 /// Returns the ordinal of a weekday in its month.
-fn place(values: &[SlotValue]) -> Option<i8> {
+fn ordinal_of(values: &[SlotValue]) -> Option<i8> {
     values.iter().find_map(|value| if let SlotValue::Nth(nth) = value { i8::try_from(*nth).ok() } else { None })
 }
 
 /// Resolves `the second Saturday in December`: the next one, unless a year was given.
-fn weekday_of(today: Date, (place, weekday): (i8, Weekday), values: &[SlotValue]) -> Option<DateRange> {
+fn weekday_of(today: Date, (ordinal, weekday): (i8, Weekday), values: &[SlotValue]) -> Option<DateRange> {
     let month =
         values.iter().find_map(|value| if let SlotValue::Month(month) = value { Some(*month) } else { None })?;
-    let said = year(values);
-    let years = said.map_or_else(|| vec![today.year(), today.year().saturating_add(1)], |year| vec![year]);
-    let of = |year: i16| Date::new(year, month, 1).ok()?.nth_weekday_of_month(place, weekday).ok();
-    let mut found = years.into_iter().filter_map(of).filter(|date| said.is_some() || *date >= today);
-    Some(found.next().map_or_else(|| no_such_weekday(today), |date| DateRange::one(date, DateForm::Day)))
+    let explicit_year = year(values);
+    let years = explicit_year.map_or_else(|| vec![today.year(), today.year().saturating_add(1)], |year| vec![year]);
+    let of = |year: i16| Date::new(year, month, 1).ok()?.nth_weekday_of_month(ordinal, weekday).ok();
+    let mut dates = years.into_iter().filter_map(of).filter(|date| explicit_year.is_some() || *date >= today);
+    Some(dates.next().map_or_else(|| no_such_weekday(today), |date| DateRange::one(date, DateForm::Day)))
 }
 
 /// Resolves the nth weekday of the month that is `months` months ahead.
-fn weekday_in(today: Date, (place, weekday): (i8, Weekday), months: i32) -> DateRange {
+fn weekday_in(today: Date, (ordinal, weekday): (i8, Weekday), months: i32) -> DateRange {
     let first = plus_months(today.first_of_month(), months);
-    let found = first.nth_weekday_of_month(place, weekday);
-    found.map_or_else(|_| no_such_weekday(today), |date| DateRange::one(date, DateForm::Day))
+    let matched = first.nth_weekday_of_month(ordinal, weekday);
+    matched.map_or_else(|_| no_such_weekday(today), |date| DateRange::one(date, DateForm::Day))
 }
 
 fn no_such_weekday(today: Date) -> DateRange {

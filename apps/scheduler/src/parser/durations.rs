@@ -43,13 +43,13 @@ impl SpokenDuration {
 pub(super) fn length(reader: &PhraseReader<'_>, at: usize) -> Option<(SpokenDuration, usize)> {
     let fits = reader.language.lengths.iter().filter_map(|(pattern, sense)| {
         let (values, end) = reader.match_pattern(pattern, at)?;
-        Some((meant(*sense, &values)?, end))
+        Some((resolve_meaning(*sense, &values)?, end))
     });
     // `max_by_key` would return the last of equally long matches, but the first one wins.
     fits.reduce(|best, next| if next.1 > best.1 { next } else { best })
 }
 
-fn meant(sense: DurationMeaning, values: &[SlotValue]) -> Option<SpokenDuration> {
+fn resolve_meaning(sense: DurationMeaning, values: &[SlotValue]) -> Option<SpokenDuration> {
     match (sense, values) {
         (DurationMeaning::Minutes(minutes), _) => Some(SpokenDuration { minutes, ..SpokenDuration::default() }),
         (DurationMeaning::Plain, [SlotValue::Amount(amount), SlotValue::Unit(unit)]) => of(*amount, *unit),

@@ -28,7 +28,7 @@ pub(super) struct EventClue<'a> {
     /// Ids of members who take part.
     pub(super) people: &'a [String],
     /// Time expressions of the sentence.
-    pub(super) said: &'a TimeExpressions,
+    pub(super) expressions: &'a TimeExpressions,
     /// True if events at another time do not match.
     pub(super) is_strict: bool,
 }
@@ -36,77 +36,78 @@ pub(super) struct EventClue<'a> {
 /// Returns the best matching events.
 pub(super) fn best_matches(
     reader: &PhraseReader<'_>,
-    board: &CalendarSnapshot,
-    wall: &LocalClock<'_>,
+    snapshot: &CalendarSnapshot,
+    local_clock: &LocalClock<'_>,
     clue: EventClue<'_>,
 ) -> Vec<EventMatch> {
     let words = words(reader, clue.words);
-    let has_time = !clue.said.days.is_empty() || clue.said.time.is_some();
+    let has_time = !clue.expressions.days.is_empty() || clue.expressions.time.is_some();
     let is_special = words.iter().any(|word| !word.is_common);
     let mut best = (0, false);
-    let mut found: Vec<EventMatch> = Vec::new();
-    for event in board.events.values().filter(|event| event.status == EventStatus::Confirmed) {
+    let mut matches: Vec<EventMatch> = Vec::new();
+    for event in snapshot.events.values().filter(|event| event.status == EventStatus::Confirmed) {
         let score = score(&words, event);
         let is_possible = if is_special { score >= SPECIAL } else { score > 0 || (has_time && clue.is_strict) };
         let takes_part = |id: &String| event.participants.iter().any(|one| one.member == *id);
         if !is_possible || score < best.0 || !clue.people.iter().all(takes_part) {
             continue;
         }
-        let Some((instance, is_exact)) = instance(board, wall, event, clue) else { continue };
+        let Some((instance, is_exact)) = instance(snapshot, local_clock, event, clue) else { continue };
         match (score, is_exact).cmp(&best) {
             Ordering::Less => continue,
             Ordering::Equal => {}
-            Ordering::Greater => found.clear(),
+            Ordering::Greater => matches.clear(),
         }
         best = (score, is_exact);
-        found.push(EventMatch { event: event.clone(), instance });
+        matches.push(EventMatch { event: event.clone(), instance });
     }
-    found
+    matches
 }
 
 /// Returns the instance of an event that the user selected: the one at the given time, else the next one.
 pub(super) fn picked(
-    board: &CalendarSnapshot,
-    wall: &LocalClock<'_>,
+    snapshot: &CalendarSnapshot,
+    local_clock: &LocalClock<'_>,
     event: &Arc<Event>,
-    said: &TimeExpressions,
+    expressions: &TimeExpressions,
 ) -> EventMatch {
-    let clue = EventClue { words: &[], people: &[], said, is_strict: false };
-    let instance = instance(board, wall, event, clue).and_then(|(instance, _)| instance);
+    let clue = EventClue { words: &[], people: &[], expressions, is_strict: false };
+    let instance = instance(snapshot, local_clock, event, clue).and_then(|(instance, _)| instance);
     EventMatch { event: event.clone(), instance }
 }
 
 /// Returns the event on the given day whose title is contained completely in the sentence.
 pub(super) fn exact_title_match(
     reader: &PhraseReader<'_>,
-    board: &CalendarSnapshot,
-    wall: &LocalClock<'_>,
-    said: Option<&TimeExpressions>,
+    snapshot: &CalendarSnapshot,
+    local_clock: &LocalClock<'_>,
+    expressions: Option<&TimeExpressions>,
 ) -> Option<EventMatch> {
-    let days = said.map(|said| said.days.clone()).unwrap_or_default();
-    let said = TimeExpressions { days, ..TimeExpressions::default() };
-    let found = best_matches(
+    let days = expressions.map(|expressions| expressions.days.clone()).unwrap_or_default();
+    let expressions = TimeExpressions { days, ..TimeExpressions::default() };
+    let matches = best_matches(
         reader,
-        board,
-        wall,
-        EventClue { words: &reader.tokens, people: &[], said: &said, is_strict: true },
+        snapshot,
+        local_clock,
+        EventClue { words: &reader.tokens, people: &[], expressions: &expressions, is_strict: true },
     );
-    let is_whole = |meant: &EventMatch| {
-        let title = tokens(&meant.event.title);
-        let is_said = |word: &Token| reader.tokens.iter().any(|token| token.is_left() && token.lower == word.lower);
+    let is_whole = |candidate: &EventMatch| {
+        let title = tokens(&candidate.event.title);
+        let is_mentioned =
+            |word: &Token| reader.tokens.iter().any(|token| token.is_left() && token.lower == word.lower);
         let left = words(reader, &reader.tokens);
         // A title of one word, such as `School`, occurs in the sentences of many new events.
         let is_all = || left.iter().all(|word| word.is_common || is_named_in(word, &title));
-        title.iter().all(is_said) && (title.len() > 1 || is_all())
+        title.iter().all(is_mentioned) && (title.len() > 1 || is_all())
     };
-    found.into_iter().find(is_whole)
+    matches.into_iter().find(is_whole)
 }
 
 /// Returns the title of a second event in the sentence: `cancel the haircut and the oil change`.
 pub(super) fn another(
     reader: &PhraseReader<'_>,
-    board: &CalendarSnapshot,
-    wall: &LocalClock<'_>,
+    snapshot: &CalendarSnapshot,
+    local_clock: &LocalClock<'_>,
     (tokens, one): (&[Token], &EventMatch),
 ) -> Option<String> {
     let is_other = |token: &Token| {
@@ -114,9 +115,13 @@ pub(super) fn another(
         words.iter().any(|word| !word.is_common) && score(&words, &one.event) == 0
     };
     let rest: Vec<Token> = tokens.iter().filter(|token| is_other(token)).cloned().collect();
-    let said = TimeExpressions::default();
-    let others =
-        best_matches(reader, board, wall, EventClue { words: &rest, people: &[], said: &said, is_strict: true });
+    let expressions = TimeExpressions::default();
+    let others = best_matches(
+        reader,
+        snapshot,
+        local_clock,
+        EventClue { words: &rest, people: &[], expressions: &expressions, is_strict: true },
+    );
     others.first().map(|other| other.event.title.clone())
 }
 
@@ -164,37 +169,41 @@ type LocalRange = (DateTime, DateTime);
 /// Returns the selected instance, and true if it is exactly at the given time. Returns `None` if the event does not
 /// match, and a `None` instance if a matching event is over.
 fn instance(
-    board: &CalendarSnapshot,
-    wall: &LocalClock<'_>,
+    snapshot: &CalendarSnapshot,
+    local_clock: &LocalClock<'_>,
     event: &Arc<Event>,
     clue: EventClue<'_>,
 ) -> Option<(Option<LocalRange>, bool)> {
-    let today = wall.now.date().to_datetime(jiff::civil::Time::midnight());
+    let today = local_clock.now.date().to_datetime(jiff::civil::Time::midnight());
     let until = today.saturating_add(jiff::Span::new().days(400));
-    let within = TimeRange::new(wall.zone.to_instant(today).ok()?, wall.zone.to_instant(until).ok()?)?;
-    let instances = board.instances_of(event, &within).unwrap_or_default();
+    let within = TimeRange::new(local_clock.zone.to_instant(today).ok()?, local_clock.zone.to_instant(until).ok()?)?;
+    let instances = snapshot.instances_of(event, &within).unwrap_or_default();
     let spans = instances
         .iter()
-        .map(|instance| (wall.zone.to_local(instance.span.start), wall.zone.to_local(instance.span.end)));
+        .map(|instance| (local_clock.zone.to_local(instance.span.start), local_clock.zone.to_local(instance.span.end)));
     let spans: Vec<(DateTime, DateTime)> = spans.collect();
-    let fitting = fitting(&spans, wall, clue.said);
-    let upcoming = spans.iter().copied().find(|(_, end)| *end > wall.now);
+    let fitting = fitting(&spans, local_clock, clue.expressions);
+    let upcoming = spans.iter().copied().find(|(_, end)| *end > local_clock.now);
     match fitting {
         Some((span, is_exact)) => Some((Some(span), is_exact)),
-        None if clue.is_strict && (!clue.said.days.is_empty() || clue.said.time.is_some()) => None,
+        None if clue.is_strict && (!clue.expressions.days.is_empty() || clue.expressions.time.is_some()) => None,
         None if clue.is_strict => upcoming.map(|span| (Some(span), false)),
         None => Some((upcoming, false)),
     }
 }
 
 /// Returns the first instance at the given time.
-fn fitting(spans: &[LocalRange], wall: &LocalClock<'_>, said: &TimeExpressions) -> Option<(LocalRange, bool)> {
-    let (day, _) = said.day();
-    let start = said.time.and_then(|time| match time {
+fn fitting(
+    spans: &[LocalRange],
+    local_clock: &LocalClock<'_>,
+    expressions: &TimeExpressions,
+) -> Option<(LocalRange, bool)> {
+    let (day, _) = expressions.day();
+    let start = expressions.time.and_then(|time| match time {
         ClockExpression::At(clock) | ClockExpression::Range(clock, _) => Some(clock),
         _ => None,
     });
-    if let Some(onward) = &said.onward {
+    if let Some(onward) = &expressions.onward {
         return spans.iter().copied().find(|(start, _)| start.date() >= onward.first).map(|span| (span, true));
     }
     if day.is_none() && start.is_none() {
@@ -205,8 +214,9 @@ fn fitting(spans: &[LocalRange], wall: &LocalClock<'_>, said: &TimeExpressions) 
             let minute = i32::from(start_of.hour()) * 60 + i32::from(start_of.minute());
             // Without am or pm, both halves of the day match.
             let other = super::clock_time::ClockTime { hour: clock.hour + 12, ..clock };
-            let of =
-                |clock: super::clock_time::ClockTime| clock.resolve(said.hint().or(wall.hint), wall.preferences).minute;
+            let of = |clock: super::clock_time::ClockTime| {
+                clock.resolve(expressions.hint().or(local_clock.hint), local_clock.preferences).minute
+            };
             of(clock) == minute
                 || (clock.half == super::phrase_meaning::DayHalf::Open && clock.hour < 12 && of(other) == minute)
         })
@@ -217,12 +227,12 @@ fn fitting(spans: &[LocalRange], wall: &LocalClock<'_>, said: &TimeExpressions) 
                 let (first, last) = (super::dates::plus(day.first, later), super::dates::plus(day.end, later));
                 (first..last).contains(&start.date())
             });
-            is_on && *end > wall.now && is_at(*start)
+            is_on && *end > local_clock.now && is_at(*start)
         })
     };
     // `the Friday thing` may be a week later.
     let is_weekday = day.as_ref().is_some_and(|day| day.how == super::dates::DateForm::Weekday);
-    let today = day.as_ref().is_some_and(|day| day.first.weekday() == wall.now.date().weekday());
+    let today = day.as_ref().is_some_and(|day| day.first.weekday() == local_clock.now.date().weekday());
     let sooner = || (is_weekday && today).then(|| on(-7)).flatten();
     let exact = sooner().or_else(|| on(0)).map(|span| (span, true));
     exact.or_else(|| is_weekday.then(|| on(7)).flatten().map(|span| (span, false)))

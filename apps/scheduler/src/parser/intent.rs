@@ -13,11 +13,11 @@ use crate::models::{EventType, QueryType};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Intent {
     /// The intent.
-    pub(super) wanted: EventType,
+    pub(super) event_type: EventType,
     /// Modifier of the verb.
-    pub(super) way: VerbModifier,
+    pub(super) modifier: VerbModifier,
     /// True if words of the sentence express the intent, rather than the absence of others.
-    pub(super) is_said: bool,
+    pub(super) is_explicit: bool,
     /// True if the sentence says what not to do: `don't cancel`.
     pub(super) is_negated: bool,
     /// Token range of the verb.
@@ -27,55 +27,62 @@ pub(super) struct Intent {
 impl Intent {
     /// True if the only sign of a cancellation is a word such as `not`.
     pub(super) fn is_weak_no(&self) -> bool {
-        self.way == VerbModifier::Weak && !self.is_said
+        self.modifier == VerbModifier::Weak && !self.is_explicit
     }
 }
 
 /// Detects the intent and marks the verb as matched.
 pub(super) fn intent(reader: &mut PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
-    let found = find(reader, findings);
-    reader.tokens[found.verb.clone()].iter_mut().for_each(|token| {
+    let detected = find(reader, findings);
+    reader.tokens[detected.verb.clone()].iter_mut().for_each(|token| {
         token.read_as.get_or_insert(SpanKind::Intent);
     });
-    found
+    detected
 }
 
 fn find(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
-    let said = |wanted, way, verb| Intent { wanted, way, is_said: true, is_negated: false, verb };
+    let explicit_intent =
+        |event_type, modifier, verb| Intent { event_type, modifier, is_explicit: true, is_negated: false, verb };
     let lists = reader.language.words;
-    let is_asked = reader.tokens.last().is_some_and(|token| token.kind == TokenKind::Sign('?'));
+    let is_question = reader.tokens.last().is_some_and(|token| token.kind == TokenKind::Sign('?'));
     let first = reader.tokens.iter().position(|token| token.kind == TokenKind::Word && !token.is_in(lists.polite));
     if let Some(at) = first
-        && is_opener(reader, at, is_asked)
+        && is_opener(reader, at, is_question)
     {
-        return said(EventType::Query, VerbModifier::Plain, at..opener_end(reader, at));
+        return explicit_intent(EventType::Query, VerbModifier::Plain, at..opener_end(reader, at));
     }
-    if let Some((verb, place)) = verb(reader) {
-        return said(verb.intent, verb.way, place);
+    if let Some((verb, range)) = verb(reader) {
+        return explicit_intent(verb.intent, verb.modifier, range);
     }
     let moves = |finding: &PhraseMatch| matches!(finding.sense, PhraseMeaning::Later | PhraseMeaning::Earlier);
     if findings.iter().any(moves) {
-        return said(EventType::Modify, VerbModifier::Plain, 0..0);
+        return explicit_intent(EventType::Modify, VerbModifier::Plain, 0..0);
     }
-    if is_asked {
-        return said(EventType::Query, VerbModifier::Plain, 0..0);
+    if is_question {
+        return explicit_intent(EventType::Query, VerbModifier::Plain, 0..0);
     }
     if first.is_some_and(|at| matches!(reader.tokens[at].lower.as_str(), "no" | "kein" | "keine")) {
         let at = first.unwrap_or(0);
-        return said(EventType::Cancel, VerbModifier::Plain, at..at + 1);
+        return explicit_intent(EventType::Cancel, VerbModifier::Plain, at..at + 1);
     }
     let is_negated = (0..reader.tokens.len()).any(|at| is_negated(reader, at) && !verbs_at(reader, at).is_empty());
     let is_no = |token: &Token| token.read_as.is_none() && token.is_in(lists.nots);
     // `Emma isn't going swimming` may be a cancellation, so the family is asked.
     if let (false, Some(at)) = (is_negated, reader.tokens.iter().position(is_no)) {
         let verb = at..at + 1;
-        return Intent { wanted: EventType::Cancel, way: VerbModifier::Weak, is_said: false, is_negated: false, verb };
+        return Intent {
+            event_type: EventType::Cancel,
+            modifier: VerbModifier::Weak,
+            is_explicit: false,
+            is_negated: false,
+            verb,
+        };
     }
-    Intent { wanted: EventType::Create, way: VerbModifier::Plain, is_said: false, is_negated, verb: 0..0 }
+    Intent { event_type: EventType::Create, modifier: VerbModifier::Plain, is_explicit: false, is_negated, verb: 0..0 }
 }
 
 /// True if a query begins at the token. `do`, `have` and `will` may also begin other sentences.
-fn is_opener(reader: &PhraseReader<'_>, at: usize, is_asked: bool) -> bool {
+fn is_opener(reader: &PhraseReader<'_>, at: usize, is_question: bool) -> bool {
     let lists = reader.language.words;
     let token = &reader.tokens[at];
     if !token.is_in(lists.openers) || token.read_as.is_some() {
@@ -83,7 +90,7 @@ fn is_opener(reader: &PhraseReader<'_>, at: usize, is_asked: bool) -> bool {
     }
     let is_person = |next: &Token| next.is_in(lists.me) || next.is_in(lists.we) || next.is_in(&["you", "they"]);
     let next_is_person = reader.tokens.get(at + 1).is_some_and(is_person);
-    !matches!(token.lower.as_str(), "do" | "have" | "has" | "will" | "es" | "que") || is_asked || next_is_person
+    !matches!(token.lower.as_str(), "do" | "have" | "has" | "will" | "es" | "que") || is_question || next_is_person
 }
 
 /// Returns the end of the opener, so that `how many events` is treated like `what`.
@@ -95,16 +102,16 @@ fn opener_end(reader: &PhraseReader<'_>, at: usize) -> usize {
 /// Returns the first verb, and the longest one if several begin at the same token. `move` takes precedence over a
 /// later `instead`.
 fn verb(reader: &PhraseReader<'_>) -> Option<(&'static Verb, Range<usize>)> {
-    let mut places = (0..reader.tokens.len()).filter(|at| !is_noun(reader, *at) && !is_negated(reader, *at));
+    let mut indices = (0..reader.tokens.len()).filter(|at| !is_noun(reader, *at) && !is_negated(reader, *at));
     // With the same length, a verb with a tail is more specific.
-    places.find_map(|at| verbs_at(reader, at).into_iter().max_by_key(|(verb, place)| (place.end, verb.tail.len())))
+    indices.find_map(|at| verbs_at(reader, at).into_iter().max_by_key(|(verb, range)| (range.end, verb.tail.len())))
 }
 
 fn verbs_at(reader: &PhraseReader<'_>, at: usize) -> Vec<(&'static Verb, Range<usize>)> {
     // Typing errors are accepted only in the first word. In later words, `maestra` would match `muestra`.
     let before = &reader.tokens[..at];
     let is_first = before.iter().all(|token| !token.is_left() || token.is_in(reader.language.words.polite));
-    if !is_first && !reader.language.known.contains(reader.tokens[at].lower.as_str()) {
+    if !is_first && !reader.language.vocabulary.contains(reader.tokens[at].lower.as_str()) {
         return Vec::new();
     }
     let fits = reader.language.verbs.iter().filter_map(|(pattern, verb)| {
@@ -144,12 +151,12 @@ fn is_noun(reader: &PhraseReader<'_>, at: usize) -> bool {
 }
 
 /// Returns the kind of a query, and true if the words of the query express it.
-pub(super) fn query(reader: &PhraseReader<'_>, intent: &Intent, has_thing: bool) -> (QueryType, bool) {
+pub(super) fn query(reader: &PhraseReader<'_>, intent: &Intent, has_resource: bool) -> (QueryType, bool) {
     let lists = reader.language.words;
     if has_any(reader, lists.conflict) {
         return (QueryType::ConflictCheck, true);
     }
-    if has_thing {
+    if has_resource {
         return (QueryType::ResourceStatus, true);
     }
     let can = ["when can", "wann kann", "wann konnen", "cuando puede", "cuando pueden"];
@@ -167,15 +174,15 @@ pub(super) fn asks_existing_conflicts(reader: &PhraseReader<'_>) -> bool {
 /// Marks the words that ask whether something fits, because they are not part of the title.
 pub(super) fn consume_fit_words(reader: &mut PhraseReader<'_>) {
     let lists = reader.language.words;
-    let mut asked = Vec::new();
-    while let Some((from, to)) = phrase(reader, lists.conflict, asked.last().map_or(0, |last| last + 1)) {
-        asked.extend(from..to);
+    let mut matched = Vec::new();
+    while let Some((from, to)) = phrase(reader, lists.conflict, matched.last().map_or(0, |last| last + 1)) {
+        matched.extend(from..to);
     }
-    if asked.is_empty() {
+    if matched.is_empty() {
         return;
     }
     for (at, token) in reader.tokens.iter_mut().enumerate() {
-        if asked.contains(&at) || token.is_in(lists.openers) {
+        if matched.contains(&at) || token.is_in(lists.openers) {
             token.read_as.get_or_insert(SpanKind::Intent);
         }
     }

@@ -58,119 +58,120 @@ pub(super) fn empty() -> ParsedRequest {
 pub(super) fn interpret(mut reading: SentenceParse<'_>) -> ParsedRequest {
     reading.edited = edited(&reading);
     if !reading.edited.is_empty() {
-        reading.intent.wanted = EventType::Modify;
+        reading.intent.event_type = EventType::Modify;
     }
-    if reading.intent.wanted == EventType::Query {
+    if reading.intent.event_type == EventType::Query {
         intent::consume_fit_words(&mut reading.reader);
     }
-    let changed = match reading.intent.wanted {
+    let changed = match reading.intent.event_type {
         EventType::Modify => Some(modify::modify(&reading)),
         EventType::Cancel => Some(modify::cancel(&reading)),
         EventType::Create | EventType::Query => None,
     };
     match changed {
         // `Make pancakes`: no event matches, so the sentence describes a new event.
-        Some(changed) if reading.intent.way == VerbModifier::Weak && changed.which.is_empty() => {
-            reading.intent.wanted = EventType::Create;
+        Some(changed) if reading.intent.modifier == VerbModifier::Weak && changed.which.is_empty() => {
+            reading.intent.event_type = EventType::Create;
             reading.intent.is_negated |= reading.intent.is_weak_no();
             let verb = reading.intent.verb.clone();
             reading.reader.tokens[verb].iter_mut().for_each(|token| token.read_as = None);
             create(&reading)
         }
         Some(changed) => change_of(&reading, changed),
-        None if reading.intent.wanted == EventType::Query => question(&reading),
+        None if reading.intent.event_type == EventType::Query => question(&reading),
         None => create(&reading),
     }
 }
 
 fn create(reading: &SentenceParse<'_>) -> ParsedRequest {
-    let said = TimeExpressions::from_matches(&reading.findings, reading.today());
-    let mut when = reading.wall(hint(reading)).create(&said, RecurrencePhrase::from_matches(&reading.findings));
+    let expressions = TimeExpressions::from_matches(&reading.findings, reading.today());
+    let mut when =
+        reading.local_clock(hint(reading)).create(&expressions, RecurrencePhrase::from_matches(&reading.findings));
     let unread = unparsed_time::for_new_event(&reading.reader, &reading.findings, (when.has_date, when.has_time));
     when.is_open |= unread.is_some();
-    when.doubts.extend(unread);
+    when.questions.extend(unread);
     let span = to_time_range(reading, &mut when);
     let title = title::title(&reading.reader);
     let is_sound = when.problems.is_empty();
     let (has_date, has_time) = (when.has_date && is_sound, when.has_time && is_sound);
     // A new event with a day or a time needs no verb: `Piano every Tuesday`. `Book club starts at half past six`
     // may be about an existing event.
-    let day = Some(&said).filter(|_| when.has_date && when.rule.is_none());
-    let is_new = reading.intent.is_said || reading.intent.is_negated || when.rule.is_some();
-    let known =
-        (!is_new).then(|| exact_title_match(&reading.reader, reading.request.snapshot, &reading.wall(None), day));
-    let known = known.flatten();
+    let day = Some(&expressions).filter(|_| when.has_date && when.rule.is_none());
+    let is_new = reading.intent.is_explicit || reading.intent.is_negated || when.rule.is_some();
+    let existing = (!is_new)
+        .then(|| exact_title_match(&reading.reader, reading.request.snapshot, &reading.local_clock(None), day));
+    let existing = existing.flatten();
     // `Book the car for Dad` needs no title, because the resource identifies the event.
     let is_called = title.is_some() || !reading.names.ids(false).is_empty();
-    let is_plan = is_called && (when.has_date || when.has_time) && !reading.intent.is_negated && known.is_none();
-    let has_intent = reading.intent.is_said || is_plan;
+    let is_plan = is_called && (when.has_date || when.has_time) && !reading.intent.is_negated && existing.is_none();
+    let has_intent = reading.intent.is_explicit || is_plan;
     let mut weights = ConfidenceWeights::default();
     weights.add("intent", 15, has_intent);
     weights.add("title", 20, title.is_some() || (has_intent && is_called));
     weights.add("date", 15, has_date);
     // An ambiguous time was given, but does not count as understood.
     weights.add("time", 15, has_time && !when.is_open);
-    let mut understood = base(reading);
+    let mut parsed = base(reading);
     let missing = [
         (MissingField::Intent, has_intent),
         (MissingField::Title, title.is_some()),
         (MissingField::Date, has_date),
         (MissingField::Time, has_time),
     ];
-    understood.missing = missing.into_iter().filter(|(_, is_there)| !is_there).map(|(missing, _)| missing).collect();
-    understood.data.title = title;
-    understood.minutes = minutes(&said);
-    if let Some(known) = &known {
-        let question = format!("Is this a change of {}, or something new?", known.event.title);
-        understood.ambiguities.push(Ambiguity::new(SpanKind::Intent, question));
+    parsed.missing = missing.into_iter().filter(|(_, is_there)| !is_there).map(|(missing, _)| missing).collect();
+    parsed.data.title = title;
+    parsed.minutes = minutes(&expressions);
+    if let Some(existing) = &existing {
+        let question = format!("Is this a change of {}, or something new?", existing.event.title);
+        parsed.ambiguities.push(Ambiguity::new(SpanKind::Intent, question));
     }
-    place(reading, &mut understood, when, span);
-    finish(reading, understood, weights)
+    apply_time(reading, &mut parsed, when, span);
+    finish(reading, parsed, weights)
 }
 
 fn question(reading: &SentenceParse<'_>) -> ParsedRequest {
-    let said = TimeExpressions::from_matches(&reading.findings, reading.today());
-    let mut when = reading.wall(hint(reading)).resolve_query(&said);
+    let expressions = TimeExpressions::from_matches(&reading.findings, reading.today());
+    let mut when = reading.local_clock(hint(reading)).resolve_query(&expressions);
     let span = to_time_range(reading, &mut when);
-    let has_thing =
+    let has_resource =
         !reading.names.ids(false).is_empty() || reading.names.unknown.iter().any(|name| name.is_resource_like);
-    let (query, is_kind_said) = intent::query(&reading.reader, &reading.intent, has_thing);
+    let (query, is_kind_explicit) = intent::query(&reading.reader, &reading.intent, has_resource);
     let none = TimeExpressions::default();
-    let clue = EventClue { words: &reading.reader.tokens, people: &[], said: &none, is_strict: false };
-    let which = best_matches(&reading.reader, reading.request.snapshot, &reading.wall(None), clue);
+    let clue = EventClue { words: &reading.reader.tokens, people: &[], expressions: &none, is_strict: false };
+    let which = best_matches(&reading.reader, reading.request.snapshot, &reading.local_clock(None), clue);
     let title = title::title(&reading.reader);
     let is_about_clashes = which.is_empty()
         && title.is_none()
         && !when.has_time
-        && !has_thing
+        && !has_resource
         && intent::asks_existing_conflicts(&reading.reader);
     let is_about = !reading.names.mentions.is_empty() || !which.is_empty() || title.is_some() || is_about_clashes;
     let has_subject = when.problems.is_empty() && (when.span.is_some() || is_about);
     let mut weights = ConfidenceWeights::default();
-    weights.add("intent", 15, reading.intent.is_said);
-    weights.add("kind", 25, is_kind_said);
+    weights.add("intent", 15, reading.intent.is_explicit);
+    weights.add("kind", 25, is_kind_explicit);
     weights.add("range or subject", 25, has_subject);
-    let mut understood = base(reading);
-    understood.query = Some(query);
-    understood.asks_existing_conflicts = is_about_clashes && query == QueryType::ConflictCheck;
-    understood.event_ids = which.iter().map(|meant| meant.event.id.clone()).collect();
-    understood.data.title = match which.as_slice() {
+    let mut parsed = base(reading);
+    parsed.query = Some(query);
+    parsed.asks_existing_conflicts = is_about_clashes && query == QueryType::ConflictCheck;
+    parsed.event_ids = which.iter().map(|candidate| candidate.event.id.clone()).collect();
+    parsed.data.title = match which.as_slice() {
         [one] => Some(one.event.title.clone()),
         _ => title.filter(|_| matches!(query, QueryType::EventLookup | QueryType::ConflictCheck)),
     };
-    understood.missing.extend((!has_subject).then_some(MissingField::Subject));
-    if query == QueryType::ConflictCheck && understood.data.title.is_some() && !when.has_time {
+    parsed.missing.extend((!has_subject).then_some(MissingField::Subject));
+    if query == QueryType::ConflictCheck && parsed.data.title.is_some() && !when.has_time {
         // `Does a haircut fit on Saturday?` asks for any time of the day, not for the whole day.
-        understood.time_window = span;
+        parsed.time_window = span;
     }
-    understood.minutes = minutes(&said);
-    place(reading, &mut understood, ResolvedTime { is_vague: false, ..when }, span);
-    finish(reading, understood, weights)
+    parsed.minutes = minutes(&expressions);
+    apply_time(reading, &mut parsed, ResolvedTime { is_vague: false, ..when }, span);
+    finish(reading, parsed, weights)
 }
 
 /// Returns the given duration in minutes.
-fn minutes(said: &TimeExpressions) -> Option<u32> {
-    said.length.and_then(super::durations::SpokenDuration::as_minutes).and_then(|long| u32::try_from(long).ok())
+fn minutes(expressions: &TimeExpressions) -> Option<u32> {
+    expressions.length.and_then(super::durations::SpokenDuration::as_minutes).and_then(|long| u32::try_from(long).ok())
 }
 
 fn change_of(reading: &SentenceParse<'_>, mut changed: ModifyParse) -> ParsedRequest {
@@ -181,10 +182,10 @@ fn change_of(reading: &SentenceParse<'_>, mut changed: ModifyParse) -> ParsedReq
     }
     let titles: Vec<&str> = changed.which.iter().map(|one| one.event.title.as_str()).collect();
     if let Some(unread) = unparsed_time::for_modification(&reading.reader, &reading.findings, &titles)
-        .filter(|_| reading.intent.way != VerbModifier::Rename)
+        .filter(|_| reading.intent.modifier != VerbModifier::Rename)
     {
-        let is_asked = changed.doubts.iter().any(|doubt| doubt.about == SpanKind::Scope);
-        changed.doubts.extend((!is_asked).then(|| Ambiguity::new(SpanKind::Time, unread)));
+        let is_scope_open = changed.ambiguities.iter().any(|ambiguity| ambiguity.about == SpanKind::Scope);
+        changed.ambiguities.extend((!is_scope_open).then(|| Ambiguity::new(SpanKind::Time, unread)));
         changed.is_open = true;
     }
     let matters =
@@ -192,42 +193,42 @@ fn change_of(reading: &SentenceParse<'_>, mut changed: ModifyParse) -> ParsedReq
     let is_sound = changed.problems.is_empty();
     let has_change = (changed.has_change || edit != EventEdit::default() || matters) && is_sound;
     let mut weights = ConfidenceWeights::default();
-    weights.add("intent", 15, reading.intent.is_said);
+    weights.add("intent", 15, reading.intent.is_explicit);
     weights.add("one matching event", 35, changed.is_matched);
     weights.add("what to change", 15, has_change && !changed.is_open);
-    let mut understood = base(reading);
+    let mut parsed = base(reading);
     let is_known = !changed.which.is_empty() && is_sound;
     let missing = [(MissingField::Event, is_known), (MissingField::Change, has_change)];
-    understood.missing = missing.into_iter().filter(|(_, is_there)| !is_there).map(|(missing, _)| missing).collect();
-    understood.data.title = match changed.which.as_slice() {
+    parsed.missing = missing.into_iter().filter(|(_, is_there)| !is_there).map(|(missing, _)| missing).collect();
+    parsed.data.title = match changed.which.as_slice() {
         [one] => Some(one.event.title.clone()),
         _ => title::title(&reading.reader),
     };
-    understood.data.title = edit.title.clone().or(understood.data.title);
-    understood.data.recurrence_rule = changed.rule;
-    understood.edit = edit;
-    understood.scope = changed.scope;
+    parsed.data.title = edit.title.clone().or(parsed.data.title);
+    parsed.data.recurrence_rule = changed.rule;
+    parsed.edit = edit;
+    parsed.scope = changed.scope;
     if changed.is_matched {
-        understood.instance = changed.which[0].instance.and_then(|span| on_wall(reading, span));
+        parsed.instance = changed.which[0].instance.and_then(|span| instant_range(reading, span));
     }
-    understood.event_ids = changed.which.iter().map(|meant| meant.event.id.clone()).collect();
-    understood.time_options = changed.either.iter().filter_map(|span| on_wall(reading, *span)).collect();
-    understood.time_window = changed.within.and_then(|span| on_wall(reading, span));
+    parsed.event_ids = changed.which.iter().map(|candidate| candidate.event.id.clone()).collect();
+    parsed.time_options = changed.either.iter().filter_map(|span| instant_range(reading, *span)).collect();
+    parsed.time_window = changed.within.and_then(|span| instant_range(reading, span));
     if let Some(span) = span {
-        (understood.data.start_time, understood.data.end_time) = (Some(span.start), Some(span.end));
+        (parsed.data.start_time, parsed.data.end_time) = (Some(span.start), Some(span.end));
     }
-    understood.ambiguities.extend(changed.doubts);
+    parsed.ambiguities.extend(changed.ambiguities);
     if is_sound && !has_change {
         // A known event without a change is not a request, so the change is asked for.
-        understood.ambiguities.push(Ambiguity::new(SpanKind::Change, "What shall be different?"));
+        parsed.ambiguities.push(Ambiguity::new(SpanKind::Change, "What shall be different?"));
     }
-    understood.problems.extend(changed.problems);
-    finish(reading, understood, weights)
+    parsed.problems.extend(changed.problems);
+    finish(reading, parsed, weights)
 }
 
 /// Returns the participants and resources to add or remove: directly after `add` or `remove`, and before the event.
 fn edited(reading: &SentenceParse<'_>) -> Vec<Mention> {
-    let is_way = matches!(reading.intent.way, VerbModifier::Add | VerbModifier::Remove);
+    let is_way = matches!(reading.intent.modifier, VerbModifier::Add | VerbModifier::Remove);
     let is_timed = !TimeExpressions::from_matches(&reading.findings, reading.today()).is_empty();
     if !is_way || is_timed {
         return Vec::new();
@@ -239,19 +240,19 @@ fn edited(reading: &SentenceParse<'_>) -> Vec<Mention> {
         while reader.tokens.get(at).is_some_and(|token| token.is_in(lists.the) || token.is_in(lists.ands)) {
             at += 1;
         }
-        let Some(mention) = reading.names.mentions.iter().find(|mention| mention.place.0 == at) else { break };
-        if reader.tokens[mention.place.1 - 1].is_owner {
+        let Some(mention) = reading.names.mentions.iter().find(|mention| mention.token_range.0 == at) else { break };
+        if reader.tokens[mention.token_range.1 - 1].is_owner {
             return Vec::new();
         }
-        at = mention.place.1;
+        at = mention.token_range.1;
         edited.push(mention.clone());
     }
     const BORDERS: [&str; 12] = ["to", "from", "on", "off", "out", "zu", "zum", "von", "a", "al", "de", "del"];
     let is_border = reader.tokens.get(at).is_some_and(|token| token.is_in(&BORDERS));
     let none = TimeExpressions::default();
     let words = reader.tokens.get(at..).unwrap_or_default();
-    let clue = EventClue { words, people: &[], said: &none, is_strict: false };
-    let has_event = || !best_matches(reader, reading.request.snapshot, &reading.wall(None), clue).is_empty();
+    let clue = EventClue { words, people: &[], expressions: &none, is_strict: false };
+    let has_event = || !best_matches(reader, reading.request.snapshot, &reading.local_clock(None), clue).is_empty();
     if is_border && !edited.is_empty() && has_event() { edited } else { Vec::new() }
 }
 
@@ -260,7 +261,7 @@ fn edit(reading: &SentenceParse<'_>, title: Option<String>) -> EventEdit {
         let mentions = reading.edited.iter().filter(|mention| mention.is_person == is_person);
         mentions.flat_map(|mention| mention.ids.clone()).collect::<Vec<_>>()
     };
-    match reading.intent.way {
+    match reading.intent.modifier {
         VerbModifier::Remove => {
             EventEdit { remove_people: ids(true), remove_resources: ids(false), title, ..EventEdit::default() }
         }
@@ -284,9 +285,9 @@ fn hint(reading: &SentenceParse<'_>) -> Option<DayHalfHint> {
 
 /// Builds the parts that all requests have in common.
 fn base(reading: &SentenceParse<'_>) -> ParsedRequest {
-    let mut understood = empty();
-    let data = &mut understood.data;
-    data.event_type = reading.intent.wanted;
+    let mut parsed = empty();
+    let data = &mut parsed.data;
+    data.event_type = reading.intent.event_type;
     data.participants = reading.names.ids(true);
     data.resources = reading.names.ids(false);
     for finding in &reading.findings {
@@ -296,31 +297,33 @@ fn base(reading: &SentenceParse<'_>) -> ParsedRequest {
             _ => {}
         }
     }
-    understood.unknown_names.clone_from(&reading.names.unknown);
-    let doubts = reading.names.mentions.iter().filter_map(|mention| {
+    parsed.unknown_names.clone_from(&reading.names.unknown);
+    let ambiguities = reading.names.mentions.iter().filter_map(|mention| {
         let about = if mention.is_person { SpanKind::Person } else { SpanKind::Resource };
-        Some(Ambiguity::new(about, mention.doubt.clone()?))
+        Some(Ambiguity::new(about, mention.question.clone()?))
     });
-    understood.ambiguities = doubts.collect();
+    parsed.ambiguities = ambiguities.collect();
     if reading.intent.is_negated {
-        understood.ambiguities.push(Ambiguity::new(SpanKind::Intent, "Is there anything to be done?"));
+        parsed.ambiguities.push(Ambiguity::new(SpanKind::Intent, "Is there anything to be done?"));
     } else if reading.intent.is_weak_no() {
-        understood.ambiguities.push(Ambiguity::new(SpanKind::Intent, "Is it to be cancelled?"));
+        parsed.ambiguities.push(Ambiguity::new(SpanKind::Intent, "Is it to be cancelled?"));
     }
-    understood
+    parsed
 }
 
 /// Error for a time range that a clock change skips.
 const NO_TIME: &str = "there is no such time on that day";
 
-fn on_wall(reading: &SentenceParse<'_>, (start, end): (DateTime, DateTime)) -> Option<TimeRange> {
+fn instant_range(reading: &SentenceParse<'_>, (start, end): (DateTime, DateTime)) -> Option<TimeRange> {
     TimeRange::new(reading.zone.to_instant(start).ok()?, reading.zone.to_instant(end).ok()?)
 }
 
 /// Converts a local time range to instants. If a duration under a day was given, the duration is exact even across
 /// a clock change.
 fn lasting(reading: &SentenceParse<'_>, (start, end): (DateTime, DateTime), minutes: Option<i64>) -> Option<TimeRange> {
-    let Some(minutes) = minutes.filter(|minutes| *minutes < 24 * 60) else { return on_wall(reading, (start, end)) };
+    let Some(minutes) = minutes.filter(|minutes| *minutes < 24 * 60) else {
+        return instant_range(reading, (start, end));
+    };
     let start = reading.zone.to_instant(start).ok()?;
     let end = Time::from_unix_micros(start.as_unix_micros().checked_add(minutes * 60_000_000)?).ok()?;
     TimeRange::new(start, reading.zone.with_local_offset(end).ok()?)
@@ -336,45 +339,45 @@ fn to_time_range(reading: &SentenceParse<'_>, when: &mut ResolvedTime) -> Option
     span
 }
 
-fn place(reading: &SentenceParse<'_>, understood: &mut ParsedRequest, when: ResolvedTime, span: Option<TimeRange>) {
-    understood.time_options = when.either.iter().filter_map(|span| on_wall(reading, *span)).collect();
+fn apply_time(reading: &SentenceParse<'_>, parsed: &mut ParsedRequest, when: ResolvedTime, span: Option<TimeRange>) {
+    parsed.time_options = when.either.iter().filter_map(|span| instant_range(reading, *span)).collect();
     match span {
-        Some(span) if when.is_vague => understood.time_window = Some(span),
-        Some(span) => (understood.data.start_time, understood.data.end_time) = (Some(span.start), Some(span.end)),
+        Some(span) if when.is_vague => parsed.time_window = Some(span),
+        Some(span) => (parsed.data.start_time, parsed.data.end_time) = (Some(span.start), Some(span.end)),
         None => {}
     }
-    understood.is_all_day = when.is_all_day;
-    understood.data.recurrence_rule = when.rule;
-    understood.ambiguities.extend(when.doubts.into_iter().map(|doubt| Ambiguity::new(SpanKind::Time, doubt)));
-    understood.problems.extend(when.problems);
+    parsed.is_all_day = when.is_all_day;
+    parsed.data.recurrence_rule = when.rule;
+    parsed.ambiguities.extend(when.questions.into_iter().map(|text| Ambiguity::new(SpanKind::Time, text)));
+    parsed.problems.extend(when.problems);
 }
 
-fn finish(reading: &SentenceParse<'_>, mut understood: ParsedRequest, weights: ConfidenceWeights) -> ParsedRequest {
-    understood.spans = found(reading, &understood);
-    let (doubts, unknown) = (understood.ambiguities.len(), understood.unknown_names.len());
-    understood.confidence = weights.confidence(doubts, unknown);
+fn finish(reading: &SentenceParse<'_>, mut parsed: ParsedRequest, weights: ConfidenceWeights) -> ParsedRequest {
+    parsed.spans = parsed_spans(reading, &parsed);
+    let (ambiguities, unknown) = (parsed.ambiguities.len(), parsed.unknown_names.len());
+    parsed.confidence = weights.confidence(ambiguities, unknown);
     let language = reading.reader.language.words.name;
-    understood.reasoning = format!("{}, {language}: {}", super::LABEL, weights.explanation(doubts, unknown));
-    understood
+    parsed.reasoning = format!("{}, {language}: {}", super::LABEL, weights.explanation(ambiguities, unknown));
+    parsed
 }
 
-fn found(reading: &SentenceParse<'_>, understood: &ParsedRequest) -> Vec<ParsedSpan> {
+fn parsed_spans(reading: &SentenceParse<'_>, parsed: &ParsedRequest) -> Vec<ParsedSpan> {
     let text = |from: usize, to: usize| {
         let tokens = &reading.reader.tokens;
-        let end = tokens[..to].last().map_or(0, |token| token.place.1);
-        reading.request.text[tokens[from].place.0..end].to_owned()
+        let end = tokens[..to].last().map_or(0, |token| token.byte_range.1);
+        reading.request.text[tokens[from].byte_range.0..end].to_owned()
     };
-    let mut found = Vec::new();
+    let mut spans = Vec::new();
     if !reading.intent.verb.is_empty() {
-        let value = confidence::name(reading.intent.wanted).to_owned();
-        found.push(ParsedSpan {
+        let value = confidence::name(reading.intent.event_type).to_owned();
+        spans.push(ParsedSpan {
             part: SpanKind::Intent,
             text: text(reading.intent.verb.start, reading.intent.verb.end),
             value,
         });
     }
-    if let Some(title) = &understood.data.title {
-        found.push(ParsedSpan { part: SpanKind::Title, text: title.clone(), value: title.clone() });
+    if let Some(title) = &parsed.data.title {
+        spans.push(ParsedSpan { part: SpanKind::Title, text: title.clone(), value: title.clone() });
     }
     for finding in &reading.findings {
         let part = reading.reader.tokens[finding.from].read_as.unwrap_or(SpanKind::Filler);
@@ -383,14 +386,18 @@ fn found(reading: &SentenceParse<'_>, understood: &ParsedRequest) -> Vec<ParsedS
         }
         let values: Vec<String> = finding.values.iter().filter_map(modify::display_value).collect();
         let value = match part {
-            SpanKind::Repeat => understood.data.recurrence_rule.clone().unwrap_or_default(),
+            SpanKind::Repeat => parsed.data.recurrence_rule.clone().unwrap_or_default(),
             _ => values.join(" - "),
         };
-        found.push(ParsedSpan { part, text: text(finding.from, finding.to), value });
+        spans.push(ParsedSpan { part, text: text(finding.from, finding.to), value });
     }
     for mention in &reading.names.mentions {
         let part = if mention.is_person { SpanKind::Person } else { SpanKind::Resource };
-        found.push(ParsedSpan { part, text: text(mention.place.0, mention.place.1), value: mention.ids.join(", ") });
+        spans.push(ParsedSpan {
+            part,
+            text: text(mention.token_range.0, mention.token_range.1),
+            value: mention.ids.join(", "),
+        });
     }
-    found
+    spans
 }

@@ -84,17 +84,17 @@ pub(super) struct Lexicon {
     /// Words for the family including the speaker.
     pub(super) we: &'static [&'static str],
     /// Words before `me` that do not make the speaker a participant: `show me`.
-    pub(super) telling: &'static [&'static str],
+    pub(super) show_verbs: &'static [&'static str],
     /// People outside of the family, who stay in the title.
     pub(super) outsiders: &'static [&'static str],
     /// Words before people.
     pub(super) before_people: &'static [&'static str],
     /// Words before resources.
-    pub(super) before_things: &'static [&'static str],
+    pub(super) before_resources: &'static [&'static str],
     /// Articles and possessives.
     pub(super) the: &'static [&'static str],
     /// Resources that families often share, to detect unknown ones.
-    pub(super) things: &'static [&'static str],
+    pub(super) shared_resources: &'static [&'static str],
     /// Words before the new time of a change.
     pub(super) targets: &'static [&'static str],
     /// Words before the old time of a change.
@@ -104,7 +104,7 @@ pub(super) struct Lexicon {
     /// Day words. If unmatched and no date was given, they may be the date.
     pub(super) day_words: &'static [&'static str],
     /// Words before a date or a day word that change its meaning: `Friday after Easter`, `before Friday`.
-    pub(super) around: &'static [&'static str],
+    pub(super) date_modifiers: &'static [&'static str],
     /// Words that form a time zone name with another word: `London time`.
     pub(super) zone_words: &'static [&'static str],
     /// Words that a title neither begins nor ends with.
@@ -141,7 +141,7 @@ pub(super) struct Language {
     /// Phrases in which a verb is a noun.
     pub(super) nouns: Vec<(PhrasePattern, Option<&'static str>)>,
     /// All words of the patterns and lists, which are never treated as misspellings.
-    pub(super) known: BTreeSet<&'static str>,
+    pub(super) vocabulary: BTreeSet<&'static str>,
 }
 
 impl Language {
@@ -155,9 +155,9 @@ impl Language {
             lengths: patterns(words.lengths),
             verbs: words.verbs.iter().map(|verb| (pattern(verb.words), verb)).collect(),
             nouns: words.nouns.iter().map(|noun| gapped(noun)).collect(),
-            known: BTreeSet::new(),
+            vocabulary: BTreeSet::new(),
         };
-        language.known = language.all_words();
+        language.vocabulary = language.all_words();
         language
     }
 
@@ -167,26 +167,26 @@ impl Language {
         let patterns = patterns.chain(self.feasts.iter().map(|(one, _)| one));
         let patterns = patterns.chain(self.clocks.iter().map(|(one, _)| one));
         let patterns = patterns.chain(self.lengths.iter().map(|(one, _)| one));
-        let mut known = BTreeSet::new();
+        let mut vocabulary = BTreeSet::new();
         for piece in patterns.flatten() {
-            if let PieceKind::Words(words) = &piece.what {
-                known.extend(words.iter().copied());
+            if let PieceKind::Words(words) = &piece.kind {
+                vocabulary.extend(words.iter().copied());
             }
         }
-        known.extend(words.verbs.iter().flat_map(|verb| verb.words.split([' ', '|'])));
+        vocabulary.extend(words.verbs.iter().flat_map(|verb| verb.words.split([' ', '|'])));
         let lists = [words.weekdays, words.plurals, words.months, words.ordinals];
-        known.extend(lists.iter().flat_map(|list| list.iter().map(|(word, _)| *word)));
-        known.extend(words.numbers.iter().map(|(word, _)| *word));
-        known.extend(words.units.iter().map(|(word, _)| *word));
+        vocabulary.extend(lists.iter().flat_map(|list| list.iter().map(|(word, _)| *word)));
+        vocabulary.extend(words.numbers.iter().map(|(word, _)| *word));
+        vocabulary.extend(words.units.iter().map(|(word, _)| *word));
         let lists = [words.openers, words.everyone, words.stops, words.before_people, words.the, words.availability];
-        known.extend(lists.iter().flat_map(|list| list.iter().copied()));
-        known
+        vocabulary.extend(lists.iter().flat_map(|list| list.iter().copied()));
+        vocabulary
     }
 
     /// Returns the total length of the tokens that are words of this language.
     fn weight(&self, tokens: &[Token]) -> usize {
         let is_known =
-            |token: &Token| self.known.contains(token.lower.as_str()) || self.cut_one(token.clone()).len() > 1;
+            |token: &Token| self.vocabulary.contains(token.lower.as_str()) || self.cut_one(token.clone()).len() > 1;
         let words = tokens.iter().filter(|token| token.kind == TokenKind::Word && is_known(token));
         words.map(|token| token.lower.len()).sum()
     }
@@ -223,17 +223,18 @@ impl Language {
             |day: &str| token.lower.strip_prefix(day).is_some_and(|part| self.words.day_parts.contains(&part));
         let Some((day, _)) = self.words.weekdays.iter().find(|(day, _)| is_part(day)) else { return vec![token] };
         // Weekday names have no accents, so byte offsets in `lower` are valid in the original text.
-        let middle = token.place.0 + day.len();
-        let first = Token { lower: (*day).to_owned(), place: (token.place.0, middle), ..token.clone() };
-        let second = Token { lower: token.lower[day.len()..].to_owned(), place: (middle, token.place.1), ..token };
+        let middle = token.byte_range.0 + day.len();
+        let first = Token { lower: (*day).to_owned(), byte_range: (token.byte_range.0, middle), ..token.clone() };
+        let second =
+            Token { lower: token.lower[day.len()..].to_owned(), byte_range: (middle, token.byte_range.1), ..token };
         vec![first, second]
     }
 }
 
-const fn verb(words: &'static str, intent: EventType, way: VerbModifier) -> Verb {
-    Verb { words, tail: "", intent, way }
+const fn verb(words: &'static str, intent: EventType, modifier: VerbModifier) -> Verb {
+    Verb { words, tail: "", intent, modifier }
 }
 
-const fn verb_with(words: &'static str, tail: &'static str, intent: EventType, way: VerbModifier) -> Verb {
-    Verb { words, tail, intent, way }
+const fn verb_with(words: &'static str, tail: &'static str, intent: EventType, modifier: VerbModifier) -> Verb {
+    Verb { words, tail, intent, modifier }
 }

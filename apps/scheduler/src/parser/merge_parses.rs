@@ -27,7 +27,7 @@ use crate::zone::NamedTimeZone;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RuleParse<'a> {
     /// Parse of the whole conversation.
-    pub(crate) whole: &'a ParsedRequest,
+    pub(crate) full: &'a ParsedRequest,
     /// Parse of the last answer alone, if the user answered with text.
     pub(crate) last: Option<&'a ParsedRequest>,
     /// Id of the event that the user selected from a list.
@@ -42,8 +42,8 @@ impl<'a> RuleParse<'a> {
 }
 
 /// True if a part of this kind was found.
-pub(super) fn has_span(understood: &ParsedRequest, part: SpanKind) -> bool {
-    understood.spans.iter().any(|found| found.part == part)
+pub(super) fn has_span(parsed: &ParsedRequest, part: SpanKind) -> bool {
+    parsed.spans.iter().any(|span| span.part == part)
 }
 
 /// Merges the model output with the parse of the rules.
@@ -52,30 +52,30 @@ pub(super) fn has_span(understood: &ParsedRequest, part: SpanKind) -> bool {
 /// Returns `TypeMismatch` if the model output violates the form.
 pub(crate) fn merge_parses(
     request: &ParseInput<'_>,
-    heard: &ModelParse,
+    model_parse: &ModelParse,
     rules: RuleParse<'_>,
     model: &str,
 ) -> Result<ParsedRequest> {
     let zone = NamedTimeZone::from_iana_name(&request.snapshot.family.zone)?;
-    let understood = interpret::empty();
-    let mut joining = ParseMerger { request: *request, zone, heard, rules, understood, other_than_rules: None };
+    let parsed = interpret::empty();
+    let mut joining = ParseMerger { request: *request, zone, model_parse, rules, parsed, other_than_rules: None };
     joining.name();
     joining.choose_event()?;
-    joining.place()?;
+    joining.set_time()?;
     joining.keep_of_rules();
     let weights = joining.weights();
-    let ParseMerger { zone, mut understood, other_than_rules, .. } = joining;
-    let (doubts, unknown) = (understood.ambiguities.len(), understood.unknown_names.len());
-    let confidence = weights.confidence(doubts, unknown).at_most(heard.confidence.value());
+    let ParseMerger { zone, parsed: mut understood, other_than_rules, .. } = joining;
+    let (ambiguities, unknown) = (understood.ambiguities.len(), understood.unknown_names.len());
+    let confidence = weights.confidence(ambiguities, unknown).at_most(model_parse.confidence.value());
     understood.confidence = confidence;
-    let same = understood.data == rules.whole.data;
-    understood.spans = if same { rules.whole.spans.clone() } else { found(&understood, request, &zone) };
-    let how = weights.explanation(doubts, unknown);
-    let sure = heard.confidence;
+    let same = understood.data == rules.full.data;
+    understood.spans = if same { rules.full.spans.clone() } else { parsed_spans(&understood, request, &zone) };
+    let how = weights.explanation(ambiguities, unknown);
+    let sure = model_parse.confidence;
     understood.reasoning = format!("language model {model} ({sure}) beside the {LABEL}: {how}");
     compare_parses::compare(&mut understood, rules, request.snapshot, &zone);
-    if let Some(doubt) = other_than_rules {
-        compare_parses::record_disagreement(&mut understood, "which of a series", doubt);
+    if let Some(ambiguity) = other_than_rules {
+        compare_parses::record_disagreement(&mut understood, "which of a series", ambiguity);
     }
     if let (Some(start), Some(end)) = (understood.data.start_time, understood.data.end_time) {
         understood.is_all_day &= is_of_days(&TimeRange { start, end }, &zone);
@@ -92,9 +92,9 @@ fn is_of_days(span: &TimeRange, zone: &NamedTimeZone) -> bool {
 struct ParseMerger<'a> {
     request: ParseInput<'a>,
     zone: NamedTimeZone,
-    heard: &'a ModelParse,
+    model_parse: &'a ModelParse,
     rules: RuleParse<'a>,
-    understood: ParsedRequest,
+    parsed: ParsedRequest,
     /// Question if the model selects other instances of a series than the rules.
     other_than_rules: Option<Ambiguity>,
 }
@@ -102,81 +102,81 @@ struct ParseMerger<'a> {
 impl ParseMerger<'_> {
     /// True if the rules found the same intent.
     fn is_same_intent(&self) -> bool {
-        self.rules.whole.data.event_type == self.heard.event_type
+        self.rules.full.data.event_type == self.model_parse.event_type
     }
 
     fn name(&mut self) {
-        let (heard, mut named) = (self.heard, NameResolver::new(self.request.snapshot));
-        let data = &mut self.understood.data;
-        data.event_type = heard.event_type;
-        data.title = heard.title.as_deref().map(str::trim).filter(|title| !title.is_empty()).map(str::to_owned);
-        (data.priority, data.flexibility) = (heard.priority, heard.flexibility);
-        data.participants = named.resolve_members(&heard.participants);
-        data.resources = named.resolve_resources(&heard.resources);
-        if heard.event_type == EventType::Modify {
-            self.understood.edit = EventEdit {
-                add_people: named.resolve_members(&heard.edit.add_people),
-                remove_people: named.resolve_members(&heard.edit.remove_people),
-                add_resources: named.resolve_resources(&heard.edit.add_resources),
-                remove_resources: named.resolve_resources(&heard.edit.remove_resources),
-                title: heard.edit.title.clone().filter(|title| !title.trim().is_empty()),
+        let (model_parse, mut named) = (self.model_parse, NameResolver::new(self.request.snapshot));
+        let data = &mut self.parsed.data;
+        data.event_type = model_parse.event_type;
+        data.title = model_parse.title.as_deref().map(str::trim).filter(|title| !title.is_empty()).map(str::to_owned);
+        (data.priority, data.flexibility) = (model_parse.priority, model_parse.flexibility);
+        data.participants = named.resolve_members(&model_parse.participants);
+        data.resources = named.resolve_resources(&model_parse.resources);
+        if model_parse.event_type == EventType::Modify {
+            self.parsed.edit = EventEdit {
+                add_people: named.resolve_members(&model_parse.edit.add_people),
+                remove_people: named.resolve_members(&model_parse.edit.remove_people),
+                add_resources: named.resolve_resources(&model_parse.edit.add_resources),
+                remove_resources: named.resolve_resources(&model_parse.edit.remove_resources),
+                title: model_parse.edit.title.clone().filter(|title| !title.trim().is_empty()),
             };
         }
-        self.understood.unknown_names = named.unknown;
-        self.understood.is_all_day = heard.is_all_day;
-        self.understood.minutes = self.rules.whole.minutes;
-        if heard.event_type == EventType::Query {
-            let usual = self.rules.whole.query.unwrap_or(QueryType::EventLookup);
-            let query = *self.understood.query.insert(heard.query_type.unwrap_or(usual));
-            let is_other = query != QueryType::ConflictCheck || self.understood.data.title.is_some();
-            self.understood.asks_existing_conflicts = self.rules.whole.asks_existing_conflicts && !is_other;
+        self.parsed.unknown_names = named.unknown;
+        self.parsed.is_all_day = model_parse.is_all_day;
+        self.parsed.minutes = self.rules.full.minutes;
+        if model_parse.event_type == EventType::Query {
+            let usual = self.rules.full.query.unwrap_or(QueryType::EventLookup);
+            let query = *self.parsed.query.insert(model_parse.query_type.unwrap_or(usual));
+            let is_other = query != QueryType::ConflictCheck || self.parsed.data.title.is_some();
+            self.parsed.asks_existing_conflicts = self.rules.full.asks_existing_conflicts && !is_other;
         }
     }
 
     /// Chooses the event and the instances of a series.
     fn choose_event(&mut self) -> Result<()> {
-        let board = self.request.snapshot;
-        let theirs: &[String] = if self.is_same_intent() { &self.rules.whole.event_ids } else { &[] };
-        if !matches!(self.heard.event_type, EventType::Modify | EventType::Cancel) {
-            self.understood.event_ids = theirs.to_vec();
+        let snapshot = self.request.snapshot;
+        let theirs: &[String] = if self.is_same_intent() { &self.rules.full.event_ids } else { &[] };
+        if !matches!(self.model_parse.event_type, EventType::Modify | EventType::Cancel) {
+            self.parsed.event_ids = theirs.to_vec();
             return Ok(());
         }
-        let which = self.meant(theirs);
-        let occurrence = time(self.heard.occurrence.as_ref(), "/occurrence", &self.zone)?.and_then(Result::ok);
-        if let Some(event) = which.first().filter(|_| which.len() == 1).and_then(|id| board.events.get(id)) {
+        let which = self.candidate_events(theirs);
+        let occurrence = time(self.model_parse.occurrence.as_ref(), "/occurrence", &self.zone)?.and_then(Result::ok);
+        if let Some(event) = which.first().filter(|_| which.len() == 1).and_then(|id| snapshot.events.get(id)) {
             let (is_same, is_series) = (theirs == which, event.recurrence.is_some());
             let instance = self.instance(event, occurrence);
-            let said = self.heard.scope.or(occurrence.map(|_| super::SeriesScope::This));
-            let (rules, understood) = (self.rules.whole, &mut self.understood);
+            let scope = self.model_parse.scope.or(occurrence.map(|_| super::SeriesScope::This));
+            let (rules, parsed) = (self.rules.full, &mut self.parsed);
             // The time of a cancellation is its instance, which is compared with all other times.
-            let is_theirs = is_same && (occurrence.is_none() || self.heard.event_type == EventType::Modify);
-            understood.instance = rules.instance.filter(|_| is_theirs).or(instance);
-            understood.scope = if is_same { rules.scope } else { said }.filter(|_| is_series);
+            let is_theirs = is_same && (occurrence.is_none() || self.model_parse.event_type == EventType::Modify);
+            parsed.instance = rules.instance.filter(|_| is_theirs).or(instance);
+            parsed.scope = if is_same { rules.scope } else { scope }.filter(|_| is_series);
             if is_same && is_series {
-                let own = (said, occurrence.and(instance));
-                self.other_than_rules = compare_parses::series_disagreement(understood, own, &self.zone);
+                let own = (scope, occurrence.and(instance));
+                self.other_than_rules = compare_parses::series_disagreement(parsed, own, &self.zone);
             }
-            understood.data.title = understood.edit.title.clone().or_else(|| Some(event.title.clone()));
-            if let (None, Some(_), Some(at)) = (understood.scope, &event.recurrence, understood.instance) {
+            parsed.data.title = parsed.edit.title.clone().or_else(|| Some(event.title.clone()));
+            if let (None, Some(_), Some(at)) = (parsed.scope, &event.recurrence, parsed.instance) {
                 let day = format_date(self.zone.to_local(at.start).date());
-                understood
+                parsed
                     .ambiguities
                     .push(Ambiguity::new(SpanKind::Scope, format!("Only the one on {day}, or all of them?")));
             }
         }
-        self.understood.event_ids = which;
+        self.parsed.event_ids = which;
         Ok(())
     }
 
     /// Returns the candidate events: the selected one, else those of model and rules.
-    fn meant(&self, theirs: &[String]) -> Vec<String> {
-        if let Some(id) = self.rules.picked.filter(|id| self.can_be_meant(id)) {
+    fn candidate_events(&self, theirs: &[String]) -> Vec<String> {
+        if let Some(id) = self.rules.picked.filter(|id| self.is_candidate(id)) {
             return vec![id.to_owned()];
         }
         // After an answer of the family, the model may choose among several events.
-        let others = theirs.iter().filter(|_| self.rules.last.is_none() || self.heard.events.is_empty());
+        let others = theirs.iter().filter(|_| self.rules.last.is_none() || self.model_parse.events.is_empty());
         let mut which: Vec<String> = Vec::new();
-        for id in self.heard.events.iter().chain(others).filter(|id| self.can_be_meant(id)) {
+        for id in self.model_parse.events.iter().chain(others).filter(|id| self.is_candidate(id)) {
             if !which.contains(id) {
                 which.push(id.clone());
             }
@@ -185,7 +185,7 @@ impl ParseMerger<'_> {
     }
 
     /// True if an event is confirmed and visible to the speaker.
-    fn can_be_meant(&self, id: &str) -> bool {
+    fn is_candidate(&self, id: &str) -> bool {
         let event = self.request.snapshot.events.get(id);
         let is_known = |event: &Event| can_see_details(self.request.snapshot, self.request.user_id, event);
         event.is_some_and(|event| event.status == EventStatus::Confirmed && is_known(event))
@@ -202,7 +202,7 @@ impl ParseMerger<'_> {
     }
 
     /// Sets the time of the event, or the queried time range.
-    fn place(&mut self) -> Result<()> {
+    fn set_time(&mut self) -> Result<()> {
         let mut problems = Vec::new();
         let mut read = |text: Option<&String>, pointer: &str| -> Result<Option<Time>> {
             Ok(match time(text, pointer, &self.zone)? {
@@ -213,24 +213,24 @@ impl ParseMerger<'_> {
                 read => read.and_then(Result::ok),
             })
         };
-        let heard = self.heard;
+        let model_parse = self.model_parse;
         let (start, end) =
-            (read(heard.start_time.as_ref(), "/start_time")?, read(heard.end_time.as_ref(), "/end_time")?);
-        let (from, to) = (read(heard.earliest.as_ref(), "/earliest")?, read(heard.latest.as_ref(), "/latest")?);
-        if heard.start_time.is_none() && end.is_some() {
+            (read(model_parse.start_time.as_ref(), "/start_time")?, read(model_parse.end_time.as_ref(), "/end_time")?);
+        let (from, to) =
+            (read(model_parse.earliest.as_ref(), "/earliest")?, read(model_parse.latest.as_ref(), "/latest")?);
+        if model_parse.start_time.is_none() && end.is_some() {
             return Err(invalid_model_output("/end_time", "there is no `start_time`"));
         }
-        self.understood.problems = problems;
-        if heard.event_type == EventType::Cancel {
-            let is_one =
-                !matches!(self.understood.scope, Some(super::SeriesScope::All | super::SeriesScope::Following));
-            self.put(self.understood.instance.filter(|_| is_one));
+        self.parsed.problems = problems;
+        if model_parse.event_type == EventType::Cancel {
+            let is_one = !matches!(self.parsed.scope, Some(super::SeriesScope::All | super::SeriesScope::Following));
+            self.put(self.parsed.instance.filter(|_| is_one));
             return Ok(());
         }
         let start = self.repeat(start);
         match start {
             Some(start) => {
-                let end = end.filter(|_| heard.recurrence_rule.is_none() || end > Some(start));
+                let end = end.filter(|_| model_parse.recurrence_rule.is_none() || end > Some(start));
                 let span = TimeRange::new(start, end.or_else(|| self.end_after(start)).unwrap_or(start));
                 self.check(span, "then it ends before it starts");
             }
@@ -241,17 +241,17 @@ impl ParseMerger<'_> {
 
     /// Sets the recurrence rule and returns the first start that matches it.
     fn repeat(&mut self, start: Option<Time>) -> Option<Time> {
-        let Some(rule) = self.heard.recurrence_rule.as_deref().filter(|rule| !rule.trim().is_empty()) else {
+        let Some(rule) = self.model_parse.recurrence_rule.as_deref().filter(|rule| !rule.trim().is_empty()) else {
             return start;
         };
         let first = self.zone.to_local(start.unwrap_or(self.request.now));
         match validate_rrule(rule, first, &self.zone) {
             Ok(checked) => {
-                self.understood.data.recurrence_rule = Some(checked.rule);
+                self.parsed.data.recurrence_rule = Some(checked.rule);
                 start.and_then(|_| self.zone.to_instant(checked.first).ok())
             }
             Err(error) => {
-                self.understood.problems.push(error.message().to_owned());
+                self.parsed.problems.push(error.message().to_owned());
                 None
             }
         }
@@ -259,11 +259,11 @@ impl ParseMerger<'_> {
 
     /// Returns the end of an event if only the start was given.
     fn end_after(&self, start: Time) -> Option<Time> {
-        let of_instance = self.understood.instance.filter(|_| self.heard.event_type == EventType::Modify);
+        let of_instance = self.parsed.instance.filter(|_| self.model_parse.event_type == EventType::Modify);
         let preferred =
             self.request.snapshot.members.get(self.request.user_id).map(|one| one.preferences.default_minutes);
-        let said = self.understood.minutes.or(preferred).map_or(60, i64::from);
-        let minutes = of_instance.map_or(said, |span| span.minutes());
+        let fallback = self.parsed.minutes.or(preferred).map_or(60, i64::from);
+        let minutes = of_instance.map_or(fallback, |span| span.minutes());
         Time::from_unix_micros(start.as_unix_micros() + minutes * 60_000_000).ok().map(|end| self.here(end))
     }
 
@@ -273,31 +273,31 @@ impl ParseMerger<'_> {
 
     /// Sets the time range if it is valid and not in the past.
     fn check(&mut self, span: Option<TimeRange>, otherwise: &str) {
-        let Some(span) = span else { return self.understood.problems.push(otherwise.to_owned()) };
-        let is_planned = self.heard.event_type != EventType::Query && self.understood.data.recurrence_rule.is_none();
-        let last = if self.heard.is_all_day && is_of_days(&span, &self.zone) { span.end } else { span.start };
+        let Some(span) = span else { return self.parsed.problems.push(otherwise.to_owned()) };
+        let is_planned = self.model_parse.event_type != EventType::Query && self.parsed.data.recurrence_rule.is_none();
+        let last = if self.model_parse.is_all_day && is_of_days(&span, &self.zone) { span.end } else { span.start };
         if is_planned && last < self.request.now {
             let (start, now): (DateTime, DateTime) =
                 (self.zone.to_local(span.start), self.zone.to_local(self.request.now));
             let (day, next) = (format_date(start.date()), next_weekday(start.date(), now));
             let problem = format!("that was on {day} at {}; did you mean {next}?", start.strftime("%H:%M"));
-            return self.understood.problems.push(problem);
+            return self.parsed.problems.push(problem);
         }
         self.put(Some(span));
-        if !self.heard.is_all_day && is_of_days(&span, &self.zone) {
+        if !self.model_parse.is_all_day && is_of_days(&span, &self.zone) {
             self.put_open(span);
         }
     }
 
     /// `Does a haircut fit on Saturday?` asks for any time of the day, not for the whole day.
     fn put_open(&mut self, span: TimeRange) {
-        if self.understood.query == Some(QueryType::ConflictCheck) && self.understood.data.title.is_some() {
-            self.understood.time_window = Some(span);
+        if self.parsed.query == Some(QueryType::ConflictCheck) && self.parsed.data.title.is_some() {
+            self.parsed.time_window = Some(span);
         }
     }
 
     fn put(&mut self, span: Option<TimeRange>) {
-        let data = &mut self.understood.data;
+        let data = &mut self.parsed.data;
         (data.start_time, data.end_time) = (span.map(|span| span.start), span.map(|span| span.end));
     }
 
@@ -312,51 +312,52 @@ impl ParseMerger<'_> {
             return;
         };
         match TimeRange::new(from, to) {
-            Some(span) if self.heard.event_type == EventType::Query => {
+            Some(span) if self.model_parse.event_type == EventType::Query => {
                 self.put(Some(span));
                 self.put_open(span);
             }
-            Some(span) if span.end > self.request.now => self.understood.time_window = Some(span),
-            Some(_) => self.understood.problems.push("that time is over".to_owned()),
-            None => self.understood.problems.push("then it ends before it starts".to_owned()),
+            Some(span) if span.end > self.request.now => self.parsed.time_window = Some(span),
+            Some(_) => self.parsed.problems.push("that time is over".to_owned()),
+            None => self.parsed.problems.push("then it ends before it starts".to_owned()),
         }
     }
 
     /// Adds findings of the rules that the model cannot overrule.
     fn keep_of_rules(&mut self) {
-        let (rules, understood) = (self.rules.whole, &mut self.understood);
+        let (rules, parsed) = (self.rules.full, &mut self.parsed);
         let is_named = |id: &String| {
-            let EventEdit { add_people, remove_people, add_resources, remove_resources, .. } = &understood.edit;
-            let named = [&understood.data.participants, &understood.data.resources];
+            let EventEdit { add_people, remove_people, add_resources, remove_resources, .. } = &parsed.edit;
+            let named = [&parsed.data.participants, &parsed.data.resources];
             named
                 .iter()
                 .chain(&[add_people, remove_people, add_resources, remove_resources])
                 .any(|ids| ids.contains(id))
         };
         let is_open = |unknown: &&UnknownName| {
-            !unknown.near.iter().any(is_named) && !understood.unknown_names.iter().any(|one| one.text == unknown.text)
+            !unknown.near.iter().any(is_named) && !parsed.unknown_names.iter().any(|one| one.text == unknown.text)
         };
         let more: Vec<UnknownName> = rules.unknown_names.iter().filter(is_open).cloned().collect();
-        understood.unknown_names.extend(more);
-        if self.rules.whole.data.event_type != self.heard.event_type {
+        parsed.unknown_names.extend(more);
+        if self.rules.full.data.event_type != self.model_parse.event_type {
             return;
         }
         let problems = &self.rules.last_answer_with_time().unwrap_or(rules).problems;
         if !problems.is_empty() {
-            understood.problems.clone_from(problems);
+            parsed.problems.clone_from(problems);
         }
         // Dates and times were compared. The model cannot resolve other ambiguities that the rules found.
-        let is_theirs = |doubt: &&Ambiguity| !matches!(doubt.about, SpanKind::Intent | SpanKind::Date | SpanKind::Time);
-        let is_new = |doubt: &&Ambiguity| !understood.ambiguities.iter().any(|one| one.about == doubt.about);
-        let doubts: Vec<Ambiguity> = rules.ambiguities.iter().filter(is_theirs).filter(is_new).cloned().collect();
-        understood.ambiguities.extend(doubts);
+        let is_theirs =
+            |ambiguity: &&Ambiguity| !matches!(ambiguity.about, SpanKind::Intent | SpanKind::Date | SpanKind::Time);
+        let is_new = |ambiguity: &&Ambiguity| !parsed.ambiguities.iter().any(|one| one.about == ambiguity.about);
+        let ambiguities: Vec<Ambiguity> = rules.ambiguities.iter().filter(is_theirs).filter(is_new).cloned().collect();
+        parsed.ambiguities.extend(ambiguities);
     }
 
     /// Computes the confidence with the weights of the rules.
     fn weights(&mut self) -> ConfidenceWeights {
-        let understood = &mut self.understood;
-        let (data, mut weights) = (&understood.data, ConfidenceWeights::default());
-        let has_when = data.start_time.is_some() || understood.time_window.is_some();
+        let parsed = &mut self.parsed;
+        let (data, mut weights) = (&parsed.data, ConfidenceWeights::default());
+        let has_when = data.start_time.is_some() || parsed.time_window.is_some();
         let parts: Vec<(&'static str, i32, MissingField, bool)> = match data.event_type {
             EventType::Create => vec![
                 ("title", 20, MissingField::Title, data.title.is_some()),
@@ -364,11 +365,11 @@ impl ParseMerger<'_> {
                 ("time", 15, MissingField::Time, data.start_time.is_some()),
             ],
             EventType::Modify | EventType::Cancel => {
-                let is_edited = understood.edit != EventEdit::default() || data.recurrence_rule.is_some();
+                let is_edited = parsed.edit != EventEdit::default() || data.recurrence_rule.is_some();
                 let matters = data.priority.is_some() || data.flexibility.is_some();
                 let has_change = data.event_type == EventType::Cancel || has_when || is_edited || matters;
                 vec![
-                    ("one matching event", 35, MissingField::Event, understood.event_ids.len() == 1),
+                    ("one matching event", 35, MissingField::Event, parsed.event_ids.len() == 1),
                     ("what to change", 15, MissingField::Change, has_change),
                 ]
             }
@@ -378,7 +379,7 @@ impl ParseMerger<'_> {
                     "range or subject",
                     25,
                     MissingField::Subject,
-                    has_when || is_about || !understood.event_ids.is_empty(),
+                    has_when || is_about || !parsed.event_ids.is_empty(),
                 )]
             }
         };
@@ -388,33 +389,33 @@ impl ParseMerger<'_> {
         }
         for (name, hundredths, missing, is_there) in parts {
             weights.add(name, hundredths, is_there);
-            understood.missing.extend((!is_there).then_some(missing));
+            parsed.missing.extend((!is_there).then_some(missing));
         }
         weights
     }
 }
 
 /// Returns the parsed parts for display, if the result differs from that of the rules.
-fn found(understood: &ParsedRequest, request: &ParseInput<'_>, zone: &NamedTimeZone) -> Vec<ParsedSpan> {
-    let (data, board) = (&understood.data, request.snapshot);
+fn parsed_spans(parsed: &ParsedRequest, request: &ParseInput<'_>, zone: &NamedTimeZone) -> Vec<ParsedSpan> {
+    let (data, snapshot) = (&parsed.data, request.snapshot);
     let piece =
         |part: SpanKind, text: &str, value: &str| ParsedSpan { part, text: text.to_owned(), value: value.to_owned() };
     let intent = confidence::name(data.event_type);
-    let mut found = vec![piece(SpanKind::Intent, intent, intent)];
-    found.extend(data.title.iter().map(|title| piece(SpanKind::Title, title, title)));
+    let mut spans = vec![piece(SpanKind::Intent, intent, intent)];
+    spans.extend(data.title.iter().map(|title| piece(SpanKind::Title, title, title)));
     if let Some(start) = data.start_time.map(|start| zone.to_local(start)) {
-        found.push(piece(SpanKind::Date, &format_date(start.date()), &start.date().to_string()));
+        spans.push(piece(SpanKind::Date, &format_date(start.date()), &start.date().to_string()));
         let clock = start.strftime("%-H:%M").to_string();
-        found.push(piece(SpanKind::Time, &clock, &clock));
+        spans.push(piece(SpanKind::Time, &clock, &clock));
     }
-    if let (None, Some(within)) = (data.start_time, &understood.time_window) {
+    if let (None, Some(within)) = (data.start_time, &parsed.time_window) {
         let day = zone.to_local(within.start).date();
-        found.push(piece(SpanKind::Date, &format_date(day), &day.to_string()));
+        spans.push(piece(SpanKind::Date, &format_date(day), &day.to_string()));
     }
-    found.extend(data.recurrence_rule.iter().map(|rule| piece(SpanKind::Repeat, rule, rule)));
-    let people = data.participants.iter().filter_map(|id| board.members.get(id));
-    found.extend(people.map(|one| piece(SpanKind::Person, &one.name, &one.id)));
-    let things = data.resources.iter().filter_map(|id| board.resources.get(id));
-    found.extend(things.map(|one| piece(SpanKind::Resource, &one.name, &one.id)));
-    found
+    spans.extend(data.recurrence_rule.iter().map(|rule| piece(SpanKind::Repeat, rule, rule)));
+    let people = data.participants.iter().filter_map(|id| snapshot.members.get(id));
+    spans.extend(people.map(|one| piece(SpanKind::Person, &one.name, &one.id)));
+    let resources = data.resources.iter().filter_map(|id| snapshot.resources.get(id));
+    spans.extend(resources.map(|one| piece(SpanKind::Resource, &one.name, &one.id)));
+    spans
 }

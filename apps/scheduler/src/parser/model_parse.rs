@@ -83,8 +83,8 @@ impl ModelParse {
     ///
     /// # Errors
     /// Returns `TypeMismatch` with the JSON pointer of the invalid value.
-    pub fn read(said: Value) -> Result<Self> {
-        models::from_json(said).map_err(|error| match error.diagnostics().first() {
+    pub fn read(output: Value) -> Result<Self> {
+        models::from_json(output).map_err(|error| match error.diagnostics().first() {
             Some(problem) => invalid_model_output(&problem.pointer, &problem.message),
             None => error,
         })
@@ -111,9 +111,9 @@ fn require_all(schema: &mut Value) {
 }
 
 /// Creates the error for invalid model output.
-pub(super) fn invalid_model_output(pointer: &str, why: &str) -> Error {
-    let problem = Diagnostic { pointer: pointer.to_owned(), message: why.to_owned(), help: None };
-    let fact = format!("the language model gave an answer that does not fit at `{pointer}`: {why}");
+pub(super) fn invalid_model_output(pointer: &str, reason: &str) -> Error {
+    let problem = Diagnostic { pointer: pointer.to_owned(), message: reason.to_owned(), help: None };
+    let fact = format!("the language model gave an answer that does not fit at `{pointer}`: {reason}");
     Error::with_diagnostics(ErrorCode::TypeMismatch, fact, vec![problem])
 }
 
@@ -138,42 +138,44 @@ pub(super) fn time(text: Option<&String>, pointer: &str, zone: &NamedTimeZone) -
 
 /// Resolves names to ids and collects unknown names.
 pub(super) struct NameResolver<'a> {
-    board: &'a CalendarSnapshot,
+    snapshot: &'a CalendarSnapshot,
     pub(super) unknown: Vec<UnknownName>,
 }
 
 impl<'a> NameResolver<'a> {
-    pub(super) fn new(board: &'a CalendarSnapshot) -> Self {
-        Self { board, unknown: Vec::new() }
+    pub(super) fn new(snapshot: &'a CalendarSnapshot) -> Self {
+        Self { snapshot, unknown: Vec::new() }
     }
 
     pub(super) fn resolve_members(&mut self, names: &[String]) -> Vec<String> {
-        let known = self.board.members.values().map(|one| (one.id.as_str(), one.name.as_str(), one.aliases.as_slice()));
-        let known: Vec<_> = known.collect();
-        self.find(names, &known, false)
+        let candidates =
+            self.snapshot.members.values().map(|one| (one.id.as_str(), one.name.as_str(), one.aliases.as_slice()));
+        let candidates: Vec<_> = candidates.collect();
+        self.find(names, &candidates, false)
     }
 
     pub(super) fn resolve_resources(&mut self, names: &[String]) -> Vec<String> {
-        let things = self.board.resources.values();
-        let known: Vec<_> = things.map(|one| (one.id.as_str(), one.name.as_str(), one.aliases.as_slice())).collect();
-        self.find(names, &known, true)
+        let resources = self.snapshot.resources.values();
+        let candidates: Vec<_> =
+            resources.map(|one| (one.id.as_str(), one.name.as_str(), one.aliases.as_slice())).collect();
+        self.find(names, &candidates, true)
     }
 
-    fn find(&mut self, names: &[String], known: &[(&str, &str, &[String])], is_thing: bool) -> Vec<String> {
+    fn find(&mut self, names: &[String], candidates: &[(&str, &str, &[String])], is_resource: bool) -> Vec<String> {
         let mut ids: Vec<String> = Vec::new();
         for name in names.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
             let folded = fold(name);
             let is_called = |one: &&(&str, &str, &[String])| {
                 fold(one.1) == folded || one.2.iter().any(|alias| fold(alias) == folded)
             };
-            let by_id = known.iter().find(|one| one.0 == name);
-            match by_id.or_else(|| known.iter().find(is_called)) {
-                Some((id, ..)) if ids.iter().any(|known| known == id) => {}
+            let by_id = candidates.iter().find(|one| one.0 == name);
+            match by_id.or_else(|| candidates.iter().find(is_called)) {
+                Some((id, ..)) if ids.iter().any(|existing| existing == id) => {}
                 Some((id, ..)) => ids.push((*id).to_owned()),
                 None if self.unknown.iter().any(|one| one.text == name) => {}
                 None => {
-                    let near = near(self.board, &folded, !is_thing);
-                    self.unknown.push(UnknownName { text: name.to_owned(), near, is_resource_like: is_thing });
+                    let near = near(self.snapshot, &folded, !is_resource);
+                    self.unknown.push(UnknownName { text: name.to_owned(), near, is_resource_like: is_resource });
                 }
             }
         }
@@ -200,9 +202,9 @@ mod tests {
 
     /// R-FAM-110, R-FAM-126: ids, names and aliases are resolved; other names are kept, with similar ones.
     #[test]
-    fn names_stand_for_somebody_or_stay_names() {
-        let board = sample::empty_family();
-        let mut named = NameResolver::new(&board);
+    fn names_resolve_to_ids_or_stay_unknown() {
+        let snapshot = sample::empty_family();
+        let mut named = NameResolver::new(&snapshot);
         let names = ["emma", "Mum", "Em", "Emmma", " "].map(str::to_owned);
         assert_eq!(named.resolve_members(&names), ["emma", "mom"]);
         assert_eq!(named.resolve_resources(&["Auto".to_owned(), "van".to_owned()]), ["car"]);
@@ -214,7 +216,7 @@ mod tests {
     /// R-FAM-130, R-FAM-124: text that is not a time violates the form; a date that does not exist is an error
     /// text.
     #[test]
-    fn times_are_read_on_the_wall() {
+    fn times_are_parsed_as_local_times() {
         let zone = NamedTimeZone::from_iana_name(sample::ZONE).unwrap();
         let read = |text: &str| time(Some(&text.to_owned()), "/start_time", &zone);
         let good = read("2026-01-10T14:00").unwrap().unwrap().unwrap();
@@ -222,10 +224,7 @@ mod tests {
         assert_eq!(read("2026-01-10T19:00:00Z").unwrap().unwrap().unwrap().to_string(), good.to_string());
         assert!(read("").unwrap().is_none());
         assert_eq!(read("2026-02-30T14:00").unwrap().unwrap().unwrap_err(), "there is no 2026-02-30T14:00");
-        let refused = read("saturday at two pm").unwrap_err();
-        assert_eq!(
-            (refused.code(), refused.diagnostics()[0].pointer.as_str()),
-            (ErrorCode::TypeMismatch, "/start_time")
-        );
+        let error = read("saturday at two pm").unwrap_err();
+        assert_eq!((error.code(), error.diagnostics()[0].pointer.as_str()), (ErrorCode::TypeMismatch, "/start_time"));
     }
 }

@@ -40,21 +40,22 @@ pub(super) struct ModifyParse {
     /// True if an ambiguity must be resolved by the user.
     pub(super) is_open: bool,
     /// Ambiguities.
-    pub(super) doubts: Vec<Ambiguity>,
+    pub(super) ambiguities: Vec<Ambiguity>,
     /// Errors as text.
     pub(super) problems: Vec<String>,
 }
 
 /// Parses a cancellation.
 pub(super) fn cancel(reading: &SentenceParse<'_>) -> ModifyParse {
-    let said = TimeExpressions::from_matches(&reading.findings, reading.today());
-    let mut changed = find_target_event(reading, &said, true, 0..reading.reader.tokens.len());
+    let expressions = TimeExpressions::from_matches(&reading.findings, reading.today());
+    let mut changed = find_target_event(reading, &expressions, true, 0..reading.reader.tokens.len());
     changed.has_change = true;
-    let is_dated = !said.days.is_empty() || said.time.is_some();
-    let only = ScopeHints { is_dated, is_onward: said.onward.is_some(), is_part: is_part(reading, &said) };
+    let is_dated = !expressions.days.is_empty() || expressions.time.is_some();
+    let only =
+        ScopeHints { is_dated, is_onward: expressions.onward.is_some(), is_part: is_part(reading, &expressions) };
     resolve_scope(reading, &mut changed, only);
-    if is_several(reading, &changed, &said) {
-        changed.doubts.push(Ambiguity::new(SpanKind::Scope, "There are several then; is it one of them, or all?"));
+    if is_several(reading, &changed, &expressions) {
+        changed.ambiguities.push(Ambiguity::new(SpanKind::Scope, "There are several then; is it one of them, or all?"));
         changed.scope = None;
         changed.is_open = true;
     }
@@ -68,7 +69,7 @@ pub(super) fn cancel(reading: &SentenceParse<'_>) -> ModifyParse {
 }
 
 /// True if days or an end were given, so that only a part of a series can be meant: `all lessons next week`.
-fn is_part(reading: &SentenceParse<'_>, said: &TimeExpressions) -> bool {
+fn is_part(reading: &SentenceParse<'_>, expressions: &TimeExpressions) -> bool {
     let is_limit = |finding: &PhraseMatch| match finding.sense {
         PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..) => {
             finding.values.iter().any(|value| matches!(value, SlotValue::Weekdays(_)))
@@ -77,12 +78,12 @@ fn is_part(reading: &SentenceParse<'_>, said: &TimeExpressions) -> bool {
         PhraseMeaning::Length | PhraseMeaning::Times | PhraseMeaning::Unclear => true,
         _ => false,
     };
-    !said.days.is_empty() || reading.findings.iter().any(is_limit)
+    !expressions.days.is_empty() || reading.findings.iter().any(is_limit)
 }
 
 /// True if a series has more than one instance in the given days.
-fn is_several(reading: &SentenceParse<'_>, changed: &ModifyParse, said: &TimeExpressions) -> bool {
-    let days = said.day().0.filter(|days| !days.is_one() && changed.scope == Some(SeriesScope::This));
+fn is_several(reading: &SentenceParse<'_>, changed: &ModifyParse, expressions: &TimeExpressions) -> bool {
+    let days = expressions.day().0.filter(|days| !days.is_one() && changed.scope == Some(SeriesScope::This));
     let within = days.and_then(|days| {
         let instant = |date| reading.zone.to_instant(at(date, 0)).ok();
         TimeRange::new(instant(days.first)?.max(reading.request.now), instant(days.end)?)
@@ -95,7 +96,7 @@ fn is_several(reading: &SentenceParse<'_>, changed: &ModifyParse, said: &TimeExp
 pub(super) fn modify(reading: &SentenceParse<'_>) -> ModifyParse {
     let (old, new, border) = split(reading);
     let is_split = border.is_some();
-    let words = match (reading.intent.way, border_word(reading)) {
+    let words = match (reading.intent.modifier, border_word(reading)) {
         (VerbModifier::Rename, Some(to)) => 0..to,
         _ => 0..reading.reader.tokens.len(),
     };
@@ -114,7 +115,7 @@ pub(super) fn modify(reading: &SentenceParse<'_>) -> ModifyParse {
     let is_limit = |days: &DateRange| days.how != DateForm::Weekday;
     let is_part = old.days.iter().any(is_limit) || is_loose && new.days.iter().any(|days| !days.is_one());
     resolve_scope(reading, &mut changed, ScopeHints { is_dated, is_onward: false, is_part });
-    if let (VerbModifier::Rename, Some(to)) = (reading.intent.way, border_word(reading)) {
+    if let (VerbModifier::Rename, Some(to)) = (reading.intent.modifier, border_word(reading)) {
         changed.title = title::title_of(&reading.reader, to + 1..reading.reader.tokens.len());
         changed.has_change = changed.title.is_some();
         return changed;
@@ -125,7 +126,7 @@ pub(super) fn modify(reading: &SentenceParse<'_>) -> ModifyParse {
 }
 
 fn apply(reading: &SentenceParse<'_>, new: &TimeExpressions, changed: &mut ModifyParse) {
-    let wall = reading.wall(None);
+    let local_clock = reading.local_clock(None);
     let problems = new.days.iter().filter_map(|days| days.problem.clone());
     let clocks = new.time.iter().flat_map(|time| time.clocks());
     changed.problems.extend(problems.chain(clocks.filter_map(ClockTime::problem)));
@@ -137,14 +138,14 @@ fn apply(reading: &SentenceParse<'_>, new: &TimeExpressions, changed: &mut Modif
     let instance = if changed.is_matched { changed.which[0].instance } else { None };
     let Some(instance) = instance else {
         // The duration is unknown until the event is known.
-        let when = wall.create(new, None);
+        let when = local_clock.create(new, None);
         changed.span = when.span.filter(|_| when.has_date && when.has_time);
         changed.length = when.length;
         return;
     };
-    let new = resolve_day_of_month(new, instance.0, wall.now.date(), changed);
+    let new = resolve_day_of_month(new, instance.0, local_clock.now.date(), changed);
     let Some(span) = rescheduled(reading, &new, instance, changed) else { return };
-    match problem(span, wall.now) {
+    match problem(span, local_clock.now) {
         Some(problem) => changed.problems.push(problem),
         None => changed.span = Some(span),
     }
@@ -234,15 +235,18 @@ fn border_word(reading: &SentenceParse<'_>) -> Option<usize> {
 
 fn rule(reading: &SentenceParse<'_>, changed: &ModifyParse) -> Option<String> {
     let mut repeat = RecurrencePhrase::from_matches(&reading.findings)?;
-    repeat.on_day_said(None);
-    let start =
-        changed.which.first().and_then(|meant| meant.instance).map_or(reading.today(), |(start, _)| start.date());
+    repeat.fill_weekday(None);
+    let start = changed
+        .which
+        .first()
+        .and_then(|candidate| candidate.instance)
+        .map_or(reading.today(), |(start, _)| start.date());
     repeat.to_rrule(start, &reading.zone).ok()
 }
 
 fn find_target_event(
     reading: &SentenceParse<'_>,
-    said: &TimeExpressions,
+    expressions: &TimeExpressions,
     is_strict: bool,
     words: std::ops::Range<usize>,
 ) -> ModifyParse {
@@ -251,55 +255,57 @@ fn find_target_event(
         let ids = mentions.filter(|one| with_speaker || !one.is_speaker).flat_map(|one| one.ids.clone());
         ids.collect::<Vec<String>>()
     };
-    let wall = reading.wall(None);
-    let look = |people: &[String], said: &TimeExpressions, is_strict: bool| {
-        let clue = EventClue { words: &reading.reader.tokens[words.clone()], people, said, is_strict };
-        best_matches(&reading.reader, reading.request.snapshot, &wall, clue)
+    let local_clock = reading.local_clock(None);
+    let find_matches = |people: &[String], expressions: &TimeExpressions, is_strict: bool| {
+        let clue = EventClue { words: &reading.reader.tokens[words.clone()], people, expressions, is_strict };
+        best_matches(&reading.reader, reading.request.snapshot, &local_clock, clue)
     };
     if let Some(event) = &reading.picked {
-        let which = vec![picked(reading.request.snapshot, &wall, event, said)];
+        let which = vec![picked(reading.request.snapshot, &local_clock, event, expressions)];
         return ModifyParse { which, is_matched: true, ..ModifyParse::default() };
     }
-    let mut which = look(&named(true), said, is_strict);
+    let mut which = find_matches(&named(true), expressions, is_strict);
     if which.is_empty() {
-        which = look(&named(false), said, is_strict);
+        which = find_matches(&named(false), expressions, is_strict);
     }
-    if said_scope(reading) == Some(SeriesScope::All) {
+    if explicit_scope(reading) == Some(SeriesScope::All) {
         // `all` selects the series, so its overrides are not separate candidates.
         let ids: Vec<String> = which.iter().map(|one| one.event.id.clone()).collect();
         which.retain(|one| one.event.recurrence_override.as_ref().is_none_or(|of| !ids.contains(&of.series)));
     }
     let mut changed = ModifyParse { is_matched: which.len() == 1, ..ModifyParse::default() };
     if which.is_empty() && is_strict {
-        which = look(&named(false), &TimeExpressions::default(), true);
-        let day = said.day().0.filter(|_| !which.is_empty());
+        which = find_matches(&named(false), &TimeExpressions::default(), true);
+        let day = expressions.day().0.filter(|_| !which.is_empty());
         changed.problems.extend(day.map(|day| format!("there is none on {}", format_date(day.first))));
     }
     if changed.is_matched
         && let Some(other) = another(
             &reading.reader,
             reading.request.snapshot,
-            &wall,
+            &local_clock,
             (&reading.reader.tokens[words.clone()], &which[0]),
         )
     {
-        changed.doubts.push(Ambiguity::new(SpanKind::Event, format!("Is {other} meant as well?")));
+        changed.ambiguities.push(Ambiguity::new(SpanKind::Event, format!("Is {other} meant as well?")));
     }
     if which.len() > 1 {
         let titles: Vec<String> = which.iter().map(name).collect();
-        changed.doubts.push(Ambiguity::new(SpanKind::Event, format!("Which one is meant: {}?", titles.join(" or "))));
+        changed
+            .ambiguities
+            .push(Ambiguity::new(SpanKind::Event, format!("Which one is meant: {}?", titles.join(" or "))));
     }
     changed.which = which;
     changed
 }
 
-fn name(meant: &EventMatch) -> String {
-    let when = meant.instance.map(|(start, _)| start.strftime(" on %A %-d %B at %H:%M").to_string());
-    format!("{}{}", meant.event.title, when.unwrap_or_default())
+fn name(event_match: &EventMatch) -> String {
+    let when = event_match.instance.map(|(start, _)| start.strftime(" on %A %-d %B at %H:%M").to_string());
+    format!("{}{}", event_match.event.title, when.unwrap_or_default())
 }
 
-fn is_series(meant: &EventMatch) -> bool {
-    meant.event.recurrence.is_some()
+fn is_series(event_match: &EventMatch) -> bool {
+    event_match.event.recurrence.is_some()
 }
 
 /// Time expressions that restrict the instances of a series.
@@ -320,9 +326,9 @@ fn resolve_scope(reading: &SentenceParse<'_>, changed: &mut ModifyParse, only: S
     if !(changed.is_matched && (is_moved_one || is_series(&changed.which[0]))) {
         return;
     }
-    let said = said_scope(reading);
-    changed.is_open = only.is_part && (said == Some(SeriesScope::All) || only.is_onward);
-    changed.scope = match said {
+    let explicit = explicit_scope(reading);
+    changed.is_open = only.is_part && (explicit == Some(SeriesScope::All) || only.is_onward);
+    changed.scope = match explicit {
         _ if changed.is_open => None,
         _ if only.is_onward => Some(SeriesScope::Following),
         Some(scope) => Some(scope),
@@ -331,7 +337,7 @@ fn resolve_scope(reading: &SentenceParse<'_>, changed: &mut ModifyParse, only: S
     };
     if let (None, Some((start, _))) = (changed.scope, changed.which[0].instance) {
         let question = format!("Only the one on {}, or all of them?", format_date(start.date()));
-        changed.doubts.push(Ambiguity::new(SpanKind::Scope, question));
+        changed.ambiguities.push(Ambiguity::new(SpanKind::Scope, question));
     }
 }
 
@@ -347,11 +353,11 @@ pub(super) fn display_value(value: &SlotValue) -> Option<String> {
 }
 
 /// Returns the explicitly selected instances.
-fn said_scope(reading: &SentenceParse<'_>) -> Option<SeriesScope> {
-    let said = reading.findings.iter().filter_map(|finding| match finding.sense {
+fn explicit_scope(reading: &SentenceParse<'_>) -> Option<SeriesScope> {
+    let scopes = reading.findings.iter().filter_map(|finding| match finding.sense {
         PhraseMeaning::Which(scope) => Some(scope),
         PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..) => Some(SeriesScope::All),
         _ => None,
     });
-    said.max()
+    scopes.max()
 }

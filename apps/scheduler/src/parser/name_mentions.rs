@@ -18,9 +18,9 @@ pub(super) struct Mention {
     /// True for the speaker, who occurs in many sentences.
     pub(super) is_speaker: bool,
     /// Token range.
-    pub(super) place: (usize, usize),
+    pub(super) token_range: (usize, usize),
     /// Question if the name is ambiguous.
-    pub(super) doubt: Option<String>,
+    pub(super) question: Option<String>,
 }
 
 /// All names of a sentence.
@@ -47,13 +47,13 @@ impl NameMentions {
 /// A known name or alias.
 struct KnownName {
     words: Vec<String>,
-    whom: NameTarget,
+    target: NameTarget,
 }
 
 #[derive(Clone, PartialEq)]
 enum NameTarget {
     Member(String),
-    Thing(String),
+    Resource(String),
     Everyone,
     Of(MemberRole),
     Speaker,
@@ -63,41 +63,44 @@ enum NameTarget {
 /// Finds all names and marks those that are not part of the title as matched.
 pub(super) fn find_mentions(
     reader: &mut PhraseReader<'_>,
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     speaker: &str,
     is_question: bool,
 ) -> NameMentions {
-    let known = known(reader, board);
-    let mut found = NameMentions::default();
+    let known_names = collect_known_names(reader, snapshot);
+    let mut name_mentions = NameMentions::default();
     let mut at = 0;
     while at < reader.tokens.len() {
-        let Some((whom, end)) = name_at(reader, &known, at) else {
+        let Some((targets, end)) = name_at(reader, &known_names, at) else {
             at += 1;
             continue;
         };
-        let mention = mention(board, speaker, &whom, (at, end));
-        if is_named(reader, at, &whom, is_question) {
-            mark(reader, &mention, &whom);
-            found.mentions.push(mention);
-        } else if matches!(whom[0], NameTarget::Speaker | NameTarget::Us) {
+        let mention = mention(snapshot, speaker, &targets, (at, end));
+        if is_named(reader, at, &targets, is_question) {
+            mark(reader, &mention, &targets);
+            name_mentions.mentions.push(mention);
+        } else if matches!(targets[0], NameTarget::Speaker | NameTarget::Us) {
             reader.tokens[at].read_as = Some(SpanKind::Filler);
         }
         at = end;
     }
-    found.unknown = unknown(reader, board, &found, is_question);
-    found
+    name_mentions.unknown = unknown(reader, snapshot, &name_mentions, is_question);
+    name_mentions
 }
 
-fn known(reader: &PhraseReader<'_>, board: &CalendarSnapshot) -> Vec<KnownName> {
+fn collect_known_names(reader: &PhraseReader<'_>, snapshot: &CalendarSnapshot) -> Vec<KnownName> {
     let words = |text: &str| tokens(text).into_iter().map(|token| token.lower).collect::<Vec<_>>();
-    let mut known = Vec::new();
-    for member in board.members.values() {
+    let mut known_names = Vec::new();
+    for member in snapshot.members.values() {
         let names = std::iter::once(&member.name).chain(&member.aliases);
-        known.extend(names.map(|name| KnownName { words: words(name), whom: NameTarget::Member(member.id.clone()) }));
+        known_names
+            .extend(names.map(|name| KnownName { words: words(name), target: NameTarget::Member(member.id.clone()) }));
     }
-    for resource in board.resources.values() {
+    for resource in snapshot.resources.values() {
         let names = std::iter::once(&resource.name).chain(&resource.aliases);
-        known.extend(names.map(|name| KnownName { words: words(name), whom: NameTarget::Thing(resource.id.clone()) }));
+        known_names.extend(
+            names.map(|name| KnownName { words: words(name), target: NameTarget::Resource(resource.id.clone()) }),
+        );
     }
     let lists = reader.language.words;
     let groups = [
@@ -107,27 +110,27 @@ fn known(reader: &PhraseReader<'_>, board: &CalendarSnapshot) -> Vec<KnownName> 
         (lists.me, NameTarget::Speaker),
         (lists.we, NameTarget::Us),
     ];
-    for (list, whom) in groups {
-        known.extend(list.iter().map(|name| KnownName { words: words(name), whom: whom.clone() }));
+    for (list, target) in groups {
+        known_names.extend(list.iter().map(|name| KnownName { words: words(name), target: target.clone() }));
     }
-    known
+    known_names
 }
 
 /// Returns the possible targets of the longest name at a token, and the end of the name.
-fn name_at(reader: &PhraseReader<'_>, known: &[KnownName], at: usize) -> Option<(Vec<NameTarget>, usize)> {
+fn name_at(reader: &PhraseReader<'_>, known_names: &[KnownName], at: usize) -> Option<(Vec<NameTarget>, usize)> {
     let fits = |name: &&KnownName| {
         let there = reader.tokens.get(at..at + name.words.len());
         there.is_some_and(|there| there.iter().zip(&name.words).all(|(token, word)| is_it(token, word)))
     };
-    let longest = known.iter().filter(fits).map(|name| name.words.len()).max().filter(|length| *length > 0)?;
-    let mut whom: Vec<NameTarget> = Vec::new();
-    for name in known.iter().filter(fits).filter(|name| name.words.len() == longest) {
+    let longest = known_names.iter().filter(fits).map(|name| name.words.len()).max().filter(|length| *length > 0)?;
+    let mut targets: Vec<NameTarget> = Vec::new();
+    for name in known_names.iter().filter(fits).filter(|name| name.words.len() == longest) {
         // `Mama` and `Mamá` are the same target.
-        if !whom.contains(&name.whom) {
-            whom.push(name.whom.clone());
+        if !targets.contains(&name.target) {
+            targets.push(name.target.clone());
         }
     }
-    Some((whom, at + longest))
+    Some((targets, at + longest))
 }
 
 fn is_it(token: &Token, word: &str) -> bool {
@@ -136,36 +139,37 @@ fn is_it(token: &Token, word: &str) -> bool {
     token.is_left() && (token.lower == word || (is_owned() && token.kind == TokenKind::Word))
 }
 
-fn mention(board: &CalendarSnapshot, speaker: &str, whom: &[NameTarget], place: (usize, usize)) -> Mention {
-    let everyone = || board.members.keys().cloned().collect::<Vec<_>>();
+fn mention(snapshot: &CalendarSnapshot, speaker: &str, targets: &[NameTarget], token_range: (usize, usize)) -> Mention {
+    let everyone = || snapshot.members.keys().cloned().collect::<Vec<_>>();
     let of = |role: MemberRole| {
-        let members = board.members.values().filter(move |member| member.role == role);
+        let members = snapshot.members.values().filter(move |member| member.role == role);
         members.map(|member| member.id.clone()).collect::<Vec<_>>()
     };
-    let (is_speaker, is_person) = (matches!(whom[0], NameTarget::Speaker), !matches!(whom[0], NameTarget::Thing(_)));
-    let ids = match &whom[0] {
-        NameTarget::Member(id) | NameTarget::Thing(id) => vec![id.clone()],
+    let (is_speaker, is_person) =
+        (matches!(targets[0], NameTarget::Speaker), !matches!(targets[0], NameTarget::Resource(_)));
+    let ids = match &targets[0] {
+        NameTarget::Member(id) | NameTarget::Resource(id) => vec![id.clone()],
         NameTarget::Everyone | NameTarget::Us => everyone(),
         NameTarget::Of(role) => of(*role),
         NameTarget::Speaker => vec![speaker.to_owned()],
     };
     // If members share a name, the mention has no ids until the family has answered.
-    let named = |whom: &NameTarget| match whom {
-        NameTarget::Member(id) => board.members.get(id).map(|member| member.name.clone()),
-        NameTarget::Thing(id) => board.resources.get(id).map(|resource| resource.name.clone()),
+    let named = |target: &NameTarget| match target {
+        NameTarget::Member(id) => snapshot.members.get(id).map(|member| member.name.clone()),
+        NameTarget::Resource(id) => snapshot.resources.get(id).map(|resource| resource.name.clone()),
         _ => None,
     };
-    let several: Vec<String> = whom.iter().filter_map(named).collect();
-    let doubt = (several.len() > 1).then(|| format!("Which one is meant: {}?", several.join(" or ")));
-    Mention { ids: if doubt.is_some() { Vec::new() } else { ids }, is_person, is_speaker, place, doubt }
+    let several: Vec<String> = targets.iter().filter_map(named).collect();
+    let question = (several.len() > 1).then(|| format!("Which one is meant: {}?", several.join(" or ")));
+    Mention { ids: if question.is_some() { Vec::new() } else { ids }, is_person, is_speaker, token_range, question }
 }
 
 /// True if a word really names a participant: not in `show me`, `can we move`, `Sarah's mom`.
-fn is_named(reader: &PhraseReader<'_>, at: usize, whom: &[NameTarget], is_question: bool) -> bool {
+fn is_named(reader: &PhraseReader<'_>, at: usize, targets: &[NameTarget], is_question: bool) -> bool {
     let lists = reader.language.words;
     let Some(before) = at.checked_sub(1).and_then(|at| reader.tokens.get(at)) else { return true };
-    match whom[0] {
-        NameTarget::Speaker | NameTarget::Us if before.is_in(lists.telling) => false,
+    match targets[0] {
+        NameTarget::Speaker | NameTarget::Us if before.is_in(lists.show_verbs) => false,
         NameTarget::Speaker | NameTarget::Us if before.is_in(lists.polite) => is_question,
         NameTarget::Member(_) => !(before.is_owner && before.read_as.is_none() && before.is_capital && at > 1),
         _ => true,
@@ -174,14 +178,14 @@ fn is_named(reader: &PhraseReader<'_>, at: usize, whom: &[NameTarget], is_questi
 
 /// Marks a name and the words before it as matched, unless the name is part of the title: `pick up Emma`, `car
 /// wash`.
-fn mark(reader: &mut PhraseReader<'_>, mention: &Mention, whom: &[NameTarget]) {
+fn mark(reader: &mut PhraseReader<'_>, mention: &Mention, targets: &[NameTarget]) {
     let lists = reader.language.words;
-    let (mut from, to) = mention.place;
-    let leads = if mention.is_person { lists.before_people } else { lists.before_things };
+    let (mut from, to) = mention.token_range;
+    let leads = if mention.is_person { lists.before_people } else { lists.before_resources };
     let is_before = |reader: &PhraseReader<'_>, from: usize, list: &[&str]| {
         from > 0 && reader.tokens[from - 1].read_as.is_none() && reader.tokens[from - 1].is_in(list)
     };
-    let is_owner = reader.tokens[to - 1].is_owner || matches!(whom[0], NameTarget::Speaker);
+    let is_owner = reader.tokens[to - 1].is_owner || matches!(targets[0], NameTarget::Speaker);
     let mut is_led = false;
     const MY: [&str; 9] = ["my", "mein", "meine", "meinen", "meinem", "meiner", "mi", "mis", "mine"];
     if reader.tokens[from].is_in(&MY) {
@@ -200,7 +204,7 @@ fn mark(reader: &mut PhraseReader<'_>, mention: &Mention, whom: &[NameTarget]) {
     }
     let is_first =
         mention.is_person && reader.tokens[..from].iter().all(|token| !token.is_left() || token.is_in(lists.stops));
-    let is_group = !matches!(whom[0], NameTarget::Member(_) | NameTarget::Thing(_));
+    let is_group = !matches!(targets[0], NameTarget::Member(_) | NameTarget::Resource(_));
     if is_led || is_first || is_owner || is_group {
         let part = if mention.is_person { SpanKind::Person } else { SpanKind::Resource };
         reader.tokens[from..to].iter_mut().for_each(|token| token.read_as = Some(part));
@@ -210,15 +214,16 @@ fn mark(reader: &mut PhraseReader<'_>, mention: &Mention, whom: &[NameTarget]) {
 /// Returns unknown names after `for` and `with`, and resources that the family does not have.
 fn unknown(
     reader: &PhraseReader<'_>,
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     names: &NameMentions,
     is_question: bool,
 ) -> Vec<UnknownName> {
     let lists = reader.language.words;
     let asks_who = is_question && reader.tokens.iter().any(|token| token.is_in(lists.availability));
-    let mut found: Vec<UnknownName> = Vec::new();
+    let mut unknown_names: Vec<UnknownName> = Vec::new();
     for (at, token) in reader.tokens.iter().enumerate().skip(1) {
-        let is_mention = names.mentions.iter().any(|mention| (mention.place.0..mention.place.1).contains(&at));
+        let is_mention =
+            names.mentions.iter().any(|mention| (mention.token_range.0..mention.token_range.1).contains(&at));
         if !token.is_left() || token.kind != TokenKind::Word || is_mention || token.is_owner {
             continue;
         }
@@ -226,20 +231,20 @@ fn unknown(
         let is_led = is_lead(reader, at - 1) || (asks_who && before.is_in(lists.openers));
         let lead =
             if before.is_in(lists.the) { at.checked_sub(2).map_or(before, |at| &reader.tokens[at]) } else { before };
-        let is_thing_led = lead.is_in(lists.before_things) || lead.read_as == Some(SpanKind::Intent);
-        let near = near(board, &token.lower, true);
-        let text = reader.text[token.place.0..token.place.1].to_owned();
+        let is_resource_led = lead.is_in(lists.before_resources) || lead.read_as == Some(SpanKind::Intent);
+        let near = near(snapshot, &token.lower, true);
+        let text = reader.text[token.byte_range.0..token.byte_range.1].to_owned();
         // Capital letters are no sign of a name in German, where all nouns have them.
         let is_name =
-            token.is_capital && lists.name != "German" && !reader.language.known.contains(token.lower.as_str());
-        if is_led && !token.is_in(lists.outsiders) && (is_name || is_like_member(board, token)) {
-            found.push(UnknownName { text, near, is_resource_like: false });
-        } else if is_thing_led && (token.is_in(lists.things) || is_like_thing(board, token)) {
-            let near = self::near(board, &token.lower, false);
-            found.push(UnknownName { text, near, is_resource_like: true });
+            token.is_capital && lists.name != "German" && !reader.language.vocabulary.contains(token.lower.as_str());
+        if is_led && !token.is_in(lists.outsiders) && (is_name || is_like_member(snapshot, token)) {
+            unknown_names.push(UnknownName { text, near, is_resource_like: false });
+        } else if is_resource_led && (token.is_in(lists.shared_resources) || is_like_resource(snapshot, token)) {
+            let near = self::near(snapshot, &token.lower, false);
+            unknown_names.push(UnknownName { text, near, is_resource_like: true });
         }
     }
-    found
+    unknown_names
 }
 
 /// True if a name may follow the token. After `and` only if a name precedes: `arts and crafts`.
@@ -253,13 +258,13 @@ fn is_lead(reader: &PhraseReader<'_>, at: usize) -> bool {
     is_word && (!token.is_in(lists.ands) || is_list())
 }
 
-fn is_like_member(board: &CalendarSnapshot, token: &Token) -> bool {
-    let mut names = board.members.values().flat_map(|member| std::iter::once(&member.name).chain(&member.aliases));
+fn is_like_member(snapshot: &CalendarSnapshot, token: &Token) -> bool {
+    let mut names = snapshot.members.values().flat_map(|member| std::iter::once(&member.name).chain(&member.aliases));
     token.lower.len() >= 3 && names.any(|name| is_like(&token.lower, name))
 }
 
-fn is_like_thing(board: &CalendarSnapshot, token: &Token) -> bool {
-    let mut names = board.resources.values().flat_map(|one| std::iter::once(&one.name).chain(&one.aliases));
+fn is_like_resource(snapshot: &CalendarSnapshot, token: &Token) -> bool {
+    let mut names = snapshot.resources.values().flat_map(|one| std::iter::once(&one.name).chain(&one.aliases));
     token.lower.len() >= 4 && names.any(|name| name.len() >= 5 && is_like(&token.lower, name))
 }
 
@@ -269,10 +274,10 @@ fn is_like(word: &str, name: &str) -> bool {
 }
 
 /// Returns the ids of the members or resources with the most similar name.
-pub(super) fn near(board: &CalendarSnapshot, word: &str, is_person: bool) -> Vec<String> {
+pub(super) fn near(snapshot: &CalendarSnapshot, word: &str, is_person: bool) -> Vec<String> {
     let names: Vec<(String, String)> = match is_person {
-        true => board.members.values().map(|member| (fold(&member.name), member.id.clone())).collect(),
-        false => board.resources.values().map(|resource| (fold(&resource.name), resource.id.clone())).collect(),
+        true => snapshot.members.values().map(|member| (fold(&member.name), member.id.clone())).collect(),
+        false => snapshot.resources.values().map(|resource| (fold(&resource.name), resource.id.clone())).collect(),
     };
     let best = nearest(word, names.iter().map(|(name, _)| name.as_str()));
     names.iter().filter(|(name, _)| Some(name.as_str()) == best).map(|(_, id)| id.clone()).collect()

@@ -92,7 +92,7 @@ pub(super) enum DateMeaning {
     /// The month, this number of months ahead.
     Month(i32),
     /// In `{n}` `{unit}`.
-    Ahead,
+    InUnits,
     /// One week after the next `{weekday}`.
     WeekAfter,
     /// `{month}` `{nth}`, optionally `{year}`.
@@ -127,7 +127,7 @@ pub(super) enum ClockMeaning {
     /// Before or after noon.
     Open,
     /// In the 24-hour clock.
-    Whole,
+    TwentyFourHour,
     /// Noon.
     Noon,
     /// Midnight.
@@ -143,7 +143,7 @@ pub(super) enum ClockMeaning {
     /// `{n}` hours, `{n}` minutes, in the 24-hour clock.
     HourMinutes,
     /// `{n}` hours, `{minutes}` minutes, before or after noon.
-    Spoken,
+    TwelveHourMinutes,
     /// A named time of the preferences of a member.
     Named(&'static str),
 }
@@ -183,7 +183,7 @@ pub(super) enum RecurrenceMeaning {
     /// On the `{nth}` `{weekday}` of a month.
     NthWeekday,
     /// On this ordinal of `{weekday}` in a month; -1 is the last.
-    Place(i8),
+    Ordinal(i8),
     /// On all days except `{days}`.
     Except,
     /// On `{month}` `{nth}` of a year.
@@ -211,7 +211,7 @@ pub(super) struct Verb {
     /// Intent of the verb.
     pub(super) intent: EventType,
     /// Modifier of the intent.
-    pub(super) way: VerbModifier,
+    pub(super) modifier: VerbModifier,
 }
 
 /// Modifier of a verb.
@@ -243,7 +243,7 @@ pub(super) enum DayHalf {
     Am,
     Pm,
     /// Not given. The time is in the 24-hour clock, unless other words imply a half.
-    Whole,
+    TwentyFourHour,
     /// Not given.
     Open,
 }

@@ -7,7 +7,7 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PatternPiece {
     /// Content of the piece.
-    pub(super) what: PieceKind,
+    pub(super) kind: PieceKind,
     /// True if the piece may be missing.
     pub(super) is_optional: bool,
 }
@@ -33,8 +33,8 @@ fn piece(text: &'static str) -> PatternPiece {
     let inner = text.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
     let (text, is_optional) = inner.map_or((text, false), |inner| (inner, true));
     let slot = text.strip_prefix('{').and_then(|slot| slot.strip_suffix('}'));
-    let what = slot.map_or_else(|| PieceKind::Words(text.split('|').collect()), PieceKind::Slot);
-    PatternPiece { what, is_optional }
+    let kind = slot.map_or_else(|| PieceKind::Words(text.split('|').collect()), PieceKind::Slot);
+    PatternPiece { kind, is_optional }
 }
 
 /// Parses patterns and keeps their meanings.

@@ -112,7 +112,7 @@ impl PhraseReader<'_> {
 
     fn piece(&self, piece: &PatternPiece, at: usize) -> Option<(Option<SlotValue>, usize)> {
         let token = self.tokens.get(at)?;
-        match &piece.what {
+        match &piece.kind {
             PieceKind::Words(words) => self.is_word(token, words).then_some((None, at + 1)),
             PieceKind::Slot("clock") => {
                 clock_time::clock(self, at).map(|(clock, end)| (Some(SlotValue::Clock(clock)), end))
@@ -155,7 +155,7 @@ impl PhraseReader<'_> {
         token.kind == TokenKind::Word
             && is_same_letter
             && token.lower.len() >= 5
-            && !self.language.known.contains(token.lower.as_str())
+            && !self.language.vocabulary.contains(token.lower.as_str())
             && is_near(&token.lower, word)
     }
 
@@ -164,8 +164,8 @@ impl PhraseReader<'_> {
         let words = self.language.words;
         match (name, token.kind) {
             ("n", _) => self.number(token).map(SlotValue::Number),
-            ("amount", TokenKind::Dotted(whole, part, None)) => {
-                format!("{whole}.{part}").parse().ok().map(SlotValue::Amount)
+            ("amount", TokenKind::Dotted(integer, part, None)) => {
+                format!("{integer}.{part}").parse().ok().map(SlotValue::Amount)
             }
             ("amount", _) if token.is_in(words.articles) => Some(SlotValue::Amount(1.0)),
             ("amount", _) => self.number(token).map(|number| SlotValue::Amount(number.into())),

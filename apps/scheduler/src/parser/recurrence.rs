@@ -16,7 +16,7 @@ pub(super) struct RecurrencePhrase {
     interval: u32,
     weekdays: Vec<Weekday>,
     /// Ordinal of the weekday in its month; -1 is the last.
-    place: Option<i8>,
+    ordinal: Option<i8>,
     month_day: Option<i8>,
     month: Option<i8>,
     count: Option<u32>,
@@ -59,7 +59,7 @@ impl RecurrencePhrase {
     fn join(&mut self, other: Self) {
         self.interval = self.interval.max(other.interval);
         self.weekdays.extend(other.weekdays);
-        self.place = self.place.or(other.place);
+        self.ordinal = self.ordinal.or(other.ordinal);
         self.month_day = self.month_day.or(other.month_day);
     }
 
@@ -100,7 +100,7 @@ impl RecurrencePhrase {
     }
 
     /// Sets the weekday of a weekly recurrence to the given day, if the phrase has no weekday.
-    pub(super) fn on_day_said(&mut self, days: Option<&DateRange>) {
+    pub(super) fn fill_weekday(&mut self, days: Option<&DateRange>) {
         if let Some(days) = days.filter(|days| days.is_one())
             && self.unit == TimeUnit::Week
             && self.weekdays.is_empty()
@@ -122,8 +122,8 @@ impl RecurrencePhrase {
         let is_day = self.month_day.is_none_or(|day| date.day() == day);
         let is_weekday = self.weekdays.is_empty() || self.weekdays.contains(&date.weekday());
         let is_place = self
-            .place
-            .is_none_or(|place| date.nth_weekday_of_month(place, date.weekday()).is_ok_and(|nth| nth == date));
+            .ordinal
+            .is_none_or(|ordinal| date.nth_weekday_of_month(ordinal, date.weekday()).is_ok_and(|nth| nth == date));
         is_month && is_day && is_weekday && is_place
     }
 
@@ -144,8 +144,8 @@ impl RecurrencePhrase {
         }
         parts.extend(self.month.map(|month| format!("BYMONTH={month}")));
         if !self.weekdays.is_empty() {
-            let place = self.place.map(|place| place.to_string()).unwrap_or_default();
-            let days: Vec<String> = self.weekdays.iter().map(|day| format!("{place}{}", short(*day))).collect();
+            let ordinal = self.ordinal.map(|ordinal| ordinal.to_string()).unwrap_or_default();
+            let days: Vec<String> = self.weekdays.iter().map(|day| format!("{ordinal}{}", short(*day))).collect();
             parts.push(format!("BYDAY={}", days.join(",")));
         }
         parts.extend(self.month_day.map(|day| format!("BYMONTHDAY={day}")));
@@ -178,7 +178,7 @@ fn rule(sense: RecurrenceMeaning, values: &[SlotValue]) -> Option<RecurrencePhra
         unit,
         interval,
         weekdays: Vec::new(),
-        place: None,
+        ordinal: None,
         month_day: None,
         month: None,
         count: None,
@@ -208,10 +208,10 @@ fn rule(sense: RecurrenceMeaning, values: &[SlotValue]) -> Option<RecurrencePhra
             Some(RecurrencePhrase { month_day: Some(small(*day)?), ..every(1, TimeUnit::Month) })
         }
         (RecurrenceMeaning::NthWeekday, [SlotValue::Nth(nth), SlotValue::Weekdays(days)]) => {
-            Some(RecurrencePhrase { place: Some(small(*nth)?), weekdays: days.clone(), ..every(1, TimeUnit::Month) })
+            Some(RecurrencePhrase { ordinal: Some(small(*nth)?), weekdays: days.clone(), ..every(1, TimeUnit::Month) })
         }
-        (RecurrenceMeaning::Place(place), [SlotValue::Weekdays(days)]) => {
-            Some(RecurrencePhrase { place: Some(place), weekdays: days.clone(), ..every(1, TimeUnit::Month) })
+        (RecurrenceMeaning::Ordinal(ordinal), [SlotValue::Weekdays(days)]) => {
+            Some(RecurrencePhrase { ordinal: Some(ordinal), weekdays: days.clone(), ..every(1, TimeUnit::Month) })
         }
         (RecurrenceMeaning::Except, [SlotValue::Weekdays(days)]) => {
             let all = [Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday];

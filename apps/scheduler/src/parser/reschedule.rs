@@ -18,7 +18,7 @@ pub(super) fn rescheduled(
     (start, end): (DateTime, DateTime),
     changed: &mut ModifyParse,
 ) -> Option<(DateTime, DateTime)> {
-    let way = reading.intent.way;
+    let modifier = reading.intent.modifier;
     let length = |from: DateTime, to: DateTime| SpokenDuration {
         minutes: minutes_between(from, to),
         ..SpokenDuration::default()
@@ -28,15 +28,16 @@ pub(super) fn rescheduled(
     let usual = SpokenDuration { minutes: reading.preferences.default_minutes.into(), ..SpokenDuration::default() };
     let same = if is_of_days { usual } else { length(start, end) };
     if let Some(shift) = new.shift {
-        changed.length = same.as_minutes().filter(|_| !matches!(way, VerbModifier::Longer | VerbModifier::Shorter));
-        return Some(shifted(way, shift, (start, end)));
+        changed.length =
+            same.as_minutes().filter(|_| !matches!(modifier, VerbModifier::Longer | VerbModifier::Shorter));
+        return Some(shifted(modifier, shift, (start, end)));
     }
-    let (day, doubt) = new.day();
+    let (day, question) = new.day();
     let day = day.map(|days| after_old_day(reading, days, start));
-    changed.is_open |= doubt.is_some() || new.is_open;
-    let doubt = doubt.or_else(|| which_week(reading, day.as_ref()?, start));
-    let doubt = doubt.or_else(|| new.doubts.last().filter(|_| new.is_open).cloned());
-    changed.doubts.extend(doubt.map(|text| Ambiguity::new(SpanKind::Date, text)));
+    changed.is_open |= question.is_some() || new.is_open;
+    let question = question.or_else(|| which_week(reading, day.as_ref()?, start));
+    let question = question.or_else(|| new.questions.last().filter(|_| new.is_open).cloned());
+    changed.ambiguities.extend(question.map(|text| Ambiguity::new(SpanKind::Date, text)));
     let day = match day {
         Some(days) if !days.is_one() => {
             changed.within = Some((at(days.first, 0), at(days.end, 0)));
@@ -52,18 +53,18 @@ pub(super) fn rescheduled(
     let long = new.length.filter(|long| long.as_minutes().is_some()).unwrap_or(same);
     changed.length =
         long.as_minutes().filter(|_| !matches!(new.time, Some(ClockExpression::Until(_) | ClockExpression::Range(..))));
-    let wall = reading.wall(new.hint());
-    let settled = |clock: ClockTime| at(day, settle(&wall, clock, start));
+    let local_clock = reading.local_clock(new.hint());
+    let settled = |clock: ClockTime| at(day, settle(&local_clock, clock, start));
     match new.time {
         Some(ClockExpression::Until(clock)) => {
-            Some((day.to_datetime(start.time()), at(day, settle(&wall, clock, start))))
+            Some((day.to_datetime(start.time()), at(day, settle(&local_clock, clock, start))))
         }
         Some(ClockExpression::Range(_, to)) if is_old_time(reading, new, start) => {
             Some((settled(to), long.from(settled(to), true)))
         }
         Some(ClockExpression::Range(from, to)) => {
             // An empty range is rejected like an end before the start.
-            let range = resolve_range(from, to, wall.hint, wall.preferences);
+            let range = resolve_range(from, to, local_clock.hint, local_clock.preferences);
             Some(range.map_or((start, start), |(from, to)| (at(day, from.minute), at(day, to.minute))))
         }
         Some(ClockExpression::At(clock) | ClockExpression::After(clock) | ClockExpression::Before(clock)) => {
@@ -78,12 +79,12 @@ pub(super) fn rescheduled(
 
 /// Shifts, extends or shortens a time range.
 fn shifted(
-    way: VerbModifier,
+    modifier: VerbModifier,
     (by, direction): (SpokenDuration, Option<bool>),
     (start, end): (DateTime, DateTime),
 ) -> (DateTime, DateTime) {
-    let is_later = direction.unwrap_or(way != VerbModifier::Earlier);
-    match way {
+    let is_later = direction.unwrap_or(modifier != VerbModifier::Earlier);
+    match modifier {
         VerbModifier::Longer => (start, by.from(end, true)),
         VerbModifier::Shorter => (start, by.from(end, false)),
         _ => (by.from(start, is_later), by.from(end, is_later)),
@@ -95,12 +96,12 @@ fn choose_day(reading: &SentenceParse<'_>, new: TimeExpressions, changed: &mut M
     if new.time.is_none() && new.part.is_none() {
         return;
     }
-    let mut when = reading.wall(new.hint()).create(&new, None);
+    let mut when = reading.local_clock(new.hint()).create(&new, None);
     changed.within = when.span;
     changed.either = when.either;
     changed.is_open = true;
     // The last ambiguity is about the day; the others were already added.
-    changed.doubts.extend(when.doubts.pop().map(|text| Ambiguity::new(SpanKind::Time, text)));
+    changed.ambiguities.extend(when.questions.pop().map(|text| Ambiguity::new(SpanKind::Time, text)));
     changed.problems.extend(when.problems);
 }
 
@@ -133,7 +134,7 @@ pub(super) fn resolve_day_of_month(
         *days = DateRange::one(*first, DateForm::Nth);
         if first != nearest {
             let question = format!("Is it {}, or {}?", format_date(*first), format_date(*nearest));
-            changed.doubts.push(Ambiguity::new(SpanKind::Date, question));
+            changed.ambiguities.push(Ambiguity::new(SpanKind::Date, question));
             changed.is_open = true;
         }
     }
@@ -143,17 +144,17 @@ pub(super) fn resolve_day_of_month(
 /// Returns the question for an ambiguous weekday. A weekday means the next one, but for an event in a later week,
 /// the weekday of that week is equally likely.
 fn which_week(reading: &SentenceParse<'_>, days: &DateRange, start: DateTime) -> Option<String> {
-    let today = reading.wall(None).today_or_later(days, None);
+    let today = reading.local_clock(None).today_or_later(days, None);
     let other = in_week(start.date(), days.first.weekday());
     let is_later = days.how == DateForm::Weekday && other > days.first;
     today.or_else(|| is_later.then(|| format!("Is it {}, or {}?", format_date(days.first), format_date(other))))
 }
 
 /// Resolves a time of day to minutes. If ambiguous, the event stays in its half of the day.
-fn settle(wall: &LocalClock<'_>, clock: ClockTime, start: DateTime) -> i32 {
-    let settled = clock.resolve(wall.hint, wall.preferences);
+fn settle(local_clock: &LocalClock<'_>, clock: ClockTime, start: DateTime) -> i32 {
+    let settled = clock.resolve(local_clock.hint, local_clock.preferences);
     let hint = if start.hour() < 12 { DayHalfHint::Morning } else { DayHalfHint::Later };
-    if settled.is_doubtful { clock.resolve(Some(hint), wall.preferences).minute } else { settled.minute }
+    if settled.is_ambiguous { clock.resolve(Some(hint), local_clock.preferences).minute } else { settled.minute }
 }
 
 /// True if a range contains the old time: `Move soccer from 2 to 4`.

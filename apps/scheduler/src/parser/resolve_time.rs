@@ -14,7 +14,7 @@ const DAY: i32 = 24 * 60;
 /// Maximum number of days that are enumerated.
 const A_MONTH: i32 = 31;
 /// Maximum number of candidate times, enough for one week.
-const MOST_CHOICES: usize = 7;
+const MAX_CHOICES: usize = 7;
 
 /// Context for the resolution of times.
 #[derive(Debug, Clone, Copy)]
@@ -51,50 +51,50 @@ pub(super) struct ResolvedTime {
     /// True if an ambiguity must be resolved by the user.
     pub(super) is_open: bool,
     /// Questions about ambiguities.
-    pub(super) doubts: Vec<String>,
+    pub(super) questions: Vec<String>,
     /// Errors as text.
     pub(super) problems: Vec<String>,
 }
 
 impl LocalClock<'_> {
     /// Resolves the time of a new event.
-    pub(super) fn create(&self, said: &TimeExpressions, repeat: Option<RecurrencePhrase>) -> ResolvedTime {
-        let mut when = self.resolve(said, repeat);
-        self.choose_day(said, &mut when);
+    pub(super) fn create(&self, expressions: &TimeExpressions, repeat: Option<RecurrencePhrase>) -> ResolvedTime {
+        let mut when = self.resolve(expressions, repeat);
+        self.choose_day(expressions, &mut when);
         if when.problems.is_empty()
             && when.rule.is_none()
             && let Some((start, end)) = when.span
             && (if when.is_vague || when.is_all_day { end <= self.now } else { start < self.now })
         {
-            when.problems.push(self.past(said, start));
+            when.problems.push(self.past(expressions, start));
             when.span = None;
         }
         when
     }
 
     /// Selects the first of several days for the given hours, and asks for the day, so that the hours are not lost.
-    fn choose_day(&self, said: &TimeExpressions, when: &mut ResolvedTime) {
+    fn choose_day(&self, expressions: &TimeExpressions, when: &mut ResolvedTime) {
         let Some(last) = when.either.last().copied() else { return };
         when.either.retain(|(start, _)| *start >= self.now);
         let first = when.either.first().copied().unwrap_or(last);
-        when.doubts.push(format!("Is it on {}, on another of these days, or on each?", format_date(first.0.date())));
+        when.questions.push(format!("Is it on {}, on another of these days, or on each?", format_date(first.0.date())));
         when.is_open = true;
         when.span = Some(first);
-        let is_exact = matches!(said.time, Some(ClockExpression::At(_) | ClockExpression::Range(..)));
-        if !is_exact || when.either.len() > MOST_CHOICES {
+        let is_exact = matches!(expressions.time, Some(ClockExpression::At(_) | ClockExpression::Range(..)));
+        if !is_exact || when.either.len() > MAX_CHOICES {
             when.either.clear();
         }
     }
 
     /// Resolves the range of a query.
-    pub(super) fn resolve_query(&self, said: &TimeExpressions) -> ResolvedTime {
-        let mut said = said.clone();
-        said.time = said.time.map(|time| match time {
+    pub(super) fn resolve_query(&self, expressions: &TimeExpressions) -> ResolvedTime {
+        let mut expressions = expressions.clone();
+        expressions.time = expressions.time.map(|time| match time {
             ClockExpression::At(clock) if clock.is_named => ClockExpression::After(clock),
             time => time,
         });
-        let mut when = ResolvedTime { either: Vec::new(), ..self.resolve(&said, None) };
-        if let (None, Some(onward)) = (when.span, &said.onward) {
+        let mut when = ResolvedTime { either: Vec::new(), ..self.resolve(&expressions, None) };
+        if let (None, Some(onward)) = (when.span, &expressions.onward) {
             let first = onward.first.to_datetime(jiff::civil::Time::midnight());
             when.span = Some((first, at(plus(onward.first, 365), 0)));
             when.has_date = true;
@@ -102,29 +102,34 @@ impl LocalClock<'_> {
         when
     }
 
-    fn resolve(&self, said: &TimeExpressions, repeat: Option<RecurrencePhrase>) -> ResolvedTime {
-        let mut when = ResolvedTime { doubts: said.doubts.clone(), is_open: said.is_open, ..ResolvedTime::default() };
-        let (day, doubt) = said.day();
-        when.is_open |= doubt.is_some();
-        when.doubts.extend(doubt);
-        when.problems.extend(said.days.iter().filter_map(|days| days.problem.clone()));
-        when.problems
-            .extend(said.time.iter().flat_map(|time| time.clocks()).filter_map(super::clock_time::ClockTime::problem));
+    fn resolve(&self, expressions: &TimeExpressions, repeat: Option<RecurrencePhrase>) -> ResolvedTime {
+        let mut when = ResolvedTime {
+            questions: expressions.questions.clone(),
+            is_open: expressions.is_open,
+            ..ResolvedTime::default()
+        };
+        let (day, question) = expressions.day();
+        when.is_open |= question.is_some();
+        when.questions.extend(question);
+        when.problems.extend(expressions.days.iter().filter_map(|days| days.problem.clone()));
+        when.problems.extend(
+            expressions.time.iter().flat_map(|time| time.clocks()).filter_map(super::clock_time::ClockTime::problem),
+        );
         when.has_date = when.problems.is_empty() && (day.is_some() || repeat.is_some());
         if !when.problems.is_empty() {
             return when;
         }
         // `for 6 weeks` is the duration of the series, not of an instance.
         let is_long = |length: &super::durations::SpokenDuration| repeat.is_none() || length.as_minutes().is_some();
-        let said = &TimeExpressions { length: said.length.filter(is_long), ..said.clone() };
-        let minutes = self.minutes(said, &mut when);
+        let expressions = &TimeExpressions { length: expressions.length.filter(is_long), ..expressions.clone() };
+        let minutes = self.minutes(expressions, &mut when);
         if !when.problems.is_empty() {
             return when;
         }
-        let from = day.clone().or_else(|| said.onward.clone());
+        let from = day.clone().or_else(|| expressions.onward.clone());
         let days = match repeat {
             Some(mut repeat) => {
-                repeat.on_day_said(day.as_ref());
+                repeat.fill_weekday(day.as_ref());
                 self.first(&repeat, from.as_ref(), minutes, &mut when)
             }
             None => day,
@@ -134,28 +139,28 @@ impl LocalClock<'_> {
         }
         let anchor = days.clone().or_else(|| minutes.map(|minutes| self.next(minutes)));
         if let (Some(days), true) = (&days, when.rule.is_none()) {
-            when.doubts.extend(self.today_or_later(days, minutes));
+            when.questions.extend(self.today_or_later(days, minutes));
         }
         if let Some(days) = anchor {
-            self.place(said, &days, minutes, &mut when);
+            self.set_span(expressions, &days, minutes, &mut when);
         }
         when
     }
 
     /// Resolves the range of minutes within the day. Errors and ambiguities are added to `when`.
-    fn minutes(&self, said: &TimeExpressions, when: &mut ResolvedTime) -> Option<MinuteRange> {
-        let hint = said.hint().or(self.hint);
+    fn minutes(&self, expressions: &TimeExpressions, when: &mut ResolvedTime) -> Option<MinuteRange> {
+        let hint = expressions.hint().or(self.hint);
         let mut settle = |clock: super::clock_time::ClockTime| {
             let settled = clock.resolve(hint, self.preferences);
-            if settled.is_doubtful {
-                when.doubts.push(format!("Is {} in the morning or in the evening?", clock.written()));
+            if settled.is_ambiguous {
+                when.questions.push(format!("Is {} in the morning or in the evening?", clock.written()));
             }
             settled.minute
         };
-        let minutes = match said.time? {
+        let minutes = match expressions.time? {
             ClockExpression::At(clock) => {
                 let start = settle(clock);
-                let length = said.length.and_then(super::durations::SpokenDuration::in_all);
+                let length = expressions.length.and_then(super::durations::SpokenDuration::in_all);
                 let length = length.unwrap_or_else(|| self.preferences.default_minutes.into());
                 let end = start.saturating_add(i32::try_from(length).unwrap_or(DAY));
                 MinuteRange { start, end, is_vague: false, length: Some(length) }
@@ -172,8 +177,8 @@ impl LocalClock<'_> {
                     when.problems.push(format!("from {from} to {to} ends before it starts"));
                     return None;
                 };
-                if start.is_doubtful {
-                    when.doubts.push(format!("Is {} in the morning or in the evening?", from.written()));
+                if start.is_ambiguous {
+                    when.questions.push(format!("Is {} in the morning or in the evening?", from.written()));
                 }
                 MinuteRange { start: start.minute, end: end.minute, is_vague: false, length: None }
             }
@@ -223,8 +228,14 @@ impl LocalClock<'_> {
         is_open.then(|| format!("Is it today, or {}?", format_date(days.first)))
     }
 
-    fn place(&self, said: &TimeExpressions, days: &DateRange, minutes: Option<MinuteRange>, when: &mut ResolvedTime) {
-        let part = said.part.map(|(from, to)| (i32::from(from) * 60, i32::from(to) * 60));
+    fn set_span(
+        &self,
+        expressions: &TimeExpressions,
+        days: &DateRange,
+        minutes: Option<MinuteRange>,
+        when: &mut ResolvedTime,
+    ) {
+        let part = expressions.part.map(|(from, to)| (i32::from(from) * 60, i32::from(to) * 60));
         let (start, end) = (at(days.first, 0), at(days.end, 0));
         let (span, is_vague) = match (minutes, part) {
             (Some(minutes), _) if days.is_one() => {
@@ -232,12 +243,12 @@ impl LocalClock<'_> {
                 ((at(days.first, minutes.start), at(days.first, minutes.end)), minutes.is_vague)
             }
             (None, Some((from, to))) if days.is_one() => ((at(days.first, from), at(days.first, to)), true),
-            (None, None) if days.is_one() && said.length.is_some_and(|length| length.days > 0) => {
+            (None, None) if days.is_one() && expressions.length.is_some_and(|length| length.days > 0) => {
                 when.is_all_day = true;
                 when.has_time = true;
-                ((start, at(plus(days.first, said.length.map_or(1, |length| length.days)), 0)), false)
+                ((start, at(plus(days.first, expressions.length.map_or(1, |length| length.days)), 0)), false)
             }
-            (None, None) if said.is_all_day => {
+            (None, None) if expressions.is_all_day => {
                 when.is_all_day = true;
                 when.has_time = true;
                 ((start, end), false)
@@ -255,10 +266,10 @@ impl LocalClock<'_> {
     }
 
     /// Formats the error for a time in the past.
-    fn past(&self, said: &TimeExpressions, start: DateTime) -> String {
-        let (day, _) = said.day();
+    fn past(&self, expressions: &TimeExpressions, start: DateTime) -> String {
+        let (day, _) = expressions.day();
         let was = format_date(start.date());
-        let is_weekday = said.days.iter().any(|days| matches!(days.how, DateForm::Past | DateForm::Weekday));
+        let is_weekday = expressions.days.iter().any(|days| matches!(days.how, DateForm::Past | DateForm::Weekday));
         let next = match day.map(|days| days.how) {
             _ if is_weekday => next_weekday(start.date(), self.now),
             Some(DateForm::YearDay) => next_year(start.date()),
@@ -268,7 +279,7 @@ impl LocalClock<'_> {
             }
             _ => next_year(start.date()),
         };
-        let time = if said.time.is_some() { start.strftime(" at %H:%M").to_string() } else { String::new() };
+        let time = if expressions.time.is_some() { start.strftime(" at %H:%M").to_string() } else { String::new() };
         format!("that was on {was}{time}; did you mean {next}?")
     }
 }

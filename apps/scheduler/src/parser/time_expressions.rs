@@ -9,7 +9,7 @@ use super::phrase_meaning::PhraseMeaning;
 use super::phrase_reader::{PhraseMatch, SlotValue};
 
 /// Maximum number of days in a month.
-const LONGEST_MONTH: i32 = 31;
+const MAX_MONTH_DAYS: i32 = 31;
 
 /// Time expressions of a sentence.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -30,9 +30,9 @@ pub(super) struct TimeExpressions {
     pub(super) shift: Option<(SpokenDuration, Option<bool>)>,
     /// Duration after a date, such as `two weeks from Friday`, until `settle_ahead` decides if the duration is that
     /// of the event.
-    pub(super) ahead: Option<(SpokenDuration, DateRange)>,
+    pub(super) offset: Option<(SpokenDuration, DateRange)>,
     /// Questions about ambiguities.
-    pub(super) doubts: Vec<String>,
+    pub(super) questions: Vec<String>,
     /// True if an ambiguity must be resolved by the user.
     pub(super) is_open: bool,
 }
@@ -60,12 +60,12 @@ impl ClockExpression {
 impl TimeExpressions {
     /// Collects the time expressions of phrases.
     pub(super) fn from_matches<'a>(findings: impl IntoIterator<Item = &'a PhraseMatch>, today: Date) -> Self {
-        let mut said = Self::default();
+        let mut expressions = Self::default();
         for finding in findings {
-            said.take(finding, today);
+            expressions.take(finding, today);
         }
-        said.resolve_offset();
-        said
+        expressions.resolve_offset();
+        expressions
     }
 
     /// True if there are no time expressions.
@@ -77,7 +77,7 @@ impl TimeExpressions {
         match (finding.sense, finding.values.as_slice()) {
             (PhraseMeaning::Date, [SlotValue::Days(days)]) => self.days.push(days.clone()),
             (PhraseMeaning::DateAhead, [SlotValue::Length(length), SlotValue::Days(days)]) => {
-                self.ahead = Some((*length, days.clone()));
+                self.offset = Some((*length, days.clone()));
             }
             (PhraseMeaning::DateOn, [SlotValue::Days(days)]) => self.onward = Some(days.clone()),
             (PhraseMeaning::DateAfter, [SlotValue::Days(days)]) => {
@@ -125,7 +125,7 @@ impl TimeExpressions {
     /// Resolves `two weeks from Friday at three` to a date. Without a time of day, the duration may also be that of
     /// the event.
     fn resolve_offset(&mut self) {
-        let Some((length, from)) = self.ahead.take() else { return };
+        let Some((length, from)) = self.offset.take() else { return };
         if length.as_minutes().is_some() {
             self.length = Some(length);
             self.days.push(from);
@@ -136,7 +136,7 @@ impl TimeExpressions {
         let then = DateRange { first: later(from.first), end: later(from.end), how, problem: from.problem.clone() };
         if self.time.is_none() && self.part.is_none() {
             let (then, from) = (format_date(then.first), format_date(from.first));
-            self.doubts.push(format!("Is it {then}, or does it begin on {from} and take that long?"));
+            self.questions.push(format!("Is it {then}, or does it begin on {from} and take that long?"));
             self.is_open = true;
         }
         self.days.push(then);
@@ -146,10 +146,10 @@ impl TimeExpressions {
         self.time = Some(match (self.time, time) {
             (None, time) => time,
             (Some(ClockExpression::At(from)), ClockExpression::Until(to)) => ClockExpression::Range(from, to),
-            (Some(first), again) if first == again => first,
+            (Some(first), repeated) if first == repeated => first,
             // The second time may be another instance, so it must not be dropped silently.
             (Some(first), _) => {
-                self.doubts.push("Two times were said; which one is it?".to_owned());
+                self.questions.push("Two times were said; which one is it?".to_owned());
                 self.is_open = true;
                 first
             }
@@ -164,12 +164,12 @@ impl TimeExpressions {
     /// Combines all dates. Returns the date or range of dates, and a question if they are ambiguous.
     pub(super) fn day(&self) -> (Option<DateRange>, Option<String>) {
         let is_date = |days: &&DateRange| days.is_one() && days.how != DateForm::Weekday;
-        let said = self.days.iter().find(is_date);
+        let exact_date = self.days.iter().find(is_date);
         let weekday = self.days.iter().find(|days| days.how == DateForm::Weekday);
         let several = self.days.iter().find(|days| !days.is_one());
-        let date = said.map(|date| in_stretch(date, several));
+        let date = exact_date.map(|date| in_stretch(date, several));
         match (&date, weekday, several) {
-            (Some(date), Some(weekday), _) if date.how == DateForm::Around => {
+            (Some(date), Some(weekday), _) if date.how == DateForm::Approximate => {
                 let day = in_week(plus(date.first, -3), weekday.first.weekday());
                 (Some(DateRange::one(day, DateForm::Day)), None)
             }
@@ -178,7 +178,7 @@ impl TimeExpressions {
                 (Some(date.clone()), Some(format!("Is it {date_name}, or {weekday_name}?")))
             }
             (Some(date), ..) => {
-                let second = said.and_then(|said| self.second_day(said));
+                let second = exact_date.and_then(|exact| self.second_day(exact));
                 (Some(date.clone()), second.or_else(|| self.outside()))
             }
             (None, Some(weekday), Some(several)) => {
@@ -204,7 +204,7 @@ impl TimeExpressions {
     fn second_day(&self, first: &DateRange) -> Option<String> {
         let is_like = |days: &DateRange| match first.how {
             DateForm::Weekday | DateForm::Several => days.how == first.how,
-            _ => !matches!(days.how, DateForm::Weekday | DateForm::Several | DateForm::Around),
+            _ => !matches!(days.how, DateForm::Weekday | DateForm::Several | DateForm::Approximate),
         };
         let mut others = self.days.iter().filter(|days| is_like(days) && days.first != first.first);
         others.next().map(|other| format!("Is it {}, or {}?", format_date(first.first), format_date(other.first)))
@@ -216,7 +216,7 @@ fn in_stretch(date: &DateRange, several: Option<&DateRange>) -> DateRange {
     let Some(several) = several.filter(|_| date.how == DateForm::Nth && date.problem.is_none()) else {
         return date.clone();
     };
-    let mut dates = (0..LONGEST_MONTH).map(|more| plus(several.first, more)).take_while(|one| several.has(*one));
+    let mut dates = (0..MAX_MONTH_DAYS).map(|more| plus(several.first, more)).take_while(|one| several.has(*one));
     let same = dates.find(|one| one.day() == date.first.day());
     same.map_or_else(|| date.clone(), |one| DateRange::one(one, DateForm::Nth))
 }

@@ -11,34 +11,34 @@ pub(super) fn title(reader: &PhraseReader<'_>) -> Option<String> {
 /// Returns the title within a range of tokens.
 pub(super) fn title_of(reader: &PhraseReader<'_>, range: std::ops::Range<usize>) -> Option<String> {
     let lists = reader.language.words;
-    let is_kept = |at: &usize| {
+    let is_title_word = |at: &usize| {
         let token = &reader.tokens[*at];
         token.read_as.is_none() && (token.is_left() || is_inner(reader, *at))
     };
-    let mut kept: Vec<usize> = range.filter(is_kept).collect();
+    let mut indices: Vec<usize> = range.filter(is_title_word).collect();
     let is_stop = |token: &Token| token.is_in(lists.stops) || matches!(token.kind, TokenKind::Sign(_));
-    while kept.first().is_some_and(|at| is_stop(&reader.tokens[*at])) {
-        kept.remove(0);
+    while indices.first().is_some_and(|at| is_stop(&reader.tokens[*at])) {
+        indices.remove(0);
     }
-    while kept.last().is_some_and(|at| is_stop(&reader.tokens[*at])) {
-        kept.pop();
+    while indices.last().is_some_and(|at| is_stop(&reader.tokens[*at])) {
+        indices.pop();
     }
     let says_something = |at: &usize| !reader.tokens[*at].is_in(lists.vague) && reader.tokens[*at].is_left();
     let is_something = |at: &usize| says_something(at) && !reader.tokens[*at].is_in(lists.stops);
     let names_only = |at: &usize| reader.tokens[*at].is_in(lists.outsiders);
-    let is_named = kept.iter().any(|at| is_something(at) && !names_only(at));
+    let is_named = indices.iter().any(|at| is_something(at) && !names_only(at));
     // `the thing with grandma` is not a title; `grandma` alone is.
-    let has_vague = kept.iter().any(|at| reader.tokens[*at].is_in(lists.vague));
-    if !(is_named || kept.iter().any(is_something) && !has_vague) {
+    let has_vague = indices.iter().any(|at| reader.tokens[*at].is_in(lists.vague));
+    if !(is_named || indices.iter().any(is_something) && !has_vague) {
         return None;
     }
-    Some(capital(&joined(reader, &kept)))
+    Some(capital(&joined(reader, &indices)))
 }
 
 /// True if a token is punctuation within a word: `check-up`.
 fn is_inner(reader: &PhraseReader<'_>, at: usize) -> bool {
     let touches = |one: usize, other: usize| match (reader.tokens.get(one), reader.tokens.get(other)) {
-        (Some(one), Some(other)) => one.place.1 == other.place.0 && one.is_left() | other.is_left(),
+        (Some(one), Some(other)) => one.byte_range.1 == other.byte_range.0 && one.is_left() | other.is_left(),
         _ => false,
     };
     matches!(reader.tokens[at].kind, TokenKind::Sign('-' | '&' | '/' | '.'))
@@ -48,16 +48,16 @@ fn is_inner(reader: &PhraseReader<'_>, at: usize) -> bool {
 }
 
 /// Joins the kept tokens with their original spelling.
-fn joined(reader: &PhraseReader<'_>, kept: &[usize]) -> String {
+fn joined(reader: &PhraseReader<'_>, indices: &[usize]) -> String {
     let mut title = String::new();
     let mut last: Option<usize> = None;
-    for at in kept {
+    for at in indices {
         let token = &reader.tokens[*at];
-        let touches = last.is_some_and(|last| reader.tokens[last].place.1 == token.place.0);
+        let touches = last.is_some_and(|last| reader.tokens[last].byte_range.1 == token.byte_range.0);
         if !title.is_empty() && !touches {
             title.push(' ');
         }
-        title.push_str(&reader.text[token.place.0..token.place.1]);
+        title.push_str(&reader.text[token.byte_range.0..token.byte_range.1]);
         last = Some(*at);
     }
     title

@@ -14,7 +14,7 @@ pub(super) struct Token {
     /// True if the token begins with a capital letter.
     pub(super) is_capital: bool,
     /// Byte range in the sentence.
-    pub(super) place: (usize, usize),
+    pub(super) byte_range: (usize, usize),
     /// Part that the token was matched as. A token is matched at most once.
     pub(super) read_as: Option<SpanKind>,
 }
@@ -51,7 +51,7 @@ impl Token {
 
 /// Splits a sentence into tokens.
 pub(super) fn tokens(text: &str) -> Vec<Token> {
-    let mut found = Vec::new();
+    let mut collected = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
         let rest = &text[at..];
@@ -67,14 +67,14 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
             let sign = if matches!(first, '–' | '—') { '-' } else { first };
             (TokenKind::Sign(sign), first.len_utf8())
         };
-        found.push(token(&rest[..length], kind, at));
+        collected.push(token(&rest[..length], kind, at));
         at += length;
         // `2026-01-11T14:00` is a date and a time.
         if matches!(kind, TokenKind::Iso(..)) && text[at..].starts_with('T') {
             at += 1;
         }
     }
-    found
+    collected
 }
 
 fn token(text: &str, kind: TokenKind, at: usize) -> Token {
@@ -91,7 +91,7 @@ fn token(text: &str, kind: TokenKind, at: usize) -> Token {
         kind,
         is_owner: owned.is_some(),
         is_capital: text.starts_with(char::is_uppercase),
-        place: (at, at + text.len()),
+        byte_range: (at, at + text.len()),
         read_as: None,
     }
 }
@@ -125,8 +125,8 @@ fn word_length(rest: &str) -> usize {
     let mut letters = rest.char_indices().peekable();
     let mut end = 0;
     while let Some((at, letter)) = letters.next() {
-        let goes_on = letters.peek().is_some_and(|(_, next)| next.is_alphabetic());
-        let is_inside = matches!(letter, '\'' | '’') && goes_on;
+        let continues = letters.peek().is_some_and(|(_, next)| next.is_alphabetic());
+        let is_inside = matches!(letter, '\'' | '’') && continues;
         if !(letter.is_alphanumeric() || is_inside || matches!(letter, '\u{300}'..='\u{36f}')) {
             break;
         }

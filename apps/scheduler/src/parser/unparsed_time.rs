@@ -25,7 +25,7 @@ pub(super) fn for_new_event(
         let is_day = is_day_word(reader, at) && (!has_date || is_around(reader, at)) || is_before_day(reader, at);
         is_zone(reader, at) || is_number(reader, at, has_time) || is_day
     };
-    let end = || end_of_nothing(findings).map(|end| asked(reader, end.from, end.to));
+    let end = || end_of_nothing(findings).map(|end| clarification_question(reader, end.from, end.to));
     about_repeating(reader, findings).or_else(end).or_else(|| first(reader, is_left))
 }
 
@@ -42,7 +42,7 @@ pub(super) fn for_modification(reader: &PhraseReader<'_>, findings: &[PhraseMatc
 fn about_repeating(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Option<String> {
     let unclear = findings.iter().find(|finding| finding.sense == PhraseMeaning::Unclear);
     let left = || first(reader, |at| is_recurrence_word(reader, at));
-    unclear.map(|unclear| asked(reader, unclear.from, unclear.to)).or_else(left)
+    unclear.map(|unclear| clarification_question(reader, unclear.from, unclear.to)).or_else(left)
 }
 
 /// Finds a count or an end date without a recurrence: `three times at 9am`.
@@ -60,11 +60,11 @@ fn end_of_nothing(findings: &[PhraseMatch]) -> Option<&PhraseMatch> {
 
 /// Returns the question about the first token for which `is_so` is true.
 fn first(reader: &PhraseReader<'_>, is_so: impl Fn(usize) -> bool) -> Option<String> {
-    (0..reader.tokens.len()).find(|at| is_so(*at)).map(|at| asked(reader, at, at + 1))
+    (0..reader.tokens.len()).find(|at| is_so(*at)).map(|at| clarification_question(reader, at, at + 1))
 }
 
-fn asked(reader: &PhraseReader<'_>, from: usize, to: usize) -> String {
-    let (start, end) = (reader.tokens[from].place.0, reader.tokens[to - 1].place.1);
+fn clarification_question(reader: &PhraseReader<'_>, from: usize, to: usize) -> String {
+    let (start, end) = (reader.tokens[from].byte_range.0, reader.tokens[to - 1].byte_range.1);
     format!("What does “{}” say about when it is?", &reader.text[start..end])
 }
 
@@ -84,14 +84,14 @@ fn is_day_word(reader: &PhraseReader<'_>, at: usize) -> bool {
 fn is_around(reader: &PhraseReader<'_>, at: usize) -> bool {
     let lists = reader.language.words;
     let before = reader.tokens[..at].iter().rev().find(|token| !token.is_in(lists.the));
-    before.is_some_and(|before| before.is_left() && before.is_in(lists.around))
+    before.is_some_and(|before| before.is_left() && before.is_in(lists.date_modifiers))
 }
 
 /// True for a word that excludes the following date: `Before Friday` is not on Friday.
 fn is_before_day(reader: &PhraseReader<'_>, at: usize) -> bool {
     let (token, next) = (&reader.tokens[at], reader.tokens.get(at + 1));
     let is_day = next.is_some_and(|next| next.read_as == Some(SpanKind::Date));
-    token.is_left() && token.is_in(reader.language.words.around) && is_day
+    token.is_left() && token.is_in(reader.language.words.date_modifiers) && is_day
 }
 
 /// True for a time zone: `3pm EST`, `3pm London time`.
@@ -100,9 +100,9 @@ fn is_zone(reader: &PhraseReader<'_>, at: usize) -> bool {
     let is_behind_name = || at > 0 && reader.tokens[at - 1].is_left() && follows_time(reader, at - 1);
     let is_word = || token.is_in(lists.zone_words) && (follows_time(reader, at) || is_behind_name());
     let next = reader.tokens.get(at + 1);
-    let goes_on =
+    let continues =
         || next.is_some_and(|next| next.is_left() && !next.is_in(lists.stops) && !next.is_in(lists.zone_words));
-    let is_name = token.is_in(&ZONES) || token.is_in(&LIKE_ZONES) && !goes_on();
+    let is_name = token.is_in(&ZONES) || token.is_in(&LIKE_ZONES) && !continues();
     token.is_left() && (is_name && follows_time(reader, at) || is_word())
 }
 

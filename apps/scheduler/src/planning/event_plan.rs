@@ -97,14 +97,14 @@ impl EventPlan {
     ///
     /// # Errors
     /// Returns an error if the plan no longer applies to the calendar.
-    pub(crate) fn apply_to(&self, board: &CalendarSnapshot, asker: &str, now: Time) -> Result<PlanPreview> {
-        let (mut event, mut changes) = self.action.apply_to(board, now)?;
-        let mut drawn = with(board, &changes);
+    pub(crate) fn apply_to(&self, snapshot: &CalendarSnapshot, requester: &str, now: Time) -> Result<PlanPreview> {
+        let (mut event, mut changes) = self.action.apply_to(snapshot, now)?;
+        let mut drawn = with(snapshot, &changes);
         if let PlannedAction::Create(new) = &self.action {
             drop_later_proposals(&mut drawn, new);
         }
-        for way in &self.resolutions {
-            let (after, more) = resolution::apply_resolution(&drawn, &event, way, asker, now)?;
+        for chosen in &self.resolutions {
+            let (after, more) = resolution::apply_resolution(&drawn, &event, chosen, requester, now)?;
             drawn = with(&drawn, &more);
             changes.retain(|change| !more.iter().any(|later| event_of(later) == event_of(change)));
             changes.extend(more);
@@ -119,27 +119,27 @@ impl EventPlan {
             PlannedAction::Create(_) => vec![CalendarChange::Event(Box::new(event.clone()))],
             PlannedAction::Modify(_) => Vec::new(),
         };
-        Ok(PlanPreview { event, snapshot: with(board, &changes), changes })
+        Ok(PlanPreview { event, snapshot: with(snapshot, &changes), changes })
     }
 }
 
 impl PlannedAction {
     /// Returns the event after the action, and all changes that the action needs.
-    fn apply_to(&self, board: &CalendarSnapshot, now: Time) -> Result<(Event, Vec<CalendarChange>)> {
+    fn apply_to(&self, snapshot: &CalendarSnapshot, now: Time) -> Result<(Event, Vec<CalendarChange>)> {
         match self {
             Self::Create(event) => Ok(((**event).clone(), vec![CalendarChange::Event(event.clone())])),
-            Self::Modify(difference) => difference.apply_to(board, now),
+            Self::Modify(difference) => difference.apply_to(snapshot, now),
         }
     }
 }
 
 impl EventModification {
-    fn apply_to(&self, board: &CalendarSnapshot, now: Time) -> Result<(Event, Vec<CalendarChange>)> {
-        self.check(board)?;
+    fn apply_to(&self, snapshot: &CalendarSnapshot, now: Time) -> Result<(Event, Vec<CalendarChange>)> {
+        self.check(snapshot)?;
         let EventTarget { event, selection: which, .. } = &self.target;
-        let ruled = series::scheduled_range(board, board.events.get(event).ok_or_else(gone)?, *which)?;
+        let ruled = series::scheduled_range(snapshot, snapshot.events.get(event).ok_or_else(event_removed)?, *which)?;
         let (mut applied, mut met) = (Ok(()), None);
-        let changes = series::edit(board, event, *which, now, |event| {
+        let changes = series::edit(snapshot, event, *which, now, |event| {
             if applied.is_ok() {
                 applied = self.apply(event, ruled);
             }
@@ -148,7 +148,7 @@ impl EventModification {
         });
         applied?;
         let changes = changes?;
-        let met = met.ok_or_else(gone)?;
+        let met = met.ok_or_else(event_removed)?;
         // The recurrence rule may have moved the event to another day.
         let written = changes.iter().find_map(|change| match change {
             CalendarChange::Event(event) if event.id == met.id => Some((**event).clone()),
@@ -159,30 +159,30 @@ impl EventModification {
 
     /// Checks that the referenced instance still exists, because the shift of a whole series is measured from that
     /// instance.
-    fn check(&self, board: &CalendarSnapshot) -> Result<()> {
+    fn check(&self, snapshot: &CalendarSnapshot) -> Result<()> {
         let EventTarget { event, selection: which, range: seen } = &self.target;
-        let event = board.events.get(event).ok_or_else(gone)?;
+        let event = snapshot.events.get(event).ok_or_else(event_removed)?;
         if *which != SeriesSelection::All || self.time.is_none() || event.recurrence.is_none() {
             return Ok(());
         }
-        let is_there = board.instances_of(event, seen)?.iter().any(|one| one.span.start == seen.start);
-        if is_there { Ok(()) } else { Err(gone()) }
+        let is_there = snapshot.instances_of(event, seen)?.iter().any(|one| one.span.start == seen.start);
+        if is_there { Ok(()) } else { Err(event_removed()) }
     }
 
     /// Returns the requested time range. An event that is only moved keeps its current duration.
-    fn as_long_as(&self, now: &TimeRange, wanted: &TimeRange) -> TimeRange {
+    fn as_long_as(&self, now: &TimeRange, requested: &TimeRange) -> TimeRange {
         let length = |span: &TimeRange| span.end.as_unix_micros() - span.start.as_unix_micros();
-        let end = Time::from_unix_micros(wanted.start.as_unix_micros() + length(now)).ok();
-        let is_moved_only = length(wanted) == length(&self.target.range);
-        end.filter(|_| is_moved_only).and_then(|end| TimeRange::new(wanted.start, end)).unwrap_or(*wanted)
+        let end = Time::from_unix_micros(requested.start.as_unix_micros() + length(now)).ok();
+        let is_moved_only = length(requested) == length(&self.target.range);
+        end.filter(|_| is_moved_only).and_then(|end| TimeRange::new(requested.start, end)).unwrap_or(*requested)
     }
 
     fn apply(&self, event: &mut Event, ruled: Option<TimeRange>) -> Result<()> {
         if let Some(time) = &self.time {
             // A single event moves to the requested time, even if it was moved since the plan was made.
             let seen = if event.recurrence.is_some() { self.target.range } else { event.span };
-            let wanted = self.as_long_as(&seen, time);
-            series::reschedule(event, &Reschedule { seen, wanted, ruled })?;
+            let requested = self.as_long_as(&seen, time);
+            series::reschedule(event, &Reschedule { seen, requested, ruled })?;
         }
         let edit = &self.edit;
         event.participants.retain(|one| !edit.remove_people.contains(&one.member));
@@ -191,10 +191,10 @@ impl EventModification {
                 event.participants.push(required(person));
             }
         }
-        event.resources.retain(|thing| !edit.remove_resources.contains(thing));
-        for thing in &edit.add_resources {
-            if !event.resources.contains(thing) {
-                event.resources.push(thing.clone());
+        event.resources.retain(|resource| !edit.remove_resources.contains(resource));
+        for resource in &edit.add_resources {
+            if !event.resources.contains(resource) {
+                event.resources.push(resource.clone());
             }
         }
         if let Some(title) = &edit.title {
@@ -216,23 +216,23 @@ impl EventTarget {
     ///
     /// # Errors
     /// Returns an error if the event is not on the calendar, or a series has no future instance.
-    pub(crate) fn from_parsed(understood: &ParsedRequest, board: &CalendarSnapshot) -> Result<Self> {
-        let event = understood.event_ids.first().and_then(|id| board.events.get(id)).ok_or_else(gone)?;
-        let seen = understood.instance.unwrap_or(event.span);
+    pub(crate) fn from_parsed(parsed: &ParsedRequest, snapshot: &CalendarSnapshot) -> Result<Self> {
+        let event = parsed.event_ids.first().and_then(|id| snapshot.events.get(id)).ok_or_else(event_removed)?;
+        let seen = parsed.instance.unwrap_or(event.span);
         let at = match &event.recurrence_override {
             // An exception records the instance that it replaces, even if it was moved.
             Some(of) => Some(of.start),
             None if event.recurrence.is_some() => {
                 let zone = NamedTimeZone::from_iana_name(&event.zone)?;
-                understood.instance.map(|seen| zone.to_local(seen.start))
+                parsed.instance.map(|seen| zone.to_local(seen.start))
             }
             None => return Ok(Self { event: event.id.clone(), selection: SeriesSelection::All, range: seen }),
         };
-        let which = match (understood.scope, at) {
+        let which = match (parsed.scope, at) {
             (Some(SeriesScope::All), _) => SeriesSelection::All,
             (Some(SeriesScope::Following), Some(at)) => SeriesSelection::Following(at),
             (Some(SeriesScope::This) | None, Some(at)) => SeriesSelection::This(at),
-            (_, None) => return Err(gone()),
+            (_, None) => return Err(event_removed()),
         };
         Ok(Self { event: event.id.clone(), selection: which, range: seen })
     }
@@ -240,12 +240,12 @@ impl EventTarget {
 
 impl PlanPreview {
     /// Detects the conflicts of everything that would be written, described for the requester; empty if there are
-    /// no changes. `board` is the calendar snapshot before the changes.
-    pub(crate) fn conflicts(&self, board: &CalendarSnapshot, asker: &str, now: Time) -> Result<ChangeConflicts> {
+    /// no changes. `snapshot` is the calendar snapshot before the changes.
+    pub(crate) fn conflicts(&self, snapshot: &CalendarSnapshot, requester: &str, now: Time) -> Result<ChangeConflicts> {
         if self.changes.is_empty() {
             return Ok(ChangeConflicts::default());
         }
-        conflicts::detect_change_conflicts(board, &self.snapshot, (&self.event, &self.changes), asker, now)
+        conflicts::detect_change_conflicts(snapshot, &self.snapshot, (&self.event, &self.changes), requester, now)
     }
 
     /// True if the chosen resolution is to abandon the event.
@@ -283,18 +283,18 @@ pub(crate) fn required(member: &str) -> Participant {
 /// Removes proposals that are later than `event`. Of two proposals for the same time the first one wins; otherwise
 /// each would block the other. Modifications are not proposals: they are invisible until written, so that no
 /// proposal waits for them.
-fn drop_later_proposals(board: &mut CalendarSnapshot, event: &Event) {
+fn drop_later_proposals(snapshot: &mut CalendarSnapshot, event: &Event) {
     let is_later = |other: &Event| (other.created_at, &other.id) > (event.created_at, &event.id);
-    let later = board.events.values().filter(|other| other.status < EventStatus::Confirmed && is_later(other));
+    let later = snapshot.events.values().filter(|other| other.status < EventStatus::Confirmed && is_later(other));
     for id in later.map(|other| other.id.clone()).collect::<Vec<_>>() {
-        board.apply(CalendarChange::RemoveEvent(id));
+        snapshot.apply(CalendarChange::RemoveEvent(id));
     }
 }
 
-fn with(board: &CalendarSnapshot, changes: &[CalendarChange]) -> CalendarSnapshot {
-    let mut board = board.clone();
-    changes.iter().cloned().for_each(|change| board.apply(change));
-    board
+fn with(snapshot: &CalendarSnapshot, changes: &[CalendarChange]) -> CalendarSnapshot {
+    let mut snapshot = snapshot.clone();
+    changes.iter().cloned().for_each(|change| snapshot.apply(change));
+    snapshot
 }
 
 /// Returns the id of the event that a change concerns.
@@ -306,6 +306,6 @@ fn event_of(change: &CalendarChange) -> Option<&str> {
     }
 }
 
-fn gone() -> Error {
+fn event_removed() -> Error {
     Error::new(ErrorCode::NotFound, "the event is no longer on the calendar")
 }

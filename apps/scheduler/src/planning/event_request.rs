@@ -14,9 +14,9 @@ const DEFAULT_MINUTES: u32 = 60;
 
 /// A parsed request of a member, with the calendar snapshot and the time at which it is planned.
 pub(crate) struct EventRequest<'a> {
-    pub(crate) board: &'a CalendarSnapshot,
-    pub(crate) who: &'a str,
-    pub(crate) understood: &'a ParsedRequest,
+    pub(crate) snapshot: &'a CalendarSnapshot,
+    pub(crate) user_id: &'a str,
+    pub(crate) parsed: &'a ParsedRequest,
     /// Id of the event, if the request creates one.
     pub(crate) id: &'a str,
     pub(crate) now: Time,
@@ -29,7 +29,7 @@ impl EventRequest<'_> {
     /// # Errors
     /// Returns an error if a modification names no event.
     pub(crate) fn plan(&self) -> Result<EventPlan> {
-        match self.understood.data.event_type {
+        match self.parsed.data.event_type {
             EventType::Modify => Ok(EventPlan::new(PlannedAction::Modify(Box::new(self.difference()?)))),
             _ => Ok(EventPlan::new(PlannedAction::Create(Box::new(self.new_event()?)))),
         }
@@ -37,18 +37,18 @@ impl EventRequest<'_> {
 
     /// Returns the criteria of the slot search. `event` is the event that the plan creates or modifies.
     pub(crate) fn slot_request(&self, plan: &EventPlan, event: Event) -> SlotRequest {
-        let range = self.understood.time_window;
+        let range = self.parsed.time_window;
         let Some(target) = plan.target() else {
             return SlotRequest { event, requested_range: self.requested_range(), minutes: self.minutes(), range };
         };
         // A modification without a time keeps the current time; one with only a time window keeps the current
         // duration.
-        let kept = Some(target.range).filter(|_| range.is_none());
+        let current = Some(target.range).filter(|_| range.is_none());
         let minutes = u32::try_from(target.range.minutes()).unwrap_or(DEFAULT_MINUTES);
         SlotRequest {
             event,
-            requested_range: self.requested_range().or(kept),
-            minutes: self.understood.minutes.unwrap_or(minutes),
+            requested_range: self.requested_range().or(current),
+            minutes: self.parsed.minutes.unwrap_or(minutes),
             range,
         }
     }
@@ -56,13 +56,13 @@ impl EventRequest<'_> {
     /// Returns the duration of the event in minutes: from the request, the preferences of the member, or the
     /// default.
     pub(crate) fn minutes(&self) -> u32 {
-        let preferred = self.board.members.get(self.who).map(|member| member.preferences.default_minutes);
-        self.understood.minutes.or(preferred).unwrap_or(DEFAULT_MINUTES)
+        let preferred = self.snapshot.members.get(self.user_id).map(|member| member.preferences.default_minutes);
+        self.parsed.minutes.or(preferred).unwrap_or(DEFAULT_MINUTES)
     }
 
     /// Returns the time range that the request states, if it states both start and end.
     pub(crate) fn requested_range(&self) -> Option<TimeRange> {
-        let data = &self.understood.data;
+        let data = &self.parsed.data;
         data.start_time.zip(data.end_time).and_then(|(start, end)| TimeRange::new(start, end))
     }
 
@@ -74,7 +74,7 @@ impl EventRequest<'_> {
     pub(crate) fn new_event(&self) -> Result<Event> {
         let none =
             || Error::new(ErrorCode::PolicyRefused, "there is no calendar of the family's, and none of your own");
-        let calendar = self.board.default_calendar(self.who).ok_or_else(none)?.id.clone();
+        let calendar = self.snapshot.default_calendar(self.user_id).ok_or_else(none)?.id.clone();
         Ok(Event { calendar, ..self.hypothetical_event()? })
     }
 
@@ -83,8 +83,8 @@ impl EventRequest<'_> {
     /// # Errors
     /// Returns an error if the event has no duration.
     pub(crate) fn hypothetical_event(&self) -> Result<Event> {
-        let data = &self.understood.data;
-        let zone = &self.board.family.zone;
+        let data = &self.parsed.data;
+        let zone = &self.snapshot.family.zone;
         let title = data.title.clone().unwrap_or_else(|| "Event".to_owned());
         let recurrence = data.recurrence_rule.clone();
         Ok(Event {
@@ -94,7 +94,7 @@ impl EventRequest<'_> {
             title,
             span: self.requested_range().map_or_else(|| self.any_time(), Ok)?,
             zone: zone.clone(),
-            is_all_day: self.understood.is_all_day,
+            is_all_day: self.parsed.is_all_day,
             participants: data.participants.iter().map(|id| required(id)).collect(),
             resources: data.resources.clone(),
             recurrence: recurrence.map(|rule| Recurrence { rule, exdates: Vec::new(), rdates: Vec::new() }),
@@ -102,7 +102,7 @@ impl EventRequest<'_> {
             priority: data.priority.unwrap_or_default(),
             flexibility: data.flexibility.unwrap_or_default(),
             status: EventStatus::Proposed,
-            owner: self.who.to_owned(),
+            owner: self.user_id.to_owned(),
             sequence: 0,
             location: String::new(),
             notes: String::new(),
@@ -120,9 +120,9 @@ impl EventRequest<'_> {
     }
 
     fn difference(&self) -> Result<EventModification> {
-        let ParsedRequest { data, edit, .. } = self.understood;
+        let ParsedRequest { data, edit, .. } = self.parsed;
         Ok(EventModification {
-            target: EventTarget::from_parsed(self.understood, self.board)?,
+            target: EventTarget::from_parsed(self.parsed, self.snapshot)?,
             time: self.requested_range(),
             edit: edit.clone(),
             rule: data.recurrence_rule.clone(),

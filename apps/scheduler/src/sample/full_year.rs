@@ -20,9 +20,9 @@ use crate::zone::NamedTimeZone;
 ///
 /// # Errors
 /// Returns an error if a date is outside the supported range, which does not happen with these dates.
-pub fn board(people: usize, series_each: usize) -> Result<CalendarSnapshot> {
+pub fn build_snapshot(people: usize, series_each: usize) -> Result<CalendarSnapshot> {
     let zone = NamedTimeZone::from_iana_name("America/New_York")?;
-    let mut board = CalendarSnapshot::new(Family {
+    let mut snapshot = CalendarSnapshot::new(Family {
         id: "family".to_owned(),
         name: "The Millers".to_owned(),
         zone: zone.name().to_owned(),
@@ -30,18 +30,18 @@ pub fn board(people: usize, series_each: usize) -> Result<CalendarSnapshot> {
         always_ask: false,
     });
     for person in 0..people {
-        board.apply(CalendarChange::Member(member(person)));
+        snapshot.apply(CalendarChange::Member(member(person)));
         for series in 0..series_each {
-            board.apply(CalendarChange::Event(Box::new(event(&zone, person, series, people)?)));
+            snapshot.apply(CalendarChange::Event(Box::new(event(&zone, person, series, people)?)));
         }
     }
     let attributes = BTreeMap::new();
     let (id, name, kind) = ("car".to_owned(), "car".to_owned(), "vehicle".to_owned());
-    board.apply(CalendarChange::Resource(Resource { id, name, aliases: Vec::new(), kind, capacity: 1, attributes }));
+    snapshot.apply(CalendarChange::Resource(Resource { id, name, aliases: Vec::new(), kind, capacity: 1, attributes }));
     for rule in rules() {
-        board.apply(CalendarChange::Rule(rule));
+        snapshot.apply(CalendarChange::Rule(rule));
     }
-    Ok(board)
+    Ok(snapshot)
 }
 
 fn member(person: usize) -> Member {

@@ -12,7 +12,7 @@ use crate::models::EventType;
 use crate::parser::{self, MissingField, ParsedRequest, SeriesScope, SpanKind, UnknownName};
 use crate::planning::event_plan::EventPlan;
 use crate::state::FamilySchedulerState;
-use crate::state_utils::{LEAST_CONFIDENCE, SURE};
+use crate::state_utils::{MIN_CONFIDENCE, SURE};
 use crate::zone::NamedTimeZone;
 
 /// Key of the flag that the user confirmed a parse with low confidence.
@@ -20,9 +20,9 @@ pub(crate) const CONFIRMED: &str = "confirmed";
 /// Key of the problems of the request that the user must resolve.
 pub(crate) const PROBLEMS: &str = "problems";
 /// Key of the parsed request.
-pub(crate) const UNDERSTOOD: &str = "understood";
+pub(crate) const PARSED_REQUEST: &str = "understood";
 /// Key of the reply of the language model, with the texts that were parsed.
-pub(crate) const HEARD: &str = "heard";
+pub(crate) const MODEL_REPLY: &str = "heard";
 /// Key of the answers that the user gave to clarifications.
 pub(crate) const ANSWERS: &str = "answers";
 /// Key of the id of the event that the request creates.
@@ -35,7 +35,7 @@ pub(crate) const ROUNDS: &str = "rounds";
 pub(crate) const MUST_ASK: &str = "must_ask";
 
 /// Key of the confirmation decision, saved if the calendar store was unavailable after the user answered.
-pub(crate) const GIVEN: &str = "given";
+pub(crate) const DECISION: &str = "given";
 
 /// Key of the flag that the user declined.
 pub(crate) const DECLINED: &str = "declined";
@@ -136,36 +136,35 @@ pub(crate) enum ModelReply {
 impl ClarificationFields {
     /// Merges the answered fields into the parsed request. `event_id` is left to the parser, which receives it
     /// together with the requested changes and times.
-    pub(crate) fn merge_into(&self, understood: &mut ParsedRequest, board: &CalendarSnapshot, now: Time) {
+    pub(crate) fn merge_into(&self, parsed: &mut ParsedRequest, snapshot: &CalendarSnapshot, now: Time) {
         if let Some(title) = &self.title {
-            understood.data.title = Some(title.clone());
-            understood.missing.retain(|one| *one != MissingField::Title);
+            parsed.data.title = Some(title.clone());
+            parsed.missing.retain(|one| *one != MissingField::Title);
         }
-        self.fill_time(understood, board, now);
-        let data = &mut understood.data;
+        self.fill_time(parsed, snapshot, now);
+        let data = &mut parsed.data;
         if let Some(people) = &self.participants {
             data.participants.clone_from(people);
         }
-        if let Some(things) = &self.resources {
-            data.resources.clone_from(things);
+        if let Some(resources) = &self.resources {
+            data.resources.clone_from(resources);
         }
         // Answered participants or resources also resolve unknown names of that kind.
         let is_settled = |unknown: &UnknownName| match unknown.is_resource_like {
             true => self.resources.is_some(),
             false => self.participants.is_some(),
         };
-        understood.unknown_names.retain(|unknown| !self.ignore.contains(&unknown.text) && !is_settled(unknown));
-        understood.ambiguities.retain(|doubt| !self.resolves(doubt.about));
+        parsed.unknown_names.retain(|unknown| !self.ignore.contains(&unknown.text) && !is_settled(unknown));
+        parsed.ambiguities.retain(|ambiguity| !self.resolves(ambiguity.about));
         // Confirmed ambiguities raise the confidence only if it already reaches the minimum.
-        let is_clear =
-            understood.ambiguities.is_empty() || (self.confirm && understood.confidence.value() >= LEAST_CONFIDENCE);
+        let is_clear = parsed.ambiguities.is_empty() || (self.confirm && parsed.confidence.value() >= MIN_CONFIDENCE);
         if self.confirm {
-            understood.ambiguities.clear();
+            parsed.ambiguities.clear();
         }
-        let is_settled = is_clear && understood.missing.is_empty() && understood.problems.is_empty();
-        let names_one = understood.event_ids.len() == 1 || understood.data.event_type == EventType::Create;
+        let is_settled = is_clear && parsed.missing.is_empty() && parsed.problems.is_empty();
+        let names_one = parsed.event_ids.len() == 1 || parsed.data.event_type == EventType::Create;
         if is_settled && names_one && *self != Self::default() {
-            understood.confidence = understood.confidence.at_least(SURE);
+            parsed.confidence = parsed.confidence.at_least(SURE);
         }
     }
 
@@ -183,26 +182,26 @@ impl ClarificationFields {
     }
 
     /// Merges the answered times. Invalid times are reported like those of a sentence.
-    fn fill_time(&self, understood: &mut ParsedRequest, board: &CalendarSnapshot, now: Time) {
+    fn fill_time(&self, parsed: &mut ParsedRequest, snapshot: &CalendarSnapshot, now: Time) {
         if self.start_time.is_none() && self.end_time.is_none() {
             return;
         }
         // A family with an unknown time zone cannot be stored.
-        let Ok(zone) = NamedTimeZone::from_iana_name(&board.family.zone) else { return };
-        if understood.data.event_type == EventType::Cancel {
-            return self.choose_instance(understood, board, &zone, now);
+        let Ok(zone) = NamedTimeZone::from_iana_name(&snapshot.family.zone) else { return };
+        if parsed.data.event_type == EventType::Cancel {
+            return self.choose_instance(parsed, snapshot, &zone, now);
         }
-        understood.missing.retain(|one| !matches!(one, MissingField::Date | MissingField::Time | MissingField::Change));
-        understood.problems.clear();
-        let span = self.time(understood, &zone, now).and_then(|span| first_occurrence(understood, span, &zone));
+        parsed.missing.retain(|one| !matches!(one, MissingField::Date | MissingField::Time | MissingField::Change));
+        parsed.problems.clear();
+        let span = self.time(parsed, &zone, now).and_then(|span| first_occurrence(parsed, span, &zone));
         match span {
             Ok(span) => {
                 let is_midnight = |time: Time| zone.to_local(time).time() == jiff::civil::Time::midnight();
-                understood.is_all_day &= is_midnight(span.start) && is_midnight(span.end);
-                (understood.data.start_time, understood.data.end_time) = (Some(span.start), Some(span.end));
-                understood.time_window = None;
+                parsed.is_all_day &= is_midnight(span.start) && is_midnight(span.end);
+                (parsed.data.start_time, parsed.data.end_time) = (Some(span.start), Some(span.end));
+                parsed.time_window = None;
             }
-            Err(problem) => understood.problems.push(problem),
+            Err(problem) => parsed.problems.push(problem),
         }
     }
 
@@ -210,46 +209,47 @@ impl ClarificationFields {
     /// event.
     fn choose_instance(
         &self,
-        understood: &mut ParsedRequest,
-        board: &CalendarSnapshot,
+        parsed: &mut ParsedRequest,
+        snapshot: &CalendarSnapshot,
         zone: &NamedTimeZone,
         now: Time,
     ) {
-        let [id] = understood.event_ids.as_slice() else { return };
-        let (Some(event), Some(text)) = (board.events.get(id), &self.start_time) else { return };
-        understood.problems.clear();
+        let [id] = parsed.event_ids.as_slice() else { return };
+        let (Some(event), Some(text)) = (snapshot.events.get(id), &self.start_time) else { return };
+        parsed.problems.clear();
         let start = match Time::parse_event(text, zone.name()) {
             Ok(start) => start,
-            Err(fault) => return understood.problems.push(fault.message),
+            Err(fault) => return parsed.problems.push(fault.message),
         };
         let moment = Time::from_unix_micros(start.as_unix_micros().saturating_add(1)).ok();
         let moment = moment.and_then(|next| TimeRange::new(start, next));
-        let then = moment.and_then(|moment| board.instances_of(event, &moment).ok()).unwrap_or_default();
+        let then = moment.and_then(|moment| snapshot.instances_of(event, &moment).ok()).unwrap_or_default();
         let one = then.iter().map(|one| one.span).find(|span| span.start == start && span.end > now);
         let Some(one) = one else {
-            let wall = zone.to_local(start);
-            let problem = format!("There is no {} on {}.", words::quoted(&event.title), words::format_datetime(wall));
-            return understood.problems.push(problem);
+            let local_time = zone.to_local(start);
+            let problem =
+                format!("There is no {} on {}.", words::quoted(&event.title), words::format_datetime(local_time));
+            return parsed.problems.push(problem);
         };
         // With the event and the instance known, a cancellation needs nothing else.
-        understood.missing.clear();
-        understood.instance = Some(one);
-        (understood.data.start_time, understood.data.end_time) = (Some(one.start), Some(one.end));
-        if event.recurrence.is_some() && understood.scope.is_none() {
-            understood.scope = Some(SeriesScope::This);
-            understood.ambiguities.retain(|doubt| doubt.about != SpanKind::Scope);
+        parsed.missing.clear();
+        parsed.instance = Some(one);
+        (parsed.data.start_time, parsed.data.end_time) = (Some(one.start), Some(one.end));
+        if event.recurrence.is_some() && parsed.scope.is_none() {
+            parsed.scope = Some(SeriesScope::This);
+            parsed.ambiguities.retain(|ambiguity| ambiguity.about != SpanKind::Scope);
         }
     }
 
     /// Returns the answered time range. An answer with only a start keeps the duration.
-    fn time(&self, understood: &ParsedRequest, zone: &NamedTimeZone, now: Time) -> Result<TimeRange, String> {
+    fn time(&self, parsed: &ParsedRequest, zone: &NamedTimeZone, now: Time) -> Result<TimeRange, String> {
         let read = |text: &String| Time::parse_event(text, zone.name()).map_err(|fault| fault.message);
         let (start, end) = (self.start_time.as_ref().map(read), self.end_time.as_ref().map(read));
-        let data = &understood.data;
+        let data = &parsed.data;
         let start = start.transpose()?.or(data.start_time).ok_or("it was not said when it starts")?;
-        let given = data.start_time.zip(data.end_time).and_then(|(start, end)| TimeRange::new(start, end));
-        let minutes = given.or(understood.instance).map(|span| span.minutes());
-        let minutes = minutes.or(understood.minutes.map(i64::from)).unwrap_or(60);
+        let range = data.start_time.zip(data.end_time).and_then(|(start, end)| TimeRange::new(start, end));
+        let minutes = range.or(parsed.instance).map(|span| span.minutes());
+        let minutes = minutes.or(parsed.minutes.map(i64::from)).unwrap_or(60);
         let later = || Time::from_unix_micros(start.as_unix_micros().saturating_add(minutes * 60_000_000));
         let end = end.transpose()?.map_or_else(later, Ok).map_err(|fault| fault.message)?;
         // A query may be about the past.
@@ -264,18 +264,18 @@ impl ClarificationFields {
 }
 
 /// Returns the time range of the first occurrence of a new series, which can be on a later day than `span`.
-fn first_occurrence(understood: &ParsedRequest, span: TimeRange, zone: &NamedTimeZone) -> Result<TimeRange, String> {
-    let data = &understood.data;
+fn first_occurrence(parsed: &ParsedRequest, span: TimeRange, zone: &NamedTimeZone) -> Result<TimeRange, String> {
+    let data = &parsed.data;
     let Some(rule) = data.recurrence_rule.as_ref().filter(|_| data.event_type == EventType::Create) else {
         return Ok(span);
     };
-    let told = |error: Error| error.message().to_owned();
+    let to_message = |error: Error| error.message().to_owned();
     let start =
         validate_rrule(rule, zone.to_local(span.start), zone).and_then(|checked| zone.to_instant(checked.first));
-    let start = start.map_err(told)?;
+    let start = start.map_err(to_message)?;
     let end = start.as_unix_micros().saturating_add(span.minutes() * 60_000_000);
     let end = Time::from_unix_micros(end).map_err(|fault| fault.message)?;
-    Ok(TimeRange { start, end: zone.with_local_offset(end).map_err(told)? })
+    Ok(TimeRange { start, end: zone.with_local_offset(end).map_err(to_message)? })
 }
 
 pub(crate) fn is_confirmed(state: &FamilySchedulerState) -> bool {
@@ -302,8 +302,8 @@ pub(crate) fn answers(state: &FamilySchedulerState) -> Vec<ClarificationAnswer> 
     read(state, ANSWERS).unwrap_or_default()
 }
 
-pub(crate) fn heard(state: &FamilySchedulerState) -> Option<CachedModelReply> {
-    read(state, HEARD)
+pub(crate) fn model_reply(state: &FamilySchedulerState) -> Option<CachedModelReply> {
+    read(state, MODEL_REPLY)
 }
 
 pub(crate) fn event_id(state: &FamilySchedulerState) -> Option<String> {
@@ -314,16 +314,16 @@ pub(crate) fn rounds(state: &FamilySchedulerState) -> u32 {
     read(state, ROUNDS).unwrap_or_default()
 }
 
-pub(crate) fn given(state: &FamilySchedulerState) -> Option<ConfirmationDecision> {
-    read(state, GIVEN)
+pub(crate) fn decision(state: &FamilySchedulerState) -> Option<ConfirmationDecision> {
+    read(state, DECISION)
 }
 
 /// Returns the parsed request.
 ///
 /// # Errors
 /// Returns an error if the request was not parsed yet.
-pub(crate) fn understood(state: &FamilySchedulerState) -> Result<ParsedRequest> {
-    read(state, UNDERSTOOD).ok_or_else(|| Error::internal("nothing was read yet"))
+pub(crate) fn parsed_request(state: &FamilySchedulerState) -> Result<ParsedRequest> {
+    read(state, PARSED_REQUEST).ok_or_else(|| Error::internal("nothing was read yet"))
 }
 
 /// Returns the plan.

@@ -15,7 +15,8 @@ pub struct AuditEntry {
     #[schemars(with = "String")]
     pub at: Time,
     /// Author of the change: the id of a member, or the name of an automatic job.
-    pub who: String,
+    #[serde(rename = "who")]
+    pub actor: String,
     /// Name of the action.
     pub action: String,
     /// Revision that this change undoes.

@@ -24,7 +24,8 @@ impl CalendarStore {
             if stale(&*self.snapshot(&family.id).await?, now).is_empty() {
                 continue;
             }
-            let changed = self.change(&family.id, "clean_up", "expire", move |board| Ok(stale(board, now))).await?;
+            let changed =
+                self.change(&family.id, "clean_up", "expire", move |snapshot| Ok(stale(snapshot, now))).await?;
             rejected.extend(changed.changes.iter().filter_map(|change| match change {
                 CalendarChange::Event(event) => Some((family.id.clone(), event.id.clone())),
                 _ => None,
@@ -35,12 +36,12 @@ impl CalendarStore {
 }
 
 /// Returns changes that reject all proposals created and last updated more than a day ago.
-fn stale(board: &CalendarSnapshot, now: Time) -> Vec<CalendarChange> {
+fn stale(snapshot: &CalendarSnapshot, now: Time) -> Vec<CalendarChange> {
     let is_stale = |event: &Event| {
         let touched = event.created_at.max(event.updated_at);
         event.status < EventStatus::Confirmed && now.as_unix_micros() - touched.as_unix_micros() > STANDS
     };
-    let stale = board.events.values().filter(|event| is_stale(event));
+    let stale = snapshot.events.values().filter(|event| is_stale(event));
     let reject = |event: &Arc<Event>| Event { status: EventStatus::Rejected, updated_at: now, ..(**event).clone() };
     stale.map(|event| CalendarChange::Event(Box::new(reject(event)))).collect()
 }

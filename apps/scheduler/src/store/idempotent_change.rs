@@ -30,21 +30,21 @@ impl CalendarStore {
     pub async fn change_once(
         &self,
         family: &str,
-        (who, action): (&str, &str),
+        (actor, action): (&str, &str),
         task: &str,
         decide: impl FnOnce(&CalendarSnapshot) -> Result<Vec<CalendarChange>> + Send + 'static,
     ) -> Result<IdempotentResult> {
         let before = Arc::new(OnceLock::new());
-        let found = before.clone();
-        let decide = move |board: &CalendarSnapshot, done: &[AuditEntry]| match done.first() {
+        let entry_cell = before.clone();
+        let decide = move |snapshot: &CalendarSnapshot, done: &[AuditEntry]| match done.first() {
             Some(entry) => {
                 // `set` cannot fail: the closure runs at most once.
-                let _ = found.set(entry.clone());
+                let _ = entry_cell.set(entry.clone());
                 Ok(Vec::new().into())
             }
-            None => decide(board).map(Into::into),
+            None => decide(snapshot).map(Into::into),
         };
-        let mut work = self.work(family, (who, action), Box::new(decide))?;
+        let mut work = self.work(family, (actor, action), Box::new(decide))?;
         work.author = ChangeAuthor { task: Some(task.to_owned()), ..work.author };
         let changed = self.run(work).await?;
         Ok(match before.get() {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use superstep::{Error, ErrorCode, Result};
 
-use crate::calendar::{CalendarChange, CalendarSnapshot, Event, MOST_INSTANCES};
+use crate::calendar::{CalendarChange, CalendarSnapshot, Event, MAX_INSTANCES};
 use crate::zone::NamedTimeZone;
 
 /// Checks the changed records, and for removed members and resources everything that could reference them.
@@ -23,7 +23,7 @@ pub(super) fn check(
     for change in changes {
         match change {
             CalendarChange::Family(family) if family.id != before.family.id => {
-                return Err(wrong(format!("family `{}` cannot become `{}`", before.family.id, family.id)));
+                return Err(type_mismatch(format!("family `{}` cannot become `{}`", before.family.id, family.id)));
             }
             CalendarChange::Family(family) => check_zone(&family.zone, &format!("family `{}`", family.id))?,
             CalendarChange::Member(member) => {
@@ -45,44 +45,46 @@ pub(super) fn check(
 fn check_event(after: &CalendarSnapshot, event: &Event) -> Result<()> {
     let name = format!("event `{}`", event.id);
     if event.span.end <= event.span.start {
-        return Err(wrong(format!("{name} ends at {}, and starts at {}", event.span.end, event.span.start)));
+        return Err(type_mismatch(format!("{name} ends at {}, and starts at {}", event.span.end, event.span.start)));
     }
     if event.span.is_too_long() {
-        return Err(wrong(format!("{name} is longer than a year")).with_help("let it repeat, or make several of it"));
+        return Err(
+            type_mismatch(format!("{name} is longer than a year")).with_help("let it repeat, or make several of it")
+        );
     }
-    if event.recurrence.as_ref().is_some_and(|recurrence| recurrence.rdates.len() > MOST_INSTANCES) {
-        return Err(wrong(format!("{name} has more than {MOST_INSTANCES} starts that were added")));
+    if event.recurrence.as_ref().is_some_and(|recurrence| recurrence.rdates.len() > MAX_INSTANCES) {
+        return Err(type_mismatch(format!("{name} has more than {MAX_INSTANCES} starts that were added")));
     }
     check_zone(&event.zone, &name)?;
     if !after.calendars.contains_key(&event.calendar) {
-        return Err(wrong(format!("{name} is in calendar `{}`, which is not there", event.calendar)));
+        return Err(type_mismatch(format!("{name} is in calendar `{}`, which is not there", event.calendar)));
     }
     let mut seen = BTreeSet::new();
     for participant in &event.participants {
         check_member(after, Some(&participant.member), &name)?;
         if !seen.insert(&participant.member) {
-            return Err(wrong(format!("{name} names member `{}` twice", participant.member)));
+            return Err(type_mismatch(format!("{name} names member `{}` twice", participant.member)));
         }
     }
     seen.clear();
     for resource in &event.resources {
         if !after.resources.contains_key(resource) {
-            return Err(wrong(format!("{name} uses `{resource}`, which is not there")));
+            return Err(type_mismatch(format!("{name} uses `{resource}`, which is not there")));
         }
         if !seen.insert(resource) {
-            return Err(wrong(format!("{name} uses `{resource}` twice")));
+            return Err(type_mismatch(format!("{name} uses `{resource}` twice")));
         }
     }
     Ok(())
 }
 
 fn check_zone(zone: &str, name: &str) -> Result<()> {
-    NamedTimeZone::from_iana_name(zone).map(drop).map_err(|error| wrong(format!("{name}: {}", error.message())))
+    NamedTimeZone::from_iana_name(zone).map(drop).map_err(|error| type_mismatch(format!("{name}: {}", error.message())))
 }
 
 fn check_member(after: &CalendarSnapshot, member: Option<&str>, name: &str) -> Result<()> {
     match member.filter(|member| !after.members.contains_key(*member)) {
-        Some(member) => Err(wrong(format!("{name} names member `{member}`, who is not there"))),
+        Some(member) => Err(type_mismatch(format!("{name} names member `{member}`, who is not there"))),
         None => Ok(()),
     }
 }
@@ -98,7 +100,7 @@ fn check_member_unused(after: &CalendarSnapshot, id: &str) -> Result<()> {
     let by = event
         .or_else(|| owns.map(|calendar| format!("calendar `{}`", calendar.id)))
         .or_else(|| bound.map(|rule| format!("rule `{}`", rule.id)));
-    refuse_gone("member", id, by)
+    reject_removal("member", id, by)
 }
 
 fn check_gone_resource(after: &CalendarSnapshot, id: &str) -> Result<()> {
@@ -107,16 +109,18 @@ fn check_gone_resource(after: &CalendarSnapshot, id: &str) -> Result<()> {
     }
     let uses = |event: &Event| event.resources.iter().any(|resource| resource == id);
     let by = after.events.values().find(|event| uses(event)).map(|event| format!("event `{}`", event.id));
-    refuse_gone("resource", id, by)
+    reject_removal("resource", id, by)
 }
 
-fn refuse_gone(what: &str, id: &str, by: Option<String>) -> Result<()> {
+fn reject_removal(kind: &str, id: &str, by: Option<String>) -> Result<()> {
     match by {
-        Some(by) => Err(wrong(format!("{what} `{id}` cannot go: {by} still names it")).with_help("change that first")),
+        Some(by) => {
+            Err(type_mismatch(format!("{kind} `{id}` cannot go: {by} still names it")).with_help("change that first"))
+        }
         None => Ok(()),
     }
 }
 
-fn wrong(message: String) -> Error {
+fn type_mismatch(message: String) -> Error {
     Error::new(ErrorCode::TypeMismatch, message)
 }

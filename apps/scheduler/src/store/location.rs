@@ -7,7 +7,7 @@ use superstep::settings::Secret;
 
 use super::postgres::PostgresDatabase;
 use super::queries::ResultSets;
-use super::sql_value::Statement;
+use super::sql_value::SqlStatement;
 use super::sqlite::SqliteDatabase;
 use super::transaction::ChangeJob;
 use super::{ChangeResult, StoreOptions};
@@ -30,13 +30,13 @@ pub(super) enum Database {
 }
 
 impl Database {
-    pub(super) async fn open(place: &StoreLocation, options: &StoreOptions) -> Result<Self> {
-        let patience = options.timeout;
-        Ok(match place {
-            StoreLocation::Memory => Self::Sqlite(SqliteDatabase::open(None, patience).await?),
-            StoreLocation::Sqlite(path) => Self::Sqlite(SqliteDatabase::open(Some(path.as_path()), patience).await?),
+    pub(super) async fn open(location: &StoreLocation, options: &StoreOptions) -> Result<Self> {
+        let timeout = options.timeout;
+        Ok(match location {
+            StoreLocation::Memory => Self::Sqlite(SqliteDatabase::open(None, timeout).await?),
+            StoreLocation::Sqlite(path) => Self::Sqlite(SqliteDatabase::open(Some(path.as_path()), timeout).await?),
             StoreLocation::Postgres(url) => {
-                Self::Postgres(Box::pin(PostgresDatabase::open(url.expose(), &options.schema, patience)).await?)
+                Self::Postgres(Box::pin(PostgresDatabase::open(url.expose(), &options.schema, timeout)).await?)
             }
         })
     }
@@ -48,7 +48,7 @@ impl Database {
         }
     }
 
-    pub(super) async fn query(&self, statements: Vec<Statement>) -> Result<ResultSets> {
+    pub(super) async fn query(&self, statements: Vec<SqlStatement>) -> Result<ResultSets> {
         match self {
             Self::Sqlite(sqlite) => sqlite.query(statements).await,
             Self::Postgres(postgres) => Box::pin(postgres.query(statements)).await,

@@ -3,7 +3,7 @@
 
 use superstep::{Error, ErrorCode, Result};
 
-use super::sql_value::Statement;
+use super::sql_value::SqlStatement;
 use super::transaction::{DatabaseSession, TransactionMode};
 
 /// SQLite migrations; each upgrades the tables by one version, the first one from nothing. Numbers are never
@@ -16,12 +16,12 @@ pub(super) const POSTGRES: &[&str] = &[include_str!("postgres/001_tables.sql"), 
 pub(super) async fn migrate<S: DatabaseSession>(
     session: &mut S,
     steps: &[&str],
-    place: &str,
+    location: &str,
 ) -> Result<(), S::Failure> {
     let mut is_done = false;
     while !is_done {
         session.begin(TransactionMode::Migrate).await?;
-        let mut stepped = step(session, steps, place).await;
+        let mut stepped = step(session, steps, location).await;
         if stepped.is_ok()
             && let Err(failure) = session.commit().await
         {
@@ -36,36 +36,36 @@ pub(super) async fn migrate<S: DatabaseSession>(
 }
 
 /// Applies one pending migration. Returns true if none is left.
-async fn step<S: DatabaseSession>(session: &mut S, steps: &[&str], place: &str) -> Result<bool, S::Failure> {
+async fn step<S: DatabaseSession>(session: &mut S, steps: &[&str], location: &str) -> Result<bool, S::Failure> {
     let tables = session.tables();
     let tables = session.execute(vec![tables]).await?.into_iter().flatten();
     let tables = tables.map(|mut row| row.text()).collect::<Result<Vec<String>>>()?;
     let is_ours = tables.iter().any(|table| table == "migrations");
     if !is_ours && !tables.is_empty() {
-        return Err(foreign(place).into());
+        return Err(foreign(location).into());
     }
     if !is_ours {
         session.script("CREATE TABLE migrations (version bigint PRIMARY KEY)").await?;
     }
-    let found = Statement::new("SELECT max(version) FROM migrations", []);
-    let found = session.execute(vec![found]).await?.into_iter().flatten().next();
-    let found: usize = found.map(|mut row| row.maybe_number()).transpose()?.flatten().unwrap_or(0);
-    if found > steps.len() {
-        return Err(too_new(place, found, steps.len()).into());
+    let statement = SqlStatement::new("SELECT max(version) FROM migrations", []);
+    let newest_row = session.execute(vec![statement]).await?.into_iter().flatten().next();
+    let applied: usize = newest_row.map(|mut row| row.maybe_number()).transpose()?.flatten().unwrap_or(0);
+    if applied > steps.len() {
+        return Err(too_new(location, applied, steps.len()).into());
     }
-    let Some(step) = steps.get(found) else { return Ok(true) };
+    let Some(step) = steps.get(applied) else { return Ok(true) };
     session.script(step).await?;
-    let version = u64::try_from(found + 1).unwrap_or(u64::MAX);
-    session.execute(vec![Statement::new("INSERT INTO migrations (version) VALUES ($1)", [version.into()])]).await?;
-    Ok(found + 1 == steps.len())
+    let version = u64::try_from(applied + 1).unwrap_or(u64::MAX);
+    session.execute(vec![SqlStatement::new("INSERT INTO migrations (version) VALUES ($1)", [version.into()])]).await?;
+    Ok(applied + 1 == steps.len())
 }
 
-fn too_new(place: &str, found: usize, known: usize) -> Error {
-    let message = format!("{place} has calendars of version {found}; this program knows {known}");
+fn too_new(location: &str, applied: usize, supported: usize) -> Error {
+    let message = format!("{location} has calendars of version {applied}; this program knows {supported}");
     Error::new(ErrorCode::CheckpointTooNew, message).with_help("open it with the program that wrote it, or a newer one")
 }
 
-fn foreign(place: &str) -> Error {
-    Error::new(ErrorCode::ConfigInvalid, format!("{place} has tables of another program"))
+fn foreign(location: &str) -> Error {
+    Error::new(ErrorCode::ConfigInvalid, format!("{location} has tables of another program"))
         .with_help("name another place for the calendars; nothing was changed in this one")
 }

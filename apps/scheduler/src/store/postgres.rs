@@ -18,28 +18,28 @@ use tokio_postgres::types::{ToSql, Type};
 use super::ChangeResult;
 use super::migrations;
 use super::queries::ResultSets;
-use super::sql_value::{RowReader, SqlValue, Statement, damaged};
+use super::sql_value::{RowReader, SqlStatement, SqlValue, corrupt_row};
 use super::transaction::{self, ChangeJob, DatabaseSession, TransactionMode};
 
 /// Advisory lock of migrations in any schema, held until the transaction ends.
 const LOCK: i64 = 0x6361_6c65_6e64_6172;
 /// Maximum number of pipelined statements.
-const AT_ONCE: usize = 64;
+const MAX_PIPELINED: usize = 64;
 
 /// A PostgreSQL database.
 pub(super) struct PostgresDatabase {
     connections: AppConnections,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl PostgresDatabase {
-    pub(super) async fn open(url: &str, schema: &str, patience: Duration) -> Result<Self> {
-        let connections = Server::options().schema(schema).retry_timeout(patience).app_connections(url)?;
-        let opened = Self { connections, patience };
-        let place = format!("schema `{schema}`");
+    pub(super) async fn open(url: &str, schema: &str, timeout: Duration) -> Result<Self> {
+        let connections = Server::options().schema(schema).retry_timeout(timeout).app_connections(url)?;
+        let opened = Self { connections, timeout };
+        let location = format!("schema `{schema}`");
         let migrated = opened.connections.with_connection(|client| {
-            let (mut session, place) = (opened.session(client), place.clone());
-            async move { migrations::migrate(&mut session, migrations::POSTGRES, &place).await }
+            let (mut session, location) = (opened.session(client), location.clone());
+            async move { migrations::migrate(&mut session, migrations::POSTGRES, &location).await }
         });
         migrated.await?;
         Ok(opened)
@@ -55,7 +55,7 @@ impl PostgresDatabase {
         changing.await
     }
 
-    pub(super) async fn query(&self, statements: Vec<Statement>) -> Result<ResultSets> {
+    pub(super) async fn query(&self, statements: Vec<SqlStatement>) -> Result<ResultSets> {
         let looking = self.connections.with_connection(|client| {
             let (session, statements) = (self.session(client), statements.clone());
             async move { session.query(&statements).await }
@@ -64,7 +64,7 @@ impl PostgresDatabase {
     }
 
     fn session(&self, client: Arc<Client>) -> PostgresSession {
-        PostgresSession { client, schema: self.connections.schema().to_owned(), patience: self.patience }
+        PostgresSession { client, schema: self.connections.schema().to_owned(), timeout: self.timeout }
     }
 }
 
@@ -73,28 +73,28 @@ struct PostgresSession {
     client: Arc<Client>,
     /// Quoted name of the schema.
     schema: String,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl PostgresSession {
     /// Reads a consistent snapshot of all tables in one round trip.
-    async fn query(&self, statements: &[Statement]) -> Result<ResultSets, QueryError> {
+    async fn query(&self, statements: &[SqlStatement]) -> Result<ResultSets, QueryError> {
         let begin = self.beginning(" ISOLATION LEVEL REPEATABLE READ READ ONLY");
         let send =
             async |sql: &str| self.client.batch_execute(sql).await.map(|()| Vec::new()).map_err(QueryError::from);
-        let mut asked: Vec<PendingQuery<'_>> = vec![Box::pin(send(&begin))];
-        asked
+        let mut pending: Vec<PendingQuery<'_>> = vec![Box::pin(send(&begin))];
+        pending
             .extend(statements.iter().map(|statement| -> PendingQuery<'_> { Box::pin(rows(&self.client, statement)) }));
-        asked.push(Box::pin(send("ROLLBACK")));
-        let mut answers = in_order(asked).await?;
+        pending.push(Box::pin(send("ROLLBACK")));
+        let mut answers = in_order(pending).await?;
         answers.pop();
         answers.remove(0);
         Ok(answers)
     }
 
     fn beginning(&self, mode: &str) -> String {
-        let (schema, patience) = (&self.schema, self.patience.as_millis().max(1));
-        format!("BEGIN{mode}; SET LOCAL search_path = {schema}; SET LOCAL lock_timeout = {patience}")
+        let (schema, timeout) = (&self.schema, self.timeout.as_millis().max(1));
+        format!("BEGIN{mode}; SET LOCAL search_path = {schema}; SET LOCAL lock_timeout = {timeout}")
     }
 }
 
@@ -103,10 +103,10 @@ impl DatabaseSession for PostgresSession {
 
     const LOCK: &'static str = " FOR UPDATE";
 
-    fn tables(&self) -> Statement {
+    fn tables(&self) -> SqlStatement {
         let sql = "SELECT c.relname::text FROM pg_catalog.pg_class c \
                    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind = 'r'";
-        Statement::new(sql, [self.schema.trim_matches('"').into()])
+        SqlStatement::new(sql, [self.schema.trim_matches('"').into()])
     }
 
     async fn begin(&mut self, access: TransactionMode) -> Result<(), QueryError> {
@@ -114,19 +114,19 @@ impl DatabaseSession for PostgresSession {
         if access == TransactionMode::Migrate {
             self.client.batch_execute(&format!("SELECT pg_advisory_xact_lock({LOCK})")).await?;
             let name = self.schema.trim_matches('"');
-            let found = "SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1";
-            if self.client.query_typed(found, &[(&name, Type::TEXT)]).await?.is_empty() {
+            let schema_query = "SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1";
+            if self.client.query_typed(schema_query, &[(&name, Type::TEXT)]).await?.is_empty() {
                 self.client.batch_execute(&format!("CREATE SCHEMA {}", self.schema)).await?;
             }
         }
         Ok(())
     }
 
-    async fn execute(&mut self, statements: Vec<Statement>) -> Result<ResultSets, QueryError> {
+    async fn execute(&mut self, statements: Vec<SqlStatement>) -> Result<ResultSets, QueryError> {
         let mut answers = Vec::with_capacity(statements.len());
-        for some in statements.chunks(AT_ONCE) {
-            let asked = some.iter().map(|statement| -> PendingQuery<'_> { Box::pin(rows(&self.client, statement)) });
-            answers.extend(in_order(asked.collect()).await?);
+        for some in statements.chunks(MAX_PIPELINED) {
+            let pending = some.iter().map(|statement| -> PendingQuery<'_> { Box::pin(rows(&self.client, statement)) });
+            answers.extend(in_order(pending.collect()).await?);
         }
         Ok(answers)
     }
@@ -148,12 +148,12 @@ impl DatabaseSession for PostgresSession {
 type PendingQuery<'a> = Pin<Box<dyn Future<Output = Result<Vec<RowReader>, QueryError>> + Send + 'a>>;
 
 /// Awaits all queries, which are sent in order. Returns the error of the first query in order that failed.
-async fn in_order(mut asked: Vec<PendingQuery<'_>>) -> Result<ResultSets, QueryError> {
-    let mut answers: Vec<Option<Result<Vec<RowReader>, QueryError>>> = asked.iter().map(|_| None).collect();
+async fn in_order(mut pending: Vec<PendingQuery<'_>>) -> Result<ResultSets, QueryError> {
+    let mut answers: Vec<Option<Result<Vec<RowReader>, QueryError>>> = pending.iter().map(|_| None).collect();
     poll_fn(|context| {
-        for (asking, answer) in asked.iter_mut().zip(&mut answers) {
+        for (query, answer) in pending.iter_mut().zip(&mut answers) {
             if answer.is_none()
-                && let Poll::Ready(done) = asking.as_mut().poll(context)
+                && let Poll::Ready(done) = query.as_mut().poll(context)
             {
                 *answer = Some(done);
             }
@@ -164,10 +164,10 @@ async fn in_order(mut asked: Vec<PendingQuery<'_>>) -> Result<ResultSets, QueryE
     answers.into_iter().flatten().collect()
 }
 
-async fn rows(client: &Client, statement: &Statement) -> Result<Vec<RowReader>, QueryError> {
+async fn rows(client: &Client, statement: &SqlStatement) -> Result<Vec<RowReader>, QueryError> {
     let parameters: Vec<_> = statement.cells.iter().map(parameter).collect();
-    let found = client.query_typed(&statement.sql, &parameters).await?;
-    found
+    let result_rows = client.query_typed(&statement.sql, &parameters).await?;
+    result_rows
         .iter()
         .map(|row| (0..row.len()).map(|column| cell(row, column)).collect::<Result<_, _>>().map(RowReader::new))
         .collect()
@@ -186,6 +186,6 @@ fn cell(row: &tokio_postgres::Row, column: usize) -> Result<SqlValue, QueryError
         Some(Type::TEXT) => Ok(SqlValue::Text(row.try_get(column)?)),
         Some(Type::INT8) => Ok(SqlValue::Number(row.try_get(column)?)),
         Some(Type::BOOL) => Ok(SqlValue::Flag(row.try_get(column)?)),
-        _ => Err(damaged("a column of another type").into()),
+        _ => Err(corrupt_row("a column of another type").into()),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use superstep::Result;
 
-use super::sql_value::{RowReader, Statement, damaged};
+use super::sql_value::{RowReader, SqlStatement, corrupt_row};
 use super::upserts::{AUDIT, CALENDARS, CONFLICTS, EVENTS, FAMILIES, MEMBERS, RESOURCES, RULES};
 use crate::calendar::{
     Calendar, CalendarChange, CalendarSnapshot, Constraint, ConstraintStrength, Event, Family, Member, Participant,
@@ -18,34 +18,34 @@ use crate::store::audit::{AuditEntry, RecordChange};
 pub(super) type ResultSets = Vec<Vec<RowReader>>;
 
 /// Selects all families.
-pub(super) fn families() -> Statement {
-    Statement::new(format!("{} ORDER BY id", FAMILIES.select("revision > 0")), [])
+pub(super) fn families() -> SqlStatement {
+    SqlStatement::new(format!("{} ORDER BY id", FAMILIES.select("revision > 0")), [])
 }
 
 /// Selects the revision of a family: the number of its changes.
-pub(super) fn revision(family: &str) -> Statement {
-    Statement::new("SELECT revision FROM families WHERE id = $1", [family.into()])
+pub(super) fn revision(family: &str) -> SqlStatement {
+    SqlStatement::new("SELECT revision FROM families WHERE id = $1", [family.into()])
 }
 
 /// Selects all records of a calendar snapshot.
-pub(super) fn select_snapshot(family: &str) -> Vec<Statement> {
-    let mut statements = vec![Statement::new(FAMILIES.select("id = $1"), [family.into()])];
+pub(super) fn select_snapshot(family: &str) -> Vec<SqlStatement> {
+    let mut statements = vec![SqlStatement::new(FAMILIES.select("id = $1"), [family.into()])];
     statements.extend([MEMBERS, CALENDARS, RESOURCES, RULES, CONFLICTS].map(|table| table.select_for_family(family)));
     statements.extend(events(family, "<>"));
     statements
 }
 
 /// Selects the rejected events, which are not part of a snapshot.
-pub(super) fn rejected(family: &str) -> Vec<Statement> {
+pub(super) fn rejected(family: &str) -> Vec<SqlStatement> {
     events(family, "=").into()
 }
 
 /// Selects the ids of the rejected events.
-pub(super) fn rejected_ids(family: &str) -> Statement {
-    Statement::new("SELECT id FROM events WHERE family = $1 AND status = 'rejected'", [family.into()])
+pub(super) fn rejected_ids(family: &str) -> SqlStatement {
+    SqlStatement::new("SELECT id FROM events WHERE family = $1 AND status = 'rejected'", [family.into()])
 }
 
-fn events(family: &str, is: &str) -> [Statement; 3] {
+fn events(family: &str, is: &str) -> [SqlStatement; 3] {
     let of = |table: &str, columns: &str| {
         format!(
             "SELECT p.event, {columns} FROM {table} p JOIN events e ON e.family = p.family AND e.id = p.event \
@@ -57,32 +57,32 @@ fn events(family: &str, is: &str) -> [Statement; 3] {
         of("participants", "p.member, p.is_required"),
         of("reservations", "p.resource"),
     ]
-    .map(|sql| Statement::new(sql, [family.into()]))
+    .map(|sql| SqlStatement::new(sql, [family.into()]))
 }
 
 /// Selects the last audit entries, newest first.
-pub(super) fn entries(family: &str, limit: u32) -> Statement {
+pub(super) fn entries(family: &str, limit: u32) -> SqlStatement {
     let last = "revision > (SELECT revision FROM families WHERE id = $2) - $3";
     let sql = AUDIT.select(&format!("family = $1 AND {last} ORDER BY revision DESC, position"));
-    Statement::new(sql, [family.into(), family.into(), limit.into()])
+    SqlStatement::new(sql, [family.into(), family.into(), limit.into()])
 }
 
 /// Selects the audit entries since a time, newest first.
-pub(super) fn entries_since(family: &str, micros: i64) -> Statement {
+pub(super) fn entries_since(family: &str, micros: i64) -> SqlStatement {
     let sql = AUDIT.select("family = $1 AND at_micros >= $2 ORDER BY revision DESC, position");
-    Statement::new(sql, [family.into(), super::sql_value::SqlValue::Number(Some(micros))])
+    SqlStatement::new(sql, [family.into(), super::sql_value::SqlValue::Number(Some(micros))])
 }
 
 /// Selects the audit entry of one revision.
-pub(super) fn entry(family: &str, revision: u64) -> Statement {
+pub(super) fn entry(family: &str, revision: u64) -> SqlStatement {
     let sql = AUDIT.select("family = $1 AND revision = $2 ORDER BY revision, position");
-    Statement::new(sql, [family.into(), revision.into()])
+    SqlStatement::new(sql, [family.into(), revision.into()])
 }
 
 /// Selects the audit entry of an idempotent task.
-pub(super) fn entries_for_task(family: &str, task: &str) -> Statement {
+pub(super) fn entries_for_task(family: &str, task: &str) -> SqlStatement {
     let sql = AUDIT.select("family = $1 AND task = $2 ORDER BY revision, position");
-    Statement::new(sql, [family.into(), task.into()])
+    SqlStatement::new(sql, [family.into(), task.into()])
 }
 
 /// Decodes the result of [`families`].
@@ -95,33 +95,33 @@ pub(super) fn to_revision(answers: ResultSets) -> Result<Option<u64>> {
     answers.into_iter().flatten().next().map(|mut row| row.number()).transpose()
 }
 
-/// Decodes the result of [`board`]; `None` if there is no such family.
-pub(super) fn to_board(answers: ResultSets) -> Result<Option<CalendarSnapshot>> {
+/// Decodes the result of [`snapshot`]; `None` if there is no such family.
+pub(super) fn to_snapshot(answers: ResultSets) -> Result<Option<CalendarSnapshot>> {
     let mut answers = answers.into_iter();
     let mut next = || answers.next().unwrap_or_default().into_iter();
     let Some(family) = next().next() else { return Ok(None) };
     let (family, revision) = to_family(family)?;
-    let mut board = CalendarSnapshot::new(family);
-    board.revision = revision;
-    board.members = by_id(next().map(to_member), |member| &member.id)?;
-    board.calendars = by_id(next().map(to_calendar), |calendar| &calendar.id)?;
-    board.resources = by_id(next().map(to_resource), |resource| &resource.id)?;
-    board.rules = by_id(next().map(to_rule), |rule| &rule.id)?;
-    board.conflicts = by_id(next().map(to_conflict), |conflict| &conflict.id)?;
+    let mut snapshot = CalendarSnapshot::new(family);
+    snapshot.revision = revision;
+    snapshot.members = by_id(next().map(to_member), |member| &member.id)?;
+    snapshot.calendars = by_id(next().map(to_calendar), |calendar| &calendar.id)?;
+    snapshot.resources = by_id(next().map(to_resource), |resource| &resource.id)?;
+    snapshot.rules = by_id(next().map(to_rule), |rule| &rule.id)?;
+    snapshot.conflicts = by_id(next().map(to_conflict), |conflict| &conflict.id)?;
     for event in to_events(answers.collect())? {
-        board.apply(CalendarChange::Event(Box::new(event)));
+        snapshot.apply(CalendarChange::Event(Box::new(event)));
     }
-    Ok(Some(board))
+    Ok(Some(snapshot))
 }
 
 fn by_id<T: Clone>(
-    things: impl Iterator<Item = Result<T>>,
+    records: impl Iterator<Item = Result<T>>,
     id: fn(&T) -> &String,
 ) -> Result<imbl::OrdMap<String, Arc<T>>> {
-    things.map(|thing| thing.map(|thing| (id(&thing).clone(), Arc::new(thing)))).collect()
+    records.map(|record| record.map(|record| (id(&record).clone(), Arc::new(record)))).collect()
 }
 
-/// Decodes the result of [`rejected`], and the last three result sets of [`board`].
+/// Decodes the result of [`rejected`], and the last three result sets of [`snapshot`].
 pub(super) fn to_events(answers: ResultSets) -> Result<Vec<Event>> {
     let mut answers = answers.into_iter();
     let (events, participants, resources) = (answers.next(), answers.next(), answers.next());
@@ -148,13 +148,13 @@ pub(super) fn to_entries(answers: ResultSets) -> Result<Vec<AuditEntry>> {
     let mut entries: Vec<AuditEntry> = Vec::new();
     for mut row in answers.into_iter().flatten() {
         let (revision, _position) = (row.number()?, row.number::<u64>()?);
-        let (at, who, action, undoes) = (row.micros()?, row.text()?, row.text()?, row.maybe_number()?);
+        let (at, actor, action, undoes) = (row.micros()?, row.text()?, row.text()?, row.maybe_number()?);
         let image =
             RecordChange { kind: row.word()?, id: row.text()?, before: row.maybe_json()?, after: row.maybe_json()? };
         let task = row.maybe_text()?;
         match entries.last_mut().filter(|entry| entry.revision == revision) {
             Some(entry) => entry.images.push(image),
-            None => entries.push(AuditEntry { revision, at, who, action, undoes, task, images: vec![image] }),
+            None => entries.push(AuditEntry { revision, at, actor, action, undoes, task, images: vec![image] }),
         }
     }
     Ok(entries)
@@ -203,7 +203,7 @@ fn to_conflict(mut row: RowReader) -> Result<Conflict> {
 fn to_event(mut row: RowReader) -> Result<Event> {
     let (id, uid, calendar, title) = (row.text()?, row.text()?, row.text()?, row.text()?);
     let span = TimeRange::new(row.time()?, row.time()?)
-        .ok_or_else(|| damaged(format!("event `{id}` ends before it starts")))?;
+        .ok_or_else(|| corrupt_row(format!("event `{id}` ends before it starts")))?;
     let (zone, is_all_day) = (row.text()?, row.flag()?);
     let (rule, left_out, added) = (row.maybe_text()?, row.json()?, row.json()?);
     let (series, series_start) = (row.maybe_text()?, row.maybe_local_datetime()?);

@@ -75,12 +75,12 @@ fn unwritable(error: &serde_json::Error) -> Error {
 /// A statement with its values. Parameters are `$1`, `$2` and so on, in order of first use, because PostgreSQL
 /// binds them by number and SQLite by order.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Statement {
+pub(super) struct SqlStatement {
     pub(super) sql: Cow<'static, str>,
     pub(super) cells: Vec<SqlValue>,
 }
 
-impl Statement {
+impl SqlStatement {
     pub(super) fn new(sql: impl Into<Cow<'static, str>>, cells: impl Into<Vec<SqlValue>>) -> Self {
         Self { sql: sql.into(), cells: cells.into() }
     }
@@ -97,12 +97,12 @@ impl RowReader {
     pub(super) fn maybe_text(&mut self) -> Result<Option<String>> {
         match self.0.next() {
             Some(SqlValue::Text(text)) => Ok(text),
-            other => Err(damaged(format!("{other:?} is not text"))),
+            other => Err(corrupt_row(format!("{other:?} is not text"))),
         }
     }
 
     pub(super) fn text(&mut self) -> Result<String> {
-        self.maybe_text()?.ok_or_else(|| damaged("a text is missing"))
+        self.maybe_text()?.ok_or_else(|| corrupt_row("a text is missing"))
     }
 
     pub(super) fn maybe_number<N: TryFrom<i64>>(&mut self) -> Result<Option<N>> {
@@ -110,51 +110,51 @@ impl RowReader {
             // SQLite returns NULL without a type, which is read as text.
             Some(SqlValue::Text(None)) => None,
             Some(SqlValue::Number(number)) => number,
-            other => return Err(damaged(format!("{other:?} is not a number"))),
+            other => return Err(corrupt_row(format!("{other:?} is not a number"))),
         };
-        number.map(|number| N::try_from(number).map_err(|_| damaged(format!("{number} is too large")))).transpose()
+        number.map(|number| N::try_from(number).map_err(|_| corrupt_row(format!("{number} is too large")))).transpose()
     }
 
     pub(super) fn number<N: TryFrom<i64>>(&mut self) -> Result<N> {
-        self.maybe_number()?.ok_or_else(|| damaged("a number is missing"))
+        self.maybe_number()?.ok_or_else(|| corrupt_row("a number is missing"))
     }
 
     pub(super) fn flag(&mut self) -> Result<bool> {
         match self.0.next() {
             Some(SqlValue::Flag(flag)) => Ok(flag),
             Some(SqlValue::Number(Some(number @ 0..=1))) => Ok(number == 1),
-            other => Err(damaged(format!("{other:?} is neither yes nor no"))),
+            other => Err(corrupt_row(format!("{other:?} is neither yes nor no"))),
         }
     }
 
     pub(super) fn time(&mut self) -> Result<Time> {
-        Time::parse(&self.text()?).map_err(|fault| damaged(fault.to_string()))
+        Time::parse(&self.text()?).map_err(|fault| corrupt_row(fault.to_string()))
     }
 
     pub(super) fn micros(&mut self) -> Result<Time> {
-        Time::from_unix_micros(self.number()?).map_err(|fault| damaged(fault.to_string()))
+        Time::from_unix_micros(self.number()?).map_err(|fault| corrupt_row(fault.to_string()))
     }
 
     pub(super) fn maybe_local_datetime(&mut self) -> Result<Option<DateTime>> {
         let text = self.maybe_text()?;
-        text.map(|text| text.parse().map_err(|error: jiff::Error| damaged(error.to_string()))).transpose()
+        text.map(|text| text.parse().map_err(|error: jiff::Error| corrupt_row(error.to_string()))).transpose()
     }
 
     pub(super) fn maybe_json<T: DeserializeOwned>(&mut self) -> Result<Option<T>> {
         let text = self.maybe_text()?;
-        text.map(|text| serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))).transpose()
+        text.map(|text| serde_json::from_str(&text).map_err(|error| corrupt_row(error.to_string()))).transpose()
     }
 
     pub(super) fn json<T: DeserializeOwned>(&mut self) -> Result<T> {
-        self.maybe_json()?.ok_or_else(|| damaged("a list is missing"))
+        self.maybe_json()?.ok_or_else(|| corrupt_row("a list is missing"))
     }
 
     pub(super) fn word<T: DeserializeOwned>(&mut self) -> Result<T> {
-        serde_json::from_value(Value::String(self.text()?)).map_err(|error| damaged(error.to_string()))
+        serde_json::from_value(Value::String(self.text()?)).map_err(|error| corrupt_row(error.to_string()))
     }
 }
 
-pub(super) fn damaged(what: impl std::fmt::Display) -> Error {
-    Error::new(ErrorCode::CheckpointCorrupt, format!("a row of the calendar is damaged: {what}"))
+pub(super) fn corrupt_row(detail: impl std::fmt::Display) -> Error {
+    Error::new(ErrorCode::CheckpointCorrupt, format!("a row of the calendar is damaged: {detail}"))
         .with_help("restore the database from a copy")
 }

@@ -17,20 +17,20 @@ use tokio::sync::Mutex;
 use super::ChangeResult;
 use super::migrations;
 use super::queries::ResultSets;
-use super::sql_value::{RowReader, SqlValue, Statement, damaged};
+use super::sql_value::{RowReader, SqlStatement, SqlValue, corrupt_row};
 use super::transaction::{self, ChangeJob, DatabaseSession, TransactionMode};
 
 /// Busy timeout of one attempt.
 const BUSY: Duration = Duration::from_millis(200);
 /// First and longest delay between two attempts.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
+const RETRY_DELAYS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 
 /// An SQLite database.
 pub(super) struct SqliteDatabase {
-    place: DatabasePath,
+    database_path: DatabasePath,
     writer: ConnectionSlot,
     reader: ConnectionSlot,
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// A connection, `None` until it is opened.
@@ -38,38 +38,38 @@ type ConnectionSlot = Arc<Mutex<Option<Connection>>>;
 
 impl SqliteDatabase {
     /// Opens a file, or a database in memory.
-    pub(super) async fn open(path: Option<&Path>, patience: Duration) -> Result<Self> {
-        let place = DatabasePath(path.map(Path::to_owned));
+    pub(super) async fn open(path: Option<&Path>, timeout: Duration) -> Result<Self> {
+        let database_path = DatabasePath(path.map(Path::to_owned));
         let writer = ConnectionSlot::default();
         // An in-memory database is visible to its own connection only.
         let reader = if path.is_some() { ConnectionSlot::default() } else { writer.clone() };
-        let opened = Self { place: place.clone(), writer, reader, patience };
-        let made = place.clone();
+        let opened = Self { database_path: database_path.clone(), writer, reader, timeout };
+        let shared_path = database_path.clone();
         opened
             .work(&opened.writer, move |connection| {
-                made.make()?;
+                shared_path.make()?;
                 if connection.is_none() {
-                    *connection = Some(made.connect(OpenFlags::SQLITE_OPEN_CREATE)?);
+                    *connection = Some(shared_path.connect(OpenFlags::SQLITE_OPEN_CREATE)?);
                 }
-                let session = &mut SqliteSession::new(connection, &made)?;
-                wait(migrations::migrate(session, migrations::SQLITE, &made.name()))
+                let session = &mut SqliteSession::new(connection, &shared_path)?;
+                wait(migrations::migrate(session, migrations::SQLITE, &shared_path.name()))
             })
             .await?;
         Ok(opened)
     }
 
     pub(super) async fn change(&self, mut work: ChangeJob) -> Result<ChangeResult> {
-        let place = self.place.clone();
+        let database_path = self.database_path.clone();
         let task = move |connection: &mut Option<Connection>| {
-            wait(transaction::change(&mut SqliteSession::new(connection, &place)?, &mut work))
+            wait(transaction::change(&mut SqliteSession::new(connection, &database_path)?, &mut work))
         };
         self.work(&self.writer, task).await
     }
 
-    pub(super) async fn query(&self, statements: Vec<Statement>) -> Result<ResultSets> {
-        let place = self.place.clone();
+    pub(super) async fn query(&self, statements: Vec<SqlStatement>) -> Result<ResultSets> {
+        let database_path = self.database_path.clone();
         let task = move |connection: &mut Option<Connection>| {
-            let open = SqliteSession::new(connection, &place)?;
+            let open = SqliteSession::new(connection, &database_path)?;
             open.run("BEGIN")?;
             let answers = statements.iter().map(|statement| open.rows(statement)).collect();
             open.run("ROLLBACK")?;
@@ -84,12 +84,12 @@ impl SqliteDatabase {
         slot: &ConnectionSlot,
         mut task: impl FnMut(&mut Option<Connection>) -> Result<T, SqliteFailure> + Send + 'static,
     ) -> Result<T> {
-        let (begun, mut pause) = (Instant::now(), PAUSES.0);
+        let (started, mut pause) = (Instant::now(), RETRY_DELAYS.0);
         loop {
-            let (mut slot, place) = (slot.clone().lock_owned().await, self.place.clone());
+            let (mut slot, database_path) = (slot.clone().lock_owned().await, self.database_path.clone());
             let trying = tokio::task::spawn_blocking(move || {
                 let answer = task(&mut slot);
-                if matches!(&answer, Err(SqliteFailure::Database(error)) if place.poisons_connection(error)) {
+                if matches!(&answer, Err(SqliteFailure::Database(error)) if database_path.poisons_connection(error)) {
                     *slot = None;
                 }
                 (answer, task)
@@ -98,11 +98,11 @@ impl SqliteDatabase {
             task = same;
             match answer {
                 Ok(answer) => return Ok(answer),
-                Err(SqliteFailure::Database(error)) if is_transient(&error) && begun.elapsed() < self.patience => {
+                Err(SqliteFailure::Database(error)) if is_transient(&error) && started.elapsed() < self.timeout => {
                     tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(PAUSES.1);
+                    pause = (pause * 2).min(RETRY_DELAYS.1);
                 }
-                Err(trouble) => return Err(trouble.into_error(&self.place.name())),
+                Err(failure) => return Err(failure.into_error(&self.database_path.name())),
             }
         }
     }
@@ -127,7 +127,7 @@ impl DatabasePath {
         let Some(folder) = self.0.as_deref().and_then(Path::parent) else { return Ok(()) };
         std::fs::create_dir_all(folder).map_err(|error| {
             let message = format!("there is no folder for {}: {error}", self.name());
-            SqliteFailure::Refused(Error::new(ErrorCode::StoreUnavailable, message).with_retryable(false))
+            SqliteFailure::Rejected(Error::new(ErrorCode::StoreUnavailable, message).with_retryable(false))
         })
     }
 
@@ -156,11 +156,11 @@ impl DatabasePath {
         use SqliteErrorCode::{
             CannotOpen, DatabaseCorrupt, FileLockingProtocolFailed, NotADatabase, ReadOnly, SystemIoFailure,
         };
-        let spoils = matches!(
+        let is_fatal = matches!(
             error.sqlite_error_code(),
             Some(SystemIoFailure | DatabaseCorrupt | NotADatabase | CannotOpen | ReadOnly | FileLockingProtocolFailed)
         );
-        spoils && self.0.is_some()
+        is_fatal && self.0.is_some()
     }
 }
 
@@ -168,28 +168,28 @@ impl DatabasePath {
 struct SqliteSession<'a>(&'a mut Connection);
 
 impl<'a> SqliteSession<'a> {
-    fn new(connection: &'a mut Option<Connection>, place: &DatabasePath) -> Result<Self, SqliteFailure> {
-        if place.is_gone() {
+    fn new(connection: &'a mut Option<Connection>, database_path: &DatabasePath) -> Result<Self, SqliteFailure> {
+        if database_path.is_gone() {
             *connection = None;
         }
         if connection.is_none() {
             // Does not create a file: if the file was removed, an empty one would look like a store without
             // families.
-            *connection = Some(place.connect(OpenFlags::empty())?);
+            *connection = Some(database_path.connect(OpenFlags::empty())?);
         }
         connection.as_mut().map(Self).ok_or_else(|| Error::internal("there is no connection").into())
     }
 
-    fn rows(&self, statement: &Statement) -> Result<Vec<RowReader>, SqliteFailure> {
+    fn rows(&self, statement: &SqlStatement) -> Result<Vec<RowReader>, SqliteFailure> {
         let mut prepared = self.0.prepare_cached(&statement.sql)?;
         let columns = prepared.column_count();
         let mut rows = prepared.query(params_from_iter(&statement.cells))?;
-        let mut found = Vec::new();
+        let mut result_rows = Vec::new();
         while let Some(row) = rows.next()? {
             let cells = (0..columns).map(|column| cell(row.get_ref(column)?)).collect::<Result<_, SqliteFailure>>()?;
-            found.push(RowReader::new(cells));
+            result_rows.push(RowReader::new(cells));
         }
-        Ok(found)
+        Ok(result_rows)
     }
 
     fn run(&self, sql: &str) -> Result<(), SqliteFailure> {
@@ -203,8 +203,8 @@ impl DatabaseSession for SqliteSession<'_> {
     /// Empty, because `BEGIN IMMEDIATE` locks the whole file.
     const LOCK: &'static str = "";
 
-    fn tables(&self) -> Statement {
-        Statement::new("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'", [])
+    fn tables(&self) -> SqlStatement {
+        SqlStatement::new("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'", [])
     }
 
     async fn begin(&mut self, _: TransactionMode) -> Result<(), SqliteFailure> {
@@ -213,7 +213,7 @@ impl DatabaseSession for SqliteSession<'_> {
         self.run("BEGIN IMMEDIATE")
     }
 
-    async fn execute(&mut self, statements: Vec<Statement>) -> Result<ResultSets, SqliteFailure> {
+    async fn execute(&mut self, statements: Vec<SqlStatement>) -> Result<ResultSets, SqliteFailure> {
         statements.iter().map(|statement| self.rows(statement)).collect()
     }
 
@@ -251,9 +251,9 @@ fn cell(value: ValueRef<'_>) -> Result<SqlValue, SqliteFailure> {
         ValueRef::Integer(number) => Ok(SqlValue::Number(Some(number))),
         ValueRef::Text(text) => match std::str::from_utf8(text) {
             Ok(text) => Ok(text.into()),
-            Err(error) => Err(damaged(error).into()),
+            Err(error) => Err(corrupt_row(error).into()),
         },
-        ValueRef::Real(_) | ValueRef::Blob(_) => Err(damaged("a value of another type").into()),
+        ValueRef::Real(_) | ValueRef::Blob(_) => Err(corrupt_row("a value of another type").into()),
     }
 }
 
@@ -261,7 +261,7 @@ fn cell(value: ValueRef<'_>) -> Result<SqlValue, SqliteFailure> {
 #[derive(Debug)]
 pub(super) enum SqliteFailure {
     /// The task returned an error.
-    Refused(Error),
+    Rejected(Error),
     /// The database failed.
     Database(rusqlite::Error),
 }
@@ -274,14 +274,14 @@ impl From<rusqlite::Error> for SqliteFailure {
 
 impl From<Error> for SqliteFailure {
     fn from(error: Error) -> Self {
-        Self::Refused(error)
+        Self::Rejected(error)
     }
 }
 
 impl SqliteFailure {
     fn into_error(self, name: &str) -> Error {
         match self {
-            Self::Refused(error) => error,
+            Self::Rejected(error) => error,
             Self::Database(error) => describe(&error, name),
         }
     }

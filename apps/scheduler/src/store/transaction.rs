@@ -9,7 +9,7 @@ use superstep::{Error, ErrorCode, Result};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::queries::{self, ResultSets};
-use super::sql_value::Statement;
+use super::sql_value::SqlStatement;
 use super::write_plan::{ChangeAuthor, ChangeDecision, RejectedEvents, WritePlan};
 use super::{ChangeResult, ConflictScanner, upserts};
 use crate::calendar::{CalendarChange, CalendarSnapshot, Family};
@@ -33,14 +33,16 @@ pub(super) trait DatabaseSession: Send {
     const LOCK: &'static str;
 
     /// Returns the statement that lists the names of the existing tables.
-    fn tables(&self) -> Statement;
+    fn tables(&self) -> SqlStatement;
 
     /// Starts a transaction.
     fn begin(&mut self, access: TransactionMode) -> impl Future<Output = Result<(), Self::Failure>> + Send;
 
     /// Runs statements in order, and returns the rows of each.
-    fn execute(&mut self, statements: Vec<Statement>)
-    -> impl Future<Output = Result<ResultSets, Self::Failure>> + Send;
+    fn execute(
+        &mut self,
+        statements: Vec<SqlStatement>,
+    ) -> impl Future<Output = Result<ResultSets, Self::Failure>> + Send;
 
     /// Runs a script of several statements.
     fn script(&mut self, sql: &str) -> impl Future<Output = Result<(), Self::Failure>> + Send;
@@ -102,14 +104,14 @@ async fn change_in_transaction<S: DatabaseSession>(
     lock.sql.to_mut().push_str(S::LOCK);
     let revision =
         queries::to_revision(session.execute(vec![lock]).await?)?.ok_or_else(|| family_not_found(&work.family))?;
-    let (board, decision) = match work.decided.take() {
+    let (snapshot, decision) = match work.decided.take() {
         None => decide(session, work, revision).await?,
         Some(decided) if decided.0.revision == revision => decided,
         Some(_) => return reconcile_after_retry(session, work).await,
     };
-    work.decided = Some((board.clone(), decision.clone()));
-    let rejected = rejected(session, &board, &decision.changes).await?;
-    let plan = block_in_place(|| WritePlan::new(&board, &rejected, decision, &work.author, work.scan))?;
+    work.decided = Some((snapshot.clone(), decision.clone()));
+    let rejected = rejected(session, &snapshot, &decision.changes).await?;
+    let plan = block_in_place(|| WritePlan::new(&snapshot, &rejected, decision, &work.author, work.scan))?;
     let (statements, changed) = (plan.statements.clone(), plan.changed());
     work.planned = Some(plan);
     session.execute(statements).await?;
@@ -122,11 +124,11 @@ async fn decide<S: DatabaseSession>(
     work: &mut ChangeJob,
     revision: u64,
 ) -> Result<(Arc<CalendarSnapshot>, ChangeDecision), S::Failure> {
-    let board = match &work.last_seen_snapshot {
-        Some(board) if board.revision == revision => board.clone(),
+    let snapshot = match &work.last_seen_snapshot {
+        Some(snapshot) if snapshot.revision == revision => snapshot.clone(),
         _ => {
-            let board = queries::to_board(session.execute(queries::select_snapshot(&work.family)).await?)?;
-            Arc::new(board.ok_or_else(|| family_not_found(&work.family))?)
+            let snapshot = queries::to_snapshot(session.execute(queries::select_snapshot(&work.family)).await?)?;
+            Arc::new(snapshot.ok_or_else(|| family_not_found(&work.family))?)
         }
     };
     let lately = work.since.map(|since| queries::entries_since(&work.family, since));
@@ -136,8 +138,8 @@ async fn decide<S: DatabaseSession>(
         None => Vec::new(),
     };
     let decide = work.decide.take().ok_or_else(|| Error::internal("a change was decided twice"))?;
-    let decision = block_in_place(|| decide(&board, &entries))?;
-    Ok((board, decision))
+    let decision = block_in_place(|| decide(&snapshot, &entries))?;
+    Ok((snapshot, decision))
 }
 
 /// Runs a long computation with `block_in_place` on a multi-threaded runtime, so that other tasks of the thread
@@ -157,8 +159,8 @@ async fn reconcile_after_retry<S: DatabaseSession>(
 ) -> Result<ChangeResult, S::Failure> {
     if let Some(plan) = work.planned.as_ref().filter(|plan| !plan.entry.images.is_empty()) {
         let entry = queries::entry(&work.family, plan.entry.revision);
-        let found = queries::to_entries(session.execute(vec![entry]).await?)?;
-        if found.first() == Some(&plan.entry) {
+        let entries = queries::to_entries(session.execute(vec![entry]).await?)?;
+        if entries.first() == Some(&plan.entry) {
             return Ok(plan.changed());
         }
     }
@@ -169,15 +171,15 @@ async fn reconcile_after_retry<S: DatabaseSession>(
 /// Reads the rejected events that a change touches.
 async fn rejected<S: DatabaseSession>(
     session: &mut S,
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     changes: &[CalendarChange],
 ) -> Result<RejectedEvents, S::Failure> {
     let unseen = |change: &CalendarChange| match change {
-        CalendarChange::Event(event) => !board.events.contains_key(&event.id),
-        CalendarChange::RemoveEvent(id) => !board.events.contains_key(id),
+        CalendarChange::Event(event) => !snapshot.events.contains_key(&event.id),
+        CalendarChange::RemoveEvent(id) => !snapshot.events.contains_key(id),
         _ => false,
     };
-    let family = &board.family.id;
+    let family = &snapshot.family.id;
     if !changes.iter().any(unseen) {
         return Ok(RejectedEvents::new());
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Result};
 
-use super::sql_value::damaged;
+use super::sql_value::corrupt_row;
 use super::transaction::ChangeJob;
 use super::write_plan::ChangeDecision;
 use super::{CalendarStore, ChangeResult};
@@ -46,18 +46,19 @@ impl CalendarStore {
     /// # Errors
     /// As [`CalendarStore::change`]; `PolicyRefused` if the undo changes the family and the member is no longer a
     /// parent.
-    pub async fn undo(&self, family: &str, who: &str, now: Time) -> Result<UndoOutcome> {
+    pub async fn undo(&self, family: &str, user_id: &str, now: Time) -> Result<UndoOutcome> {
         let outcome = Arc::new(OnceLock::new());
-        let (told, person) = (outcome.clone(), who.to_owned());
-        let decide = move |board: &CalendarSnapshot, entries: &[AuditEntry]| {
-            let refused = match find(entries, &person) {
+        let (outcome_cell, person) = (outcome.clone(), user_id.to_owned());
+        let decide = move |snapshot: &CalendarSnapshot, entries: &[AuditEntry]| {
+            let rejection = match find(entries, &person) {
                 None => UndoOutcome::NothingToUndo,
                 Some(entry) => match touched_since(entries, entry) {
                     touched if touched.is_empty() => {
                         let changes = reverse(entry, now)?;
-                        check_right(board, entry, &changes, &person)?;
-                        let room = UndoCheck { board, then: before(board, entries, entry)?, changes: &changes, now };
-                        match room.missing(&person)? {
+                        check_right(snapshot, entry, &changes, &person)?;
+                        let check =
+                            UndoCheck { snapshot, then: before(snapshot, entries, entry)?, changes: &changes, now };
+                        match check.missing(&person)? {
                             blocking if blocking.is_empty() => {
                                 return Ok(ChangeDecision { changes, undoes: Some(entry.revision) });
                             }
@@ -68,10 +69,10 @@ impl CalendarStore {
                 },
             };
             // `set` cannot fail: the closure runs at most once.
-            let _ = told.set(refused);
+            let _ = outcome_cell.set(rejection);
             Ok(Vec::new().into())
         };
-        let work = self.work(family, (who, "undo"), Box::new(decide))?;
+        let work = self.work(family, (user_id, "undo"), Box::new(decide))?;
         let since = Some(now.as_unix_micros().saturating_sub(OPEN));
         let changed = self.run(ChangeJob { since, ..work }).await?;
         Ok(outcome.get().cloned().unwrap_or(UndoOutcome::Done(changed)))
@@ -85,9 +86,9 @@ fn undone_revisions(entries: &[AuditEntry]) -> BTreeSet<u64> {
 }
 
 /// Returns the newest visible change of a member that was not undone.
-fn find<'a>(entries: &'a [AuditEntry], who: &str) -> Option<&'a AuditEntry> {
+fn find<'a>(entries: &'a [AuditEntry], user_id: &str) -> Option<&'a AuditEntry> {
     let settled = undone_revisions(entries);
-    let is_open = |entry: &&AuditEntry| entry.who == who && !settled.contains(&entry.revision);
+    let is_open = |entry: &&AuditEntry| entry.actor == user_id && !settled.contains(&entry.revision);
     let is_birth = |entry: &AuditEntry| {
         entry.images.iter().any(|image| image.kind == RecordKind::Family && image.before.is_none())
     };
@@ -105,23 +106,30 @@ fn is_visible_change(image: &RecordChange) -> bool {
 }
 
 /// Checks that the user may undo a change of the family: the user must be a parent before and after the undo.
-fn check_right(board: &CalendarSnapshot, entry: &AuditEntry, changes: &[CalendarChange], who: &str) -> Result<()> {
+fn check_right(
+    snapshot: &CalendarSnapshot,
+    entry: &AuditEntry,
+    changes: &[CalendarChange],
+    user_id: &str,
+) -> Result<()> {
     let is_family = |image: &RecordChange| {
         matches!(image.kind, RecordKind::Family | RecordKind::Member | RecordKind::Resource | RecordKind::Rule)
     };
     if !entry.images.iter().any(is_family) {
         return Ok(());
     }
-    let after = with(board, changes);
-    let is_parent = |board: &CalendarSnapshot| board.members.get(who).is_some_and(|one| one.role == MemberRole::Parent);
-    if is_parent(board) && is_parent(&after) {
+    let after = with(snapshot, changes);
+    let is_parent =
+        |snapshot: &CalendarSnapshot| snapshot.members.get(user_id).is_some_and(|one| one.role == MemberRole::Parent);
+    if is_parent(snapshot) && is_parent(&after) {
         return Ok(());
     }
-    Err(Error::new(ErrorCode::PolicyRefused, format!("`{who}` may not change the family")).with_help("a parent may"))
+    Err(Error::new(ErrorCode::PolicyRefused, format!("`{user_id}` may not change the family"))
+        .with_help("a parent may"))
 }
 
-fn with(board: &CalendarSnapshot, changes: &[CalendarChange]) -> CalendarSnapshot {
-    let mut after = board.clone();
+fn with(snapshot: &CalendarSnapshot, changes: &[CalendarChange]) -> CalendarSnapshot {
+    let mut after = snapshot.clone();
     changes.iter().for_each(|change| after.apply(change.clone()));
     after
 }
@@ -129,13 +137,13 @@ fn with(board: &CalendarSnapshot, changes: &[CalendarChange]) -> CalendarSnapsho
 /// Returns the ids of records that later changes touched too, directly or through an instance of the same series.
 fn touched_since(entries: &[AuditEntry], entry: &AuditEntry) -> Vec<String> {
     let settled = undone_revisions(entries);
-    let things: BTreeSet<(RecordKind, &str)> =
+    let records: BTreeSet<(RecordKind, &str)> =
         entry.images.iter().map(|image| (image.kind, image.id.as_str())).collect();
     let later = entries.iter().filter(|later| later.revision > entry.revision && !settled.contains(&later.revision));
     let others = later.flat_map(|later| &later.images).filter(|image| image.kind != RecordKind::Conflicts);
     let is_same = |image: &&RecordChange| {
         let mut ids = std::iter::once(image.id.as_str()).chain(series_of(image));
-        ids.any(|id| things.contains(&(image.kind, id)))
+        ids.any(|id| records.contains(&(image.kind, id)))
     };
     others.filter(is_same).map(|image| image.id.clone()).collect::<BTreeSet<_>>().into_iter().collect()
 }
@@ -147,17 +155,17 @@ fn series_of(image: &RecordChange) -> impl Iterator<Item = &str> {
 }
 
 /// Rebuilds the calendar before a change, by reverting all changes since, newest first.
-fn before(board: &CalendarSnapshot, entries: &[AuditEntry], entry: &AuditEntry) -> Result<CalendarSnapshot> {
+fn before(snapshot: &CalendarSnapshot, entries: &[AuditEntry], entry: &AuditEntry) -> Result<CalendarSnapshot> {
     let mut since: Vec<&AuditEntry> = entries.iter().filter(|one| one.revision >= entry.revision).collect();
     since.sort_by_key(|one| Reverse(one.revision));
-    let mut then = board.clone();
+    let mut then = snapshot.clone();
     for image in since.iter().flat_map(|one| &one.images) {
         let change = match image.kind {
-            RecordKind::Event => Some(thing(&image.before)?.map_or_else(
+            RecordKind::Event => Some(decode_image(&image.before)?.map_or_else(
                 || CalendarChange::RemoveEvent(image.id.clone()),
                 |event| CalendarChange::Event(Box::new(event)),
             )),
-            _ => reverse_thing(image)?,
+            _ => reverse_record(image)?,
         };
         change.into_iter().for_each(|change| then.apply(change));
     }
@@ -166,7 +174,7 @@ fn before(board: &CalendarSnapshot, entries: &[AuditEntry], entry: &AuditEntry) 
 
 /// The changes of an undo, with the calendars on which they are checked.
 struct UndoCheck<'a> {
-    board: &'a CalendarSnapshot,
+    snapshot: &'a CalendarSnapshot,
     /// Calendar before the undone change.
     then: CalendarSnapshot,
     changes: &'a [CalendarChange],
@@ -176,22 +184,22 @@ struct UndoCheck<'a> {
 impl UndoCheck<'_> {
     /// Returns new blocking conflicts of restored events, and of resources whose capacity the undo reduces,
     /// described for a member. Conflicts that existed before the undone change are ignored.
-    fn missing(&self, who: &str) -> Result<Vec<Conflict>> {
-        let after = with(self.board, self.changes);
+    fn missing(&self, user_id: &str) -> Result<Vec<Conflict>> {
+        let after = with(self.snapshot, self.changes);
         let mut missing = Vec::new();
         let back: BTreeMap<&str, &Event> =
             self.changes.iter().filter_map(|change| self.back(&after, change)).map(|one| (&*one.id, one)).collect();
         for event in back.into_values() {
-            missing.extend(conflicts::detect_new_blocking(&self.then, &after, event, self.now, who)?);
+            missing.extend(conflicts::detect_new_blocking(&self.then, &after, event, self.now, user_id)?);
         }
         for change in self.changes {
-            let CalendarChange::Resource(thing) = change else { continue };
-            if !self.is_smaller(thing) {
+            let CalendarChange::Resource(resource) = change else { continue };
+            if !self.is_smaller(resource) {
                 continue;
             }
             let of_it = |one: &Conflict| {
                 one.kind == ConflictType::ResourceConflict
-                    && one.id.starts_with(&format!("resource_conflict:{}:", thing.id))
+                    && one.id.starts_with(&format!("resource_conflict:{}:", resource.id))
             };
             let had = scan::scan_conflicts(&self.then, self.now)?;
             missing.extend(anew(scan::scan_conflicts(&after, self.now)?, &had).into_iter().filter(of_it));
@@ -202,27 +210,27 @@ impl UndoCheck<'_> {
     /// Returns the confirmed event that a change restores. Removing an exception restores that instance of its
     /// series.
     fn back<'b>(&'b self, after: &'b CalendarSnapshot, change: &'b CalendarChange) -> Option<&'b Event> {
-        let gone = match change {
+        let removed = match change {
             CalendarChange::Event(event) if event.status == EventStatus::Confirmed => return Some(event),
             CalendarChange::Event(event) => event,
-            CalendarChange::RemoveEvent(id) => self.board.events.get(id)?.as_ref(),
+            CalendarChange::RemoveEvent(id) => self.snapshot.events.get(id)?.as_ref(),
             _ => return None,
         };
-        let series = after.events.get(&gone.recurrence_override.as_ref()?.series)?;
+        let series = after.events.get(&removed.recurrence_override.as_ref()?.series)?;
         Some(series.as_ref()).filter(|series| series.status == EventStatus::Confirmed)
     }
 
-    fn is_smaller(&self, thing: &Resource) -> bool {
-        self.board.resources.get(&thing.id).is_some_and(|now| thing.capacity < now.capacity)
+    fn is_smaller(&self, resource: &Resource) -> bool {
+        self.snapshot.resources.get(&resource.id).is_some_and(|now| resource.capacity < now.capacity)
     }
 }
 
 /// Returns the blocking conflicts that did not exist before.
-fn anew(found: Vec<Conflict>, had: &[Conflict]) -> Vec<Conflict> {
+fn anew(conflicts: Vec<Conflict>, had: &[Conflict]) -> Vec<Conflict> {
     let is_same =
         |one: &Conflict, old: &Conflict| one.id == old.id && one.conflicting_event_id == old.conflicting_event_id;
     let is_new = |one: &Conflict| one.severity.is_blocking() && !had.iter().any(|old| is_same(one, old));
-    found.into_iter().filter(is_new).collect()
+    conflicts.into_iter().filter(is_new).collect()
 }
 
 /// Returns the changes that revert an entry.
@@ -234,31 +242,31 @@ fn reverse(entry: &AuditEntry, now: Time) -> Result<Vec<CalendarChange>> {
 fn reverse_one(image: &RecordChange, now: Time) -> Result<Option<CalendarChange>> {
     match image.kind {
         RecordKind::Event => reverse_event(image, now).map(Some),
-        _ => reverse_thing(image),
+        _ => reverse_record(image),
     }
 }
 
 /// Reverts a change of a record other than an event. Conflicts are detected again.
-fn reverse_thing(image: &RecordChange) -> Result<Option<CalendarChange>> {
+fn reverse_record(image: &RecordChange) -> Result<Option<CalendarChange>> {
     let id = || image.id.clone();
     Ok(match image.kind {
-        RecordKind::Family => thing(&image.before)?.map(CalendarChange::Family),
-        RecordKind::Calendar => thing(&image.before)?.map(CalendarChange::Calendar),
-        RecordKind::Member => {
-            Some(thing(&image.before)?.map_or_else(|| CalendarChange::RemoveMember(id()), CalendarChange::Member))
-        }
-        RecordKind::Resource => {
-            Some(thing(&image.before)?.map_or_else(|| CalendarChange::RemoveResource(id()), CalendarChange::Resource))
-        }
+        RecordKind::Family => decode_image(&image.before)?.map(CalendarChange::Family),
+        RecordKind::Calendar => decode_image(&image.before)?.map(CalendarChange::Calendar),
+        RecordKind::Member => Some(
+            decode_image(&image.before)?.map_or_else(|| CalendarChange::RemoveMember(id()), CalendarChange::Member),
+        ),
+        RecordKind::Resource => Some(
+            decode_image(&image.before)?.map_or_else(|| CalendarChange::RemoveResource(id()), CalendarChange::Resource),
+        ),
         RecordKind::Rule => {
-            Some(thing(&image.before)?.map_or_else(|| CalendarChange::RemoveRule(id()), CalendarChange::Rule))
+            Some(decode_image(&image.before)?.map_or_else(|| CalendarChange::RemoveRule(id()), CalendarChange::Rule))
         }
         RecordKind::Event | RecordKind::Conflicts => None,
     })
 }
 
 fn reverse_event(image: &RecordChange, now: Time) -> Result<CalendarChange> {
-    let (before, after): (Option<Event>, Option<Event>) = (thing(&image.before)?, thing(&image.after)?);
+    let (before, after): (Option<Event>, Option<Event>) = (decode_image(&image.before)?, decode_image(&image.after)?);
     let was_on_its_way = before.as_ref().is_some_and(|event| event.status < EventStatus::Confirmed);
     Ok(match (before, after) {
         (Some(_), Some(after)) if was_on_its_way && after.status == EventStatus::Confirmed => {
@@ -269,7 +277,7 @@ fn reverse_event(image: &RecordChange, now: Time) -> Result<CalendarChange> {
     })
 }
 
-fn thing<T: DeserializeOwned>(image: &Option<Value>) -> Result<Option<T>> {
+fn decode_image<T: DeserializeOwned>(image: &Option<Value>) -> Result<Option<T>> {
     let image = image.as_ref();
-    image.map(|image| serde_json::from_value(image.clone()).map_err(|error| damaged(error.to_string()))).transpose()
+    image.map(|image| serde_json::from_value(image.clone()).map_err(|error| corrupt_row(error.to_string()))).transpose()
 }

@@ -5,7 +5,7 @@
 use serde_json::Value;
 use superstep::{Error, Result};
 
-use super::sql_value::{SqlValue, Statement};
+use super::sql_value::{SqlStatement, SqlValue};
 use crate::calendar::{Calendar, Constraint, ConstraintStrength, Event, Family, Member, Resource};
 use crate::models::{Conflict, EventStatus};
 use crate::store::audit::{AuditEntry, RecordKind};
@@ -67,8 +67,8 @@ pub(super) const AUDIT: Table = Table {
 
 impl Table {
     /// Selects all columns except `family` of the rows of a family. The rows are not sorted.
-    pub(super) fn select_for_family(&self, family: &str) -> Statement {
-        Statement::new(self.select("family = $1"), [family.into()])
+    pub(super) fn select_for_family(&self, family: &str) -> SqlStatement {
+        SqlStatement::new(self.select("family = $1"), [family.into()])
     }
 
     /// Returns a query of all columns except `family`, with a condition.
@@ -78,39 +78,39 @@ impl Table {
     }
 
     /// Inserts a row, or updates the row with the same key.
-    fn put(&self, cells: Vec<SqlValue>) -> Statement {
+    fn put(&self, cells: Vec<SqlValue>) -> SqlStatement {
         let (key, rest) = self.columns.split_at(self.key);
         let anew: Vec<String> = rest.iter().map(|column| format!("{column} = excluded.{column}")).collect();
         let then = format!("ON CONFLICT ({}) DO UPDATE SET {}", key.join(", "), anew.join(", "));
-        Statement::new(format!("{} {then}", self.insert()), cells)
+        SqlStatement::new(format!("{} {then}", self.insert()), cells)
     }
 
     /// Inserts a row unless one with the same key exists.
-    fn put_first(&self, cells: Vec<SqlValue>) -> Statement {
-        Statement::new(format!("{} ON CONFLICT DO NOTHING", self.insert()), cells)
+    fn put_first(&self, cells: Vec<SqlValue>) -> SqlStatement {
+        SqlStatement::new(format!("{} ON CONFLICT DO NOTHING", self.insert()), cells)
     }
 
-    fn add(&self, cells: Vec<SqlValue>) -> Statement {
-        Statement::new(self.insert(), cells)
+    fn add(&self, cells: Vec<SqlValue>) -> SqlStatement {
+        SqlStatement::new(self.insert(), cells)
     }
 
     fn insert(&self) -> String {
-        let places: Vec<String> = (1..=self.columns.len()).map(|place| format!("${place}")).collect();
-        format!("INSERT INTO {} ({}) VALUES ({})", self.name, self.columns.join(", "), places.join(", "))
+        let placeholders: Vec<String> = (1..=self.columns.len()).map(|number| format!("${number}")).collect();
+        format!("INSERT INTO {} ({}) VALUES ({})", self.name, self.columns.join(", "), placeholders.join(", "))
     }
 
-    fn remove(&self, family: &str, id: &str) -> Statement {
+    fn remove(&self, family: &str, id: &str) -> SqlStatement {
         let sql = format!("DELETE FROM {} WHERE family = $1 AND {} = $2", self.name, self.columns[1]);
-        Statement::new(sql, [family.into(), id.into()])
+        SqlStatement::new(sql, [family.into(), id.into()])
     }
 }
 
 /// Inserts a new family unless it exists.
-pub(super) fn insert_family_if_missing(family: &Family) -> Result<Statement> {
+pub(super) fn insert_family_if_missing(family: &Family) -> Result<SqlStatement> {
     Ok(FAMILIES.put_first(family_cells(family, 0)?))
 }
 
-pub(super) fn put_family(family: &Family, revision: u64) -> Result<Statement> {
+pub(super) fn put_family(family: &Family, revision: u64) -> Result<SqlStatement> {
     Ok(FAMILIES.put(family_cells(family, revision)?))
 }
 
@@ -121,11 +121,11 @@ fn family_cells(family: &Family, revision: u64) -> Result<Vec<SqlValue>> {
 }
 
 /// Updates the revision of a family, by which readers detect changes.
-pub(super) fn put_revision(family: &str, revision: u64) -> Statement {
-    Statement::new("UPDATE families SET revision = $1 WHERE id = $2", [revision.into(), family.into()])
+pub(super) fn put_revision(family: &str, revision: u64) -> SqlStatement {
+    SqlStatement::new("UPDATE families SET revision = $1 WHERE id = $2", [revision.into(), family.into()])
 }
 
-pub(super) fn upsert_member(family: &str, member: &Member) -> Result<Statement> {
+pub(super) fn upsert_member(family: &str, member: &Member) -> Result<SqlStatement> {
     let Member { id, name, aliases, role, zone, preferences } = member;
     Ok(MEMBERS.put(vec![
         family.into(),
@@ -138,13 +138,13 @@ pub(super) fn upsert_member(family: &str, member: &Member) -> Result<Statement> 
     ]))
 }
 
-pub(super) fn put_calendar(family: &str, calendar: &Calendar) -> Result<Statement> {
+pub(super) fn put_calendar(family: &str, calendar: &Calendar) -> Result<SqlStatement> {
     let Calendar { id, name, owner, visibility } = calendar;
     let visibility = SqlValue::enum_name(visibility)?;
     Ok(CALENDARS.put(vec![family.into(), (&**id).into(), (&**name).into(), owner.into(), visibility]))
 }
 
-pub(super) fn put_resource(family: &str, resource: &Resource) -> Result<Statement> {
+pub(super) fn put_resource(family: &str, resource: &Resource) -> Result<SqlStatement> {
     let Resource { id, name, aliases, kind, capacity, attributes } = resource;
     Ok(RESOURCES.put(vec![
         family.into(),
@@ -157,7 +157,7 @@ pub(super) fn put_resource(family: &str, resource: &Resource) -> Result<Statemen
     ]))
 }
 
-pub(super) fn upsert_constraint(family: &str, rule: &Constraint) -> Result<Statement> {
+pub(super) fn upsert_constraint(family: &str, rule: &Constraint) -> Result<SqlStatement> {
     let Constraint { id, name, member, kind, strength, is_active } = rule;
     let settings = serde_json::to_value(kind).map_err(|error| Error::internal(error.to_string()))?;
     let weight = match strength {
@@ -177,16 +177,16 @@ pub(super) fn upsert_constraint(family: &str, rule: &Constraint) -> Result<State
 }
 
 /// Writes an event with its participants and resources. `is_new` is true if the event has no row yet.
-pub(super) fn upsert_event(family: &str, event: &Event, is_new: bool) -> Result<Vec<Statement>> {
+pub(super) fn upsert_event(family: &str, event: &Event, is_new: bool) -> Result<Vec<SqlStatement>> {
     let mut statements = vec![EVENTS.put(event_cells(family, event)?)];
     if !is_new {
         statements.push(PARTICIPANTS.remove(family, &event.id));
         statements.push(RESERVATIONS.remove(family, &event.id));
     }
     for (position, participant) in (0_u32..).zip(&event.participants) {
-        let who = [family.into(), (&*event.id).into(), (&*participant.member).into()];
+        let key = [family.into(), (&*event.id).into(), (&*participant.member).into()];
         let how = [position.into(), participant.is_required.into()];
-        statements.push(PARTICIPANTS.put([&who[..], &how].concat()));
+        statements.push(PARTICIPANTS.put([&key[..], &how].concat()));
     }
     let state = match event.status {
         EventStatus::Proposed | EventStatus::Validated => "tentative",
@@ -195,9 +195,9 @@ pub(super) fn upsert_event(family: &str, event: &Event, is_new: bool) -> Result<
     };
     let rule = event.recurrence.as_ref().map(|recurrence| recurrence.rule.clone());
     for (position, resource) in (0_u32..).zip(&event.resources) {
-        let what = [family.into(), (&*event.id).into(), (&**resource).into(), position.into()];
+        let key = [family.into(), (&*event.id).into(), (&**resource).into(), position.into()];
         let when = [event.span.start.into(), event.span.end.into(), (&rule).into(), state.into()];
-        statements.push(RESERVATIONS.put([what, when].concat()));
+        statements.push(RESERVATIONS.put([key, when].concat()));
     }
     Ok(statements)
 }
@@ -241,8 +241,8 @@ fn event_cells(family: &str, event: &Event) -> Result<Vec<SqlValue>> {
 }
 
 /// Replaces all conflicts of a family.
-pub(super) fn put_conflicts(family: &str, conflicts: &[&Conflict]) -> Result<Vec<Statement>> {
-    let mut statements = vec![Statement::new("DELETE FROM conflicts WHERE family = $1", [family.into()])];
+pub(super) fn put_conflicts(family: &str, conflicts: &[&Conflict]) -> Result<Vec<SqlStatement>> {
+    let mut statements = vec![SqlStatement::new("DELETE FROM conflicts WHERE family = $1", [family.into()])];
     for conflict in conflicts {
         #[rustfmt::skip]
         let Conflict {
@@ -263,7 +263,7 @@ pub(super) fn put_conflicts(family: &str, conflicts: &[&Conflict]) -> Result<Vec
 }
 
 /// Deletes a record.
-pub(super) fn remove(family: &str, kind: RecordKind, id: &str) -> Result<Statement> {
+pub(super) fn remove(family: &str, kind: RecordKind, id: &str) -> Result<SqlStatement> {
     let table = match kind {
         RecordKind::Member => MEMBERS,
         RecordKind::Resource => RESOURCES,
@@ -277,8 +277,8 @@ pub(super) fn remove(family: &str, kind: RecordKind, id: &str) -> Result<Stateme
 }
 
 /// Inserts an audit entry.
-pub(super) fn put_entry(family: &str, entry: &AuditEntry) -> Result<Vec<Statement>> {
-    let AuditEntry { revision, at, who, action, undoes, task, images } = entry;
+pub(super) fn put_entry(family: &str, entry: &AuditEntry) -> Result<Vec<SqlStatement>> {
+    let AuditEntry { revision, at, actor: who, action, undoes, task, images } = entry;
     let mut statements = Vec::new();
     for (position, image) in (0_u32..).zip(images) {
         let json = |image: &Option<Value>| SqlValue::Text(image.as_ref().map(Value::to_string));

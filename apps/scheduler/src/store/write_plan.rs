@@ -11,7 +11,7 @@ use serde_json::Value;
 use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Result};
 
-use super::sql_value::{SqlValue, Statement};
+use super::sql_value::{SqlStatement, SqlValue};
 use super::{ChangeResult, ConflictScanner, integrity, upserts};
 use crate::calendar::{CalendarChange, CalendarSnapshot, Event};
 use crate::models::Conflict;
@@ -34,7 +34,7 @@ impl From<Vec<CalendarChange>> for ChangeDecision {
 /// Author, action and time of a change.
 #[derive(Clone)]
 pub(super) struct ChangeAuthor {
-    pub(super) who: String,
+    pub(super) actor: String,
     pub(super) action: String,
     pub(super) at: Time,
     /// Idempotency key of the change, if it must not be applied twice.
@@ -45,7 +45,7 @@ pub(super) struct ChangeAuthor {
 pub(super) struct WritePlan {
     /// Audit entry; without images there is nothing to write.
     pub(super) entry: AuditEntry,
-    pub(super) statements: Vec<Statement>,
+    pub(super) statements: Vec<SqlStatement>,
     changed: ChangeResult,
 }
 
@@ -54,14 +54,14 @@ pub(super) type RejectedEvents = BTreeMap<String, Event>;
 
 impl WritePlan {
     pub(super) fn new(
-        board: &Arc<CalendarSnapshot>,
+        snapshot: &Arc<CalendarSnapshot>,
         rejected: &RejectedEvents,
         decision: ChangeDecision,
         author: &ChangeAuthor,
         scan: Option<ConflictScanner>,
     ) -> Result<Self> {
         let ChangeDecision { mut changes, undoes } = decision;
-        let mut after = (**board).clone();
+        let mut after = (**snapshot).clone();
         changes.iter().for_each(|change| after.apply(change.clone()));
         if let Some(scan) = scan.filter(|_| wants_scan(&changes)) {
             let conflicts = CalendarChange::Conflicts(scan(&after, author.at)?);
@@ -69,19 +69,19 @@ impl WritePlan {
             changes.push(conflicts);
         }
         let ends = last_events(&changes);
-        integrity::check(board, &after, &changes, &ends)?;
-        let sight = SnapshotDiff { board, after: &after, rejected, ends: &ends };
+        integrity::check(snapshot, &after, &changes, &ends)?;
+        let sight = SnapshotDiff { snapshot, after: &after, rejected, ends: &ends };
         let images = sight.images(&changes)?;
-        let revision = board.revision + u64::from(!images.is_empty());
-        let ChangeAuthor { who, action, at, task } = author.clone();
-        let entry = AuditEntry { revision, at, who, action, undoes, task, images };
+        let revision = snapshot.revision + u64::from(!images.is_empty());
+        let ChangeAuthor { actor: who, action, at, task } = author.clone();
+        let entry = AuditEntry { revision, at, actor: who, action, undoes, task, images };
         if entry.images.is_empty() {
-            let changed = ChangeResult { board: board.clone(), changes: Vec::new() };
+            let changed = ChangeResult { snapshot: snapshot.clone(), changes: Vec::new() };
             return Ok(Self { entry, statements: Vec::new(), changed });
         }
         let statements = sight.statements(&entry)?;
         after.revision = revision;
-        Ok(Self { entry, statements, changed: ChangeResult { board: Arc::new(after), changes } })
+        Ok(Self { entry, statements, changed: ChangeResult { snapshot: Arc::new(after), changes } })
     }
 
     /// Returns the result of the change, valid once written.
@@ -111,7 +111,7 @@ fn last_events(changes: &[CalendarChange]) -> BTreeMap<String, Option<&Event>> {
 
 /// The calendar before and after the changes.
 struct SnapshotDiff<'a> {
-    board: &'a CalendarSnapshot,
+    snapshot: &'a CalendarSnapshot,
     after: &'a CalendarSnapshot,
     rejected: &'a RejectedEvents,
     ends: &'a BTreeMap<String, Option<&'a Event>>,
@@ -133,9 +133,9 @@ impl SnapshotDiff<'_> {
 
     fn before(&self, kind: RecordKind, id: &str) -> Result<Option<Value>> {
         match kind {
-            RecordKind::Family if self.board.revision == 0 => Ok(None),
-            RecordKind::Event if !self.board.events.contains_key(id) => image(self.rejected.get(id)),
-            _ => record_json(self.board, kind, id),
+            RecordKind::Family if self.snapshot.revision == 0 => Ok(None),
+            RecordKind::Event if !self.snapshot.events.contains_key(id) => image(self.rejected.get(id)),
+            _ => record_json(self.snapshot, kind, id),
         }
     }
 
@@ -148,8 +148,8 @@ impl SnapshotDiff<'_> {
 
     /// Returns the statements: first inserts and updates, in an order in which every reference exists; then
     /// deletions in reverse order.
-    fn statements(&self, entry: &AuditEntry) -> Result<Vec<Statement>> {
-        let family = &*self.board.family.id;
+    fn statements(&self, entry: &AuditEntry) -> Result<Vec<SqlStatement>> {
+        let family = &*self.snapshot.family.id;
         let mut statements = Vec::new();
         for image in &entry.images {
             statements.extend(self.put(family, image, entry.revision)?);
@@ -163,9 +163,9 @@ impl SnapshotDiff<'_> {
         Ok(statements)
     }
 
-    fn put(&self, family: &str, image: &RecordChange, revision: u64) -> Result<Vec<Statement>> {
+    fn put(&self, family: &str, image: &RecordChange, revision: u64) -> Result<Vec<SqlStatement>> {
         let id = &*image.id;
-        let one = |statement: Option<Result<Statement>>| statement.into_iter().collect();
+        let one = |statement: Option<Result<SqlStatement>>| statement.into_iter().collect();
         match image.kind {
             RecordKind::Family => one(Some(upserts::put_family(&self.after.family, revision))),
             RecordKind::Member => one(self.after.members.get(id).map(|member| upserts::upsert_member(family, member))),
@@ -202,30 +202,30 @@ fn touched(change: &CalendarChange) -> (RecordKind, String) {
 }
 
 /// Returns a record of a snapshot as JSON.
-fn record_json(board: &CalendarSnapshot, kind: RecordKind, id: &str) -> Result<Option<Value>> {
+fn record_json(snapshot: &CalendarSnapshot, kind: RecordKind, id: &str) -> Result<Option<Value>> {
     match kind {
-        RecordKind::Family => image(Some(&*board.family)),
-        RecordKind::Member => image(board.members.get(id)),
-        RecordKind::Calendar => image(board.calendars.get(id)),
-        RecordKind::Resource => image(board.resources.get(id)),
-        RecordKind::Rule => image(board.rules.get(id)),
-        RecordKind::Event => image(board.events.get(id)),
-        RecordKind::Conflicts => image(Some(&conflicts(board))),
+        RecordKind::Family => image(Some(&*snapshot.family)),
+        RecordKind::Member => image(snapshot.members.get(id)),
+        RecordKind::Calendar => image(snapshot.calendars.get(id)),
+        RecordKind::Resource => image(snapshot.resources.get(id)),
+        RecordKind::Rule => image(snapshot.rules.get(id)),
+        RecordKind::Event => image(snapshot.events.get(id)),
+        RecordKind::Conflicts => image(Some(&conflicts(snapshot))),
     }
 }
 
-fn conflicts(board: &CalendarSnapshot) -> Vec<&Conflict> {
-    board.conflicts.values().map(|conflict| &**conflict).collect()
+fn conflicts(snapshot: &CalendarSnapshot) -> Vec<&Conflict> {
+    snapshot.conflicts.values().map(|conflict| &**conflict).collect()
 }
 
-fn image(thing: Option<&impl Serialize>) -> Result<Option<Value>> {
+fn image(record: Option<&impl Serialize>) -> Result<Option<Value>> {
     let unwritable =
         |error: serde_json::Error| Error::new(ErrorCode::TypeMismatch, format!("this cannot be kept: {error}"));
-    thing.map(|thing| serde_json::to_value(thing).map_err(unwritable)).transpose()
+    record.map(|record| serde_json::to_value(record).map_err(unwritable)).transpose()
 }
 
 /// Rejects NUL characters, which PostgreSQL cannot store in text.
-fn writable(statements: &[Statement]) -> Result<()> {
+fn writable(statements: &[SqlStatement]) -> Result<()> {
     let has_nul = |cell: &SqlValue| matches!(cell, SqlValue::Text(Some(text)) if text.contains('\0'));
     match statements.iter().flat_map(|statement| &statement.cells).any(has_nul) {
         true => Err(Error::new(ErrorCode::TypeMismatch, "a text has the letter NUL in it").with_help("leave it out")),

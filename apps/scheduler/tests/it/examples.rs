@@ -44,10 +44,10 @@ fn the_page_has_its_subjects_and_diagrams() {
     let routed: Pairs =
         arrows(steps).into_iter().filter(|(from, ..)| from != "[*]").map(|(from, _, node)| (from, node)).collect();
     assert_eq!(routed, routes(), "the page shows other ways than the router takes");
-    let shown: BTreeSet<String> = arrows(event).into_iter().flat_map(|(from, to, _)| [from, to]).collect();
+    let diagram_statuses: BTreeSet<String> = arrows(event).into_iter().flat_map(|(from, to, _)| [from, to]).collect();
     let all = [EventStatus::Proposed, EventStatus::Validated, EventStatus::Confirmed, EventStatus::Rejected];
     let named = all.map(|status| serde_json::to_value(status).unwrap().as_str().unwrap().to_owned());
-    assert_eq!(shown, BTreeSet::from(named).into_iter().chain(["[*]".to_owned()]).collect());
+    assert_eq!(diagram_statuses, BTreeSet::from(named).into_iter().chain(["[*]".to_owned()]).collect());
 }
 
 /// R-FAM-133: every workflow step and event status that occurs in requests is in the diagrams.
@@ -66,7 +66,7 @@ async fn the_diagrams_have_every_step_that_is_taken() {
     let (mut walked, mut became) = (BTreeSet::new(), BTreeSet::new());
     for (words, answer) in talks {
         let stage = Stage::new(vec![dentist()]).await;
-        let mut outcome = stage.say(words).await;
+        let mut outcome = stage.send(words).await;
         if let Some(answer) = answer {
             outcome = stage.answer(answer).await;
         }
@@ -79,8 +79,8 @@ async fn the_diagrams_have_every_step_that_is_taken() {
         became.extend(images.map(|image| (status(image.before.as_ref()), status(image.after.as_ref()))));
     }
     let missing = |walked: &Pairs, diagram: &[Arrow]| -> Pairs {
-        let shown: Pairs = diagram.iter().map(|arrow| (arrow.0.clone(), arrow.1.clone())).collect();
-        walked.difference(&shown).cloned().collect()
+        let pairs: Pairs = diagram.iter().map(|arrow| (arrow.0.clone(), arrow.1.clone())).collect();
+        walked.difference(&pairs).cloned().collect()
     };
     assert_eq!(missing(&walked, &steps), Pairs::new());
     assert_eq!(missing(&became, &event), Pairs::new());
@@ -130,7 +130,7 @@ pub(crate) fn routes() -> Pairs {
         "available_participants": [], "constraint_violations": [],
     }))
     .unwrap();
-    let way: ProposedResolution = from_json(json!({
+    let resolution: ProposedResolution = from_json(json!({
         "resolution_id": "res_1", "strategy": "move_event", "score": 0.9, "description": "d", "changes": [],
         "conflicts_resolved": [], "side_effects": [],
     }))
@@ -139,8 +139,9 @@ pub(crate) fn routes() -> Pairs {
     let some: ConflictDetectionData =
         from_json(json!({ "conflicts": [one], "has_conflicts": true, "blocking_conflicts": [] })).unwrap();
     let parsed = |kind: &str| -> NlParserData { from_json(json!({ "event_type": kind })).unwrap() };
-    let begun = initialize_state("x", "mom");
-    let mut states = vec![begun.clone(), after(&begun, &[("nl_parser", 0.95)]), after(&begun, &[("nl_parser", 0.6)])];
+    let initial = initialize_state("x", "mom");
+    let mut states =
+        vec![initial.clone(), after(&initial, &[("nl_parser", 0.95)]), after(&initial, &[("nl_parser", 0.6)])];
     states = each(states, |state| {
         let kinds = ["create", "modify", "cancel", "query"].map(|kind| Some(parsed(kind)));
         kinds
@@ -150,13 +151,13 @@ pub(crate) fn routes() -> Pairs {
             .collect()
     });
     states = each(states, |state| {
-        let found = [Some(ConflictDetectionData::default()), Some(some.clone()), None];
-        found.map(|found| folded(state, [FamilySchedulerState::update().detected_conflicts(found)])).to_vec()
+        let detected = [Some(ConflictDetectionData::default()), Some(some.clone()), None];
+        detected.map(|conflicts| folded(state, [FamilySchedulerState::update().detected_conflicts(conflicts)])).to_vec()
     });
     states = each(states, |state| {
         let chosen = FamilySchedulerState::update()
             .selected_time_slot(Some(slot.clone()))
-            .selected_resolution(Some(way.clone()));
+            .selected_resolution(Some(resolution.clone()));
         vec![state.clone(), folded(state, [chosen])]
     });
     let at =

@@ -41,9 +41,9 @@ pub(crate) fn try_folded(
 ) -> superstep::Result<FamilySchedulerState> {
     let schema = FamilySchedulerState::schema().unwrap();
     let mut any: Arc<AnyState> = Arc::new(state.clone());
-    let updates = updates.into_iter().enumerate().map(|(place, update)| {
+    let updates = updates.into_iter().enumerate().map(|(index, update)| {
         let UncheckedUpdate::Typed(update) = update.into_update() else { panic!("a builder gives a typed update") };
-        TaskUpdate { node: format!("node_{place}").into(), update }
+        TaskUpdate { node: format!("node_{index}").into(), update }
     });
     apply(&schema, &mut any, &mut Default::default(), updates, ApplyOptions::default())?;
     let any: &dyn Any = &*any;

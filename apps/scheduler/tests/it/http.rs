@@ -8,7 +8,7 @@ use superstep_scheduler::sample;
 use superstep_scheduler::store::StoreLocation;
 use superstep_server::{RateLimit, ServerConfig, Storage};
 
-use crate::test_server::{Folder, Served, places, served, settings, soccer, started, sunday, with};
+use crate::test_server::{Folder, Served, pointers, served, settings, soccer, started, sunday, with};
 
 mod calendar_files;
 mod events;
@@ -20,7 +20,7 @@ mod permissions;
 #[tokio::test]
 async fn plain_words_land_on_the_calendar() {
     let (family, day) = (served().await, sunday(3));
-    let answer = family.say("mom", &soccer(day)).await;
+    let answer = family.send("mom", &soccer(day)).await;
     let keys: Vec<&String> = answer.as_object().unwrap().keys().collect();
     let expected = [
         "agent_outputs",
@@ -47,8 +47,8 @@ async fn plain_words_land_on_the_calendar() {
     assert_eq!(event["participants"], json!([{ "id": "emma", "name": "Emma", "is_required": true }]));
     assert_eq!(event["resources"], json!([{ "id": "car", "name": "car" }]));
     assert_eq!(answer["result"]["events"], json!([event]));
-    let found = answer["understood"]["found"].as_array().unwrap();
-    let parts: Vec<&str> = found.iter().filter_map(|piece| piece["part"].as_str()).collect();
+    let spans = answer["understood"]["found"].as_array().unwrap();
+    let parts: Vec<&str> = spans.iter().filter_map(|piece| piece["part"].as_str()).collect();
     for part in ["intent", "title", "date", "time", "people", "resources"] {
         assert!(parts.contains(&part), "{part}: {parts:?}");
     }
@@ -66,7 +66,7 @@ async fn plain_words_land_on_the_calendar() {
 
 /// R-FAM-122, R-FAM-123: an invalid request is rejected before any effect, with the location of the error.
 #[tokio::test]
-async fn what_cannot_be_asked_is_refused() {
+async fn invalid_requests_are_rejected() {
     let family = served().await;
     let (long, just) = ("x".repeat(2_001), "x ".repeat(1_000));
     let rows = [
@@ -82,10 +82,10 @@ async fn what_cannot_be_asked_is_refused() {
         (json!({ "user_id": "", "text": "Piano" }), 403, ""),
     ];
     for route in ["/events", "/query"] {
-        for (body, status, place) in &rows {
+        for (body, status, pointer) in &rows {
             let (got, problem) = family.post(route, body.clone()).await;
             assert_eq!(got, *status, "{route} {problem}");
-            assert!(place.is_empty() || places(&problem).contains(place), "{route} {place}: {problem}");
+            assert!(pointer.is_empty() || pointers(&problem).contains(pointer), "{route} {pointer}: {problem}");
             assert!(problem["detail"].is_string() && problem["code"].is_string(), "{problem}");
         }
     }
@@ -95,7 +95,7 @@ async fn what_cannot_be_asked_is_refused() {
 
 /// R-FAM-123: every route rejects users outside of the family.
 #[tokio::test]
-async fn strangers_are_told_nothing() {
+async fn strangers_are_rejected_on_every_route() {
     let family = served().await;
     let routes = [
         "/settings?user_id=x",
@@ -112,10 +112,10 @@ async fn strangers_are_told_nothing() {
     for route in routes {
         assert_eq!(family.get(route).await.0, 403, "{route}");
     }
-    let nobody = json!({ "user_id": "x" });
-    assert_eq!(family.post("/undo", nobody.clone()).await.0, 403);
-    assert_eq!(family.patch("/events/evt", nobody.clone()).await.0, 403);
-    assert_eq!(family.patch("/members/mom", nobody).await.0, 403);
+    let stranger = json!({ "user_id": "x" });
+    assert_eq!(family.post("/undo", stranger.clone()).await.0, 403);
+    assert_eq!(family.patch("/events/evt", stranger.clone()).await.0, 403);
+    assert_eq!(family.patch("/members/mom", stranger).await.0, 403);
     assert_eq!(family.delete("/events/evt?user_id=x").await.0, 403);
     assert_eq!(family.delete("/rules/r?user_id=x").await.0, 403);
     assert_eq!(family.bring("user_id=x", "").await.status(), 403);
@@ -125,56 +125,56 @@ async fn strangers_are_told_nothing() {
 
 /// R-FAM-111: the settings contain members, resources and permissions for the requester.
 #[tokio::test]
-async fn settings_tell_what_a_page_needs() {
-    let (_, told) = served().await.get("/settings?user_id=emma").await;
+async fn settings_contain_the_data_of_a_page() {
+    let (_, response) = served().await.get("/settings?user_id=emma").await;
     assert_eq!(
-        (&told["me"], &told["parser"]),
+        (&response["me"], &response["parser"]),
         (&json!("emma"), &json!({ "label": "rule-based parser", "model": null }))
     );
     let local = json!({
         "name": "local", "kind": "rules", "label": "rule-based parser", "configured": true, "hint": null,
     });
-    assert_eq!(told["models"], json!([local]));
-    assert_eq!((&told["family"]["zone"], &told["family"]["always_ask"]), (&json!(sample::ZONE), &json!(false)));
+    assert_eq!(response["models"], json!([local]));
+    assert_eq!((&response["family"]["zone"], &response["family"]["always_ask"]), (&json!(sample::ZONE), &json!(false)));
     assert!(
-        told["now"].as_str().unwrap().ends_with(":00") && told["feed"].as_str().unwrap().contains("?key="),
-        "{told}"
+        response["now"].as_str().unwrap().ends_with(":00") && response["feed"].as_str().unwrap().contains("?key="),
+        "{response}"
     );
-    assert_eq!((told["resources"].as_array().unwrap().len(), &told["rules"]), (2, &json!([])));
+    assert_eq!((response["resources"].as_array().unwrap().len(), &response["rules"]), (2, &json!([])));
 }
 
 /// R-FAM-116, R-FAM-87, R-FAM-131: a conflict triggers a question; an answer belongs to one question, is validated,
 /// and is accepted once.
 #[tokio::test]
-async fn a_conflict_is_asked_about() {
+async fn a_conflict_triggers_a_question() {
     let (family, day) = (served().await, sunday(3));
     family.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30 high priority")).await;
-    let asked = family.say("mom", &soccer(day)).await;
-    let waiting = &asked["waiting"];
-    assert_eq!((&asked["status"], &waiting["kind"]), (&json!("awaiting_user"), &json!("resolution")));
-    assert_eq!((&waiting["recommended"], &asked["result"]["action"]), (&json!("res_1"), &json!("none")));
+    let paused = family.send("mom", &soccer(day)).await;
+    let waiting = &paused["waiting"];
+    assert_eq!((&paused["status"], &waiting["kind"]), (&json!("awaiting_user"), &json!("resolution")));
+    assert_eq!((&waiting["recommended"], &paused["result"]["action"]), (&json!("res_1"), &json!("none")));
     assert_eq!(waiting["conflicts"][0]["conflicting_event_title"], "Dentist");
-    assert_eq!(asked["explanation"], waiting["question"]);
-    assert_eq!(asked["workflow_steps"].as_array().unwrap().last().unwrap(), "resolution");
+    assert_eq!(paused["explanation"], waiting["question"]);
+    assert_eq!(paused["workflow_steps"].as_array().unwrap().last().unwrap(), "resolution");
     let tentative = family.on("dad", day).await;
     assert!(tentative.iter().any(|event| event["is_tentative"] == true), "{tentative:?}");
 
-    for wrong in [json!({ "resolution_id": "res_99" }), json!({}), json!({ "confirm": true }), json!("res_1")] {
-        let (status, problem) = family.answer("mom", &asked, wrong.clone()).await;
-        assert_eq!((status, &problem["code"]), (422, &json!("SS-019")), "{wrong}: {problem}");
-        assert!(places(&problem).iter().all(|place| place.starts_with("/answer")), "{problem}");
+    for invalid in [json!({ "resolution_id": "res_99" }), json!({}), json!({ "confirm": true }), json!("res_1")] {
+        let (status, problem) = family.answer("mom", &paused, invalid.clone()).await;
+        assert_eq!((status, &problem["code"]), (422, &json!("SS-019")), "{invalid}: {problem}");
+        assert!(pointers(&problem).iter().all(|place| place.starts_with("/answer")), "{problem}");
     }
-    assert_eq!(family.answer("dad", &asked, json!({ "resolution_id": "res_1" })).await.0, 403);
-    let mut other = asked.clone();
+    assert_eq!(family.answer("dad", &paused, json!({ "resolution_id": "res_1" })).await.0, 403);
+    let mut other = paused.clone();
     other["waiting"]["question_id"] = json!("another");
     assert_eq!(family.answer("mom", &other, json!({ "resolution_id": "res_1" })).await.0, 409);
 
-    let (status, done) = family.answer("mom", &asked, json!({ "resolution_id": "res_1" })).await;
+    let (status, done) = family.answer("mom", &paused, json!({ "resolution_id": "res_1" })).await;
     assert_eq!((status, &done["status"], &done["result"]["action"]), (200, &json!("completed"), &json!("created")));
     assert!(done["result"]["event"]["start"].as_str().unwrap().contains("T15:30:00"), "{done}");
     assert!(done["workflow_steps"].as_array().unwrap().contains(&json!("apply_resolution")), "{done}");
-    let (status, problem) = family.answer("mom", &asked, json!({ "resolution_id": "res_1" })).await;
-    assert_eq!((status, &problem["thread_id"]), (409, &asked["workflow_id"]), "{problem}");
+    let (status, problem) = family.answer("mom", &paused, json!({ "resolution_id": "res_1" })).await;
+    assert_eq!((status, &problem["thread_id"]), (409, &paused["workflow_id"]), "{problem}");
     assert_eq!(family.get("/threads/conv_0000000000000000?user_id=mom").await.0, 404);
 }
 
@@ -183,8 +183,8 @@ async fn a_conflict_is_asked_about() {
 async fn what_is_declined_is_not_planned() {
     let (family, day) = (served().await, sunday(3));
     family.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30")).await;
-    let asked = family.say("mom", &soccer(day)).await;
-    let (_, done) = family.answer("mom", &asked, json!({ "decline": true })).await;
+    let paused = family.send("mom", &soccer(day)).await;
+    let (_, done) = family.answer("mom", &paused, json!({ "decline": true })).await;
     assert_eq!((&done["status"], &done["result"]["action"]), (&json!("completed"), &json!("declined")), "{done}");
     assert_eq!(family.on("mom", day).await.len(), 1);
 }
@@ -192,7 +192,7 @@ async fn what_is_declined_is_not_planned() {
 /// R-FAM-117, R-FAM-124, R-FAM-125, R-FAM-126, R-FAM-127: an ambiguous sentence triggers a question and writes
 /// nothing.
 #[tokio::test]
-async fn what_is_not_clear_is_asked_about() {
+async fn an_ambiguous_sentence_triggers_a_question() {
     let (family, day) = (served().await, sunday(3));
     for hour in [9, 11] {
         family.plan("mom", &format!("Schedule dentist for Emma on {day} at {hour}am")).await;
@@ -207,31 +207,31 @@ async fn what_is_not_clear_is_asked_about() {
         ("cancel the dentist", Some("evt_")),
     ];
     for (text, choice) in rows {
-        let asked = family.say("mom", text).await;
-        let waiting = &asked["waiting"];
-        assert_eq!((&asked["status"], &waiting["kind"]), (&json!("awaiting_user"), &json!("clarification")), "{text}");
+        let paused = family.send("mom", text).await;
+        let waiting = &paused["waiting"];
+        assert_eq!((&paused["status"], &waiting["kind"]), (&json!("awaiting_user"), &json!("clarification")), "{text}");
         assert!(!waiting["question"].as_str().unwrap().is_empty(), "{text}");
         let choices = waiting["choices"].as_array().unwrap();
         let has = |id: &str| choices.iter().any(|one| one["id"].as_str().unwrap().starts_with(id));
         assert!(choice.is_none_or(has), "{text}: {choices:?}");
-        assert_eq!(family.answer("mom", &asked, json!({ "text": " " })).await.0, 422, "{text}");
+        assert_eq!(family.answer("mom", &paused, json!({ "text": " " })).await.0, 422, "{text}");
     }
     assert_eq!(family.on("mom", day).await.len(), 2);
-    let asked = family.say("mom", "Do the thing with grandma").await;
+    let paused = family.send("mom", "Do the thing with grandma").await;
     let words = json!({ "text": format!("dinner with grandma on {day} at 18:00") });
-    let (_, done) = family.answer("mom", &asked, words).await;
+    let (_, done) = family.answer("mom", &paused, words).await;
     assert_eq!(done["status"], "completed", "{done}");
-    let said = done["messages"].as_array().unwrap().iter().filter(|line| line["role"] == "user").count();
-    assert_eq!((said, family.on("mom", day).await.len()), (2, 3));
+    let user_messages = done["messages"].as_array().unwrap().iter().filter(|line| line["role"] == "user").count();
+    assert_eq!((user_messages, family.on("mom", day).await.len()), (2, 3));
 }
 
 /// R-FAM-118, R-FAM-109: a query is answered without changes; the query route rejects other sentences.
 #[tokio::test]
 async fn a_question_changes_nothing() {
     let family = served().await;
-    let ask = |text: &str| json!({ "text": text, "user_id": "emma" });
+    let query_body = |text: &str| json!({ "text": text, "user_id": "emma" });
     // Far in the future, because nothing may be left of the current weekend.
-    let (status, answer) = family.post("/query", ask(&format!("When is everyone free on {}?", sunday(3)))).await;
+    let (status, answer) = family.post("/query", query_body(&format!("When is everyone free on {}?", sunday(3)))).await;
     assert_eq!(
         (status, &answer["status"], &answer["result"]["action"]),
         (200, &json!("completed"), &json!("answered"))
@@ -239,16 +239,16 @@ async fn a_question_changes_nothing() {
     assert_eq!(answer["result"]["query"]["query_type"], "availability");
     assert!(!answer["result"]["query"]["results"]["free"].as_array().unwrap().is_empty(), "{answer}");
     assert_eq!(answer["workflow_steps"], json!(["nl_parser", "query"]));
-    let (status, problem) = family.post("/query", ask(&soccer(sunday(3)))).await;
-    assert_eq!((status, places(&problem)), (422, vec!["/text"]), "{problem}");
+    let (status, problem) = family.post("/query", query_body(&soccer(sunday(3)))).await;
+    assert_eq!((status, pointers(&problem)), (422, vec!["/text"]), "{problem}");
     assert_eq!(family.get("/audit?user_id=mom").await.1["entries"].as_array().unwrap().len(), 1);
 }
 
 /// R-FAM-22, R-FAM-23: a conversation continues and describes only its last request; other users cannot access it.
 #[tokio::test]
-async fn a_conversation_goes_on() {
+async fn a_conversation_continues() {
     let (family, day) = (served().await, sunday(3));
-    let first = family.say("mom", &soccer(day)).await;
+    let first = family.send("mom", &soccer(day)).await;
     let body =
         |user: &str, text: &str| json!({ "text": text, "user_id": user, "conversation_id": first["workflow_id"] });
     let (status, second) = family.post("/events", body("mom", "When is everyone free this weekend?")).await;
@@ -266,9 +266,10 @@ async fn a_conversation_goes_on() {
 async fn a_question_that_is_left_leaves_nothing() {
     let (family, day) = (served().await, sunday(3));
     family.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30")).await;
-    let asked = family.say("mom", &soccer(day)).await;
+    let paused = family.send("mom", &soccer(day)).await;
     assert_eq!(family.on("mom", day).await.len(), 2);
-    let body = json!({ "text": "What is on this weekend?", "user_id": "mom", "conversation_id": asked["workflow_id"] });
+    let body =
+        json!({ "text": "What is on this weekend?", "user_id": "mom", "conversation_id": paused["workflow_id"] });
     assert_eq!(family.post("/events", body).await.0, 200);
     assert_eq!(family.on("mom", day).await.len(), 1);
 }
@@ -280,30 +281,30 @@ async fn two_parents_want_the_car() {
     let family = served().await;
     for weeks in 3..7 {
         let day = sunday(weeks);
-        let shop = |who: &str| format!("Schedule shopping for {who} on {day} at 10am with the car");
+        let shop = |member: &str| format!("Schedule shopping for {member} on {day} at 10am with the car");
         let (mom, dad) = (shop("Mom"), shop("Dad"));
-        let (mom, dad) = tokio::join!(family.say("mom", &mom), family.say("dad", &dad));
+        let (mom, dad) = tokio::join!(family.send("mom", &mom), family.send("dad", &dad));
         for (user, name, own) in [("mom", "Mom", &mom), ("dad", "Dad", &dad)] {
             let path = format!("/threads/{}?user_id={user}", own["workflow_id"].as_str().unwrap());
             assert_eq!(family.get(&path).await.0, 200);
-            let asked = own["messages"][0].to_string();
-            assert!(asked.contains(&format!("shopping for {name}")), "{asked}");
+            let message = own["messages"][0].to_string();
+            assert!(message.contains(&format!("shopping for {name}")), "{message}");
         }
         assert_ne!(mom["workflow_id"], dad["workflow_id"]);
         let mut statuses = [mom["status"].as_str().unwrap(), dad["status"].as_str().unwrap()];
         statuses.sort_unstable();
         assert_eq!(statuses, ["awaiting_user", "completed"], "{mom} {dad}");
-        let told = if mom["status"] == "awaiting_user" { &mom } else { &dad };
-        assert_eq!(told["waiting"]["conflicts"][0]["type"], "resource_conflict", "{told}");
+        let paused = if mom["status"] == "awaiting_user" { &mom } else { &dad };
+        assert_eq!(paused["waiting"]["conflicts"][0]["type"], "resource_conflict", "{paused}");
         let confirmed = family.on("mom", day).await.iter().filter(|event| event["is_tentative"] == false).count();
         assert_eq!(confirmed, 1);
     }
 }
 
 async fn on_files(folder: &Folder) -> Served {
-    let place = StoreLocation::Sqlite(folder.path().join("scheduler.db"));
+    let location = StoreLocation::Sqlite(folder.path().join("scheduler.db"));
     let stores = Storage::sqlite(folder.path().join("threads.db")).await.unwrap();
-    started(settings(place, sample::empty_family()), ServerConfig::new(stores)).await
+    started(settings(location, sample::empty_family()), ServerConfig::new(stores)).await
 }
 
 /// R-FAM-121: after a restart an open question is still there, and the answer completes it.
@@ -312,15 +313,15 @@ async fn a_question_is_there_after_a_restart() {
     let (folder, day) = (Folder::new(), sunday(3));
     let first = on_files(&folder).await;
     first.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30")).await;
-    let asked = first.say("mom", &soccer(day)).await;
+    let paused = first.send("mom", &soccer(day)).await;
     let feed = first.get("/settings?user_id=mom").await.1["feed"].clone();
     first.server.shutdown().await;
 
     let second = on_files(&folder).await;
-    let path = format!("/threads/{}?user_id=mom", asked["workflow_id"].as_str().unwrap());
-    assert_eq!(second.get(&path).await, (200, asked.clone()));
+    let path = format!("/threads/{}?user_id=mom", paused["workflow_id"].as_str().unwrap());
+    assert_eq!(second.get(&path).await, (200, paused.clone()));
     assert_eq!(second.get("/settings?user_id=mom").await.1["feed"], feed, "an address that was given stays good");
-    let (status, done) = second.answer("mom", &asked, json!({ "resolution_id": "res_1" })).await;
+    let (status, done) = second.answer("mom", &paused, json!({ "resolution_id": "res_1" })).await;
     assert_eq!((status, &done["status"]), (200, &json!("completed")), "{done}");
     assert_eq!(second.on("mom", day).await.len(), 2);
 }
@@ -328,7 +329,7 @@ async fn a_question_is_there_after_a_restart() {
 /// R-FAM-132: a locked calendar is retried, then the response is 503; the state is failed, nothing is written
 /// partially, and later requests succeed.
 #[tokio::test]
-async fn a_calendar_that_is_held_is_told() {
+async fn a_locked_calendar_is_retried_and_reported() {
     let (folder, day) = (Folder::new(), sunday(3));
     let family = on_files(&folder).await;
     assert_eq!(family.get("/settings").await.0, 200);
@@ -349,21 +350,21 @@ async fn a_calendar_that_is_held_is_told() {
 /// R-FAM-132, R-FAM-92: a confirmation is not requested again because the calendar is locked; the response is 503
 /// and the request has ended.
 #[tokio::test]
-async fn a_yes_is_asked_for_once() {
+async fn a_confirmation_is_requested_once() {
     let (folder, day) = (Folder::new(), sunday(3));
-    let mut board = sample::empty_family();
-    let always = superstep_scheduler::calendar::Family { always_ask: true, ..(*board.family).clone() };
-    board.apply(superstep_scheduler::calendar::CalendarChange::Family(always));
-    let place = StoreLocation::Sqlite(folder.path().join("scheduler.db"));
-    let family = started(settings(place, board), ServerConfig::new(Storage::memory())).await;
-    let asked = family.say("mom", &soccer(day)).await;
-    assert_eq!(asked["waiting"]["kind"], "confirmation", "{asked}");
+    let mut snapshot = sample::empty_family();
+    let always = superstep_scheduler::calendar::Family { always_ask: true, ..(*snapshot.family).clone() };
+    snapshot.apply(superstep_scheduler::calendar::CalendarChange::Family(always));
+    let location = StoreLocation::Sqlite(folder.path().join("scheduler.db"));
+    let family = started(settings(location, snapshot), ServerConfig::new(Storage::memory())).await;
+    let paused = family.send("mom", &soccer(day)).await;
+    assert_eq!(paused["waiting"]["kind"], "confirmation", "{paused}");
     let holder = Connection::open(folder.path().join("scheduler.db")).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let (status, problem) = family.answer("mom", &asked, json!({ "confirm": true })).await;
+    let (status, problem) = family.answer("mom", &paused, json!({ "confirm": true })).await;
     assert_eq!((status, &problem["code"]), (503, &json!("SS-029")), "{problem}");
     holder.execute_batch("COMMIT").unwrap();
-    let path = format!("/threads/{}?user_id=mom", asked["workflow_id"].as_str().unwrap());
+    let path = format!("/threads/{}?user_id=mom", paused["workflow_id"].as_str().unwrap());
     let (_, failed) = family.get(&path).await;
     assert_eq!((&failed["status"], &failed["waiting"]), (&json!("failed"), &Value::Null), "{failed}");
     assert!(failed["errors"].as_array().unwrap().len() > 1, "{failed}");
@@ -371,21 +372,24 @@ async fn a_yes_is_asked_for_once() {
 
 /// R-FAM-132, R-FAM-87, R-FAM-126: the same holds after declining all resolutions and after adding a name.
 #[tokio::test]
-async fn an_answer_is_asked_for_once() {
+async fn an_answer_is_requested_once() {
     let (folder, day) = (Folder::new(), sunday(3));
     let family = on_files(&folder).await;
     family.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30")).await;
-    let ways = family.say("mom", &soccer(day)).await;
-    let names = family.say("mom", &format!("Schedule chess for Zoe on {day} at 5pm")).await;
-    assert_eq!((&ways["waiting"]["kind"], &names["waiting"]["kind"]), (&json!("resolution"), &json!("clarification")));
+    let conflicted = family.send("mom", &soccer(day)).await;
+    let names = family.send("mom", &format!("Schedule chess for Zoe on {day} at 5pm")).await;
+    assert_eq!(
+        (&conflicted["waiting"]["kind"], &names["waiting"]["kind"]),
+        (&json!("resolution"), &json!("clarification"))
+    );
     let add = json!({ "fields": { "add": [{ "name": "Zoe", "kind": "person" }] } });
-    for (asked, answer) in [(ways, json!({ "decline": true })), (names, add)] {
+    for (paused, answer) in [(conflicted, json!({ "decline": true })), (names, add)] {
         let holder = Connection::open(folder.path().join("scheduler.db")).unwrap();
         holder.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let (status, problem) = family.answer("mom", &asked, answer).await;
+        let (status, problem) = family.answer("mom", &paused, answer).await;
         assert_eq!((status, &problem["code"]), (503, &json!("SS-029")), "{problem}");
         holder.execute_batch("COMMIT").unwrap();
-        let path = format!("/threads/{}?user_id=mom", asked["workflow_id"].as_str().unwrap());
+        let path = format!("/threads/{}?user_id=mom", paused["workflow_id"].as_str().unwrap());
         let (_, failed) = family.get(&path).await;
         assert_eq!((&failed["status"], &failed["waiting"]), (&json!("failed"), &Value::Null), "{failed}");
     }
@@ -396,13 +400,13 @@ async fn an_answer_is_asked_for_once() {
 async fn the_sample_family_is_made_once() {
     let folder = Folder::new();
     let open = || async {
-        let place = StoreLocation::Sqlite(folder.path().join("scheduler.db"));
-        started(settings(place, sample::family()), ServerConfig::new(Storage::memory())).await
+        let location = StoreLocation::Sqlite(folder.path().join("scheduler.db"));
+        started(settings(location, sample::family()), ServerConfig::new(Storage::memory())).await
     };
     let family = open().await;
     let path = "/events?user_id=mom&from=2026-01-12T00:00:00-05:00&to=2026-01-19T00:00:00-05:00";
-    let titles = |found: Value| -> Vec<String> {
-        let events = found["events"].as_array().unwrap();
+    let titles = |response: Value| -> Vec<String> {
+        let events = response["events"].as_array().unwrap();
         events.iter().filter_map(|event| event["title"].as_str().map(str::to_owned)).collect()
     };
     let before = titles(family.get(path).await.1);
@@ -415,27 +419,28 @@ async fn the_sample_family_is_made_once() {
 #[tokio::test]
 async fn an_address_has_a_limit() {
     let limit = RateLimit { max_requests: 1, window: Duration::from_secs(60), max_concurrent: 9 };
-    let few = superstep_scheduler::Settings { limit, ..settings(StoreLocation::Memory, sample::empty_family()) };
+    let few =
+        superstep_scheduler::SchedulerSettings { limit, ..settings(StoreLocation::Memory, sample::empty_family()) };
     let family = started(few, ServerConfig::new(Storage::memory())).await;
-    let asked = family.say("mom", "Do the thing with grandma").await;
+    let paused = family.send("mom", "Do the thing with grandma").await;
     let body = json!({ "text": "Piano", "user_id": "mom" });
     assert_eq!(family.post("/events", body).await.0, 429);
     let words = json!({ "text": format!("dinner with grandma on {} at 18:00", sunday(3)) });
-    assert_eq!(family.answer("mom", &asked, words).await.0, 200, "an answer belongs to what was counted");
+    assert_eq!(family.answer("mom", &paused, words).await.0, 200, "an answer belongs to what was counted");
 }
 
 /// R-FAM-92: a family that confirms every change is asked, and a declined change is not written.
 #[tokio::test]
-async fn a_family_that_is_always_asked() {
-    let mut board = sample::empty_family();
-    let always = superstep_scheduler::calendar::Family { always_ask: true, ..(*board.family).clone() };
-    board.apply(superstep_scheduler::calendar::CalendarChange::Family(always));
-    let (family, day) = (with(board).await, sunday(3));
+async fn a_family_with_always_ask_confirms_every_change() {
+    let mut snapshot = sample::empty_family();
+    let always = superstep_scheduler::calendar::Family { always_ask: true, ..(*snapshot.family).clone() };
+    snapshot.apply(superstep_scheduler::calendar::CalendarChange::Family(always));
+    let (family, day) = (with(snapshot).await, sunday(3));
     for (confirm, action, count) in [(false, "declined", 0), (true, "created", 1)] {
-        let asked = family.say("mom", &soccer(day)).await;
-        assert_eq!(asked["waiting"]["kind"], "confirmation", "{asked}");
-        assert_eq!(asked["workflow_steps"].as_array().unwrap().last().unwrap(), "confirm_event");
-        let (_, done) = family.answer("mom", &asked, json!({ "confirm": confirm })).await;
+        let paused = family.send("mom", &soccer(day)).await;
+        assert_eq!(paused["waiting"]["kind"], "confirmation", "{paused}");
+        assert_eq!(paused["workflow_steps"].as_array().unwrap().last().unwrap(), "confirm_event");
+        let (_, done) = family.answer("mom", &paused, json!({ "confirm": confirm })).await;
         assert_eq!(done["result"]["action"], action, "{done}");
         assert_eq!(family.on("mom", day).await.len(), count);
     }

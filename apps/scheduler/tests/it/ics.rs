@@ -33,7 +33,7 @@ pub(super) fn now() -> Time {
 
 /// Creates the Millers in New York, with an empty calendar.
 pub(super) fn millers() -> CalendarSnapshot {
-    let mut board = CalendarSnapshot::new(Family {
+    let mut snapshot = CalendarSnapshot::new(Family {
         id: "millers".into(),
         name: "Miller".into(),
         zone: "America/New_York".into(),
@@ -45,7 +45,7 @@ pub(super) fn millers() -> CalendarSnapshot {
         ("dad", "Dad", "Peter", MemberRole::Parent),
         ("emma", "Emma", "Em", MemberRole::Child),
     ] {
-        board.apply(CalendarChange::Member(Member {
+        snapshot.apply(CalendarChange::Member(Member {
             id: id.into(),
             name: name.into(),
             aliases: vec![alias.into()],
@@ -58,9 +58,9 @@ pub(super) fn millers() -> CalendarSnapshot {
         ("family", "Family", None, Visibility::Family),
         ("diary", "Mom's diary", Some("mom".to_owned()), Visibility::Private),
     ] {
-        board.apply(CalendarChange::Calendar(Calendar { id: id.into(), name: name.into(), owner, visibility }));
+        snapshot.apply(CalendarChange::Calendar(Calendar { id: id.into(), name: name.into(), owner, visibility }));
     }
-    board.apply(CalendarChange::Resource(Resource {
+    snapshot.apply(CalendarChange::Resource(Resource {
         id: "car".into(),
         name: "Car".into(),
         aliases: vec!["the Volvo".into()],
@@ -68,26 +68,26 @@ pub(super) fn millers() -> CalendarSnapshot {
         capacity: 1,
         attributes: Default::default(),
     }));
-    board
+    snapshot
 }
 
 /// Parses a file for the family calendar, imported by Dad.
-pub(super) fn read(board: &CalendarSnapshot, file: impl AsRef<[u8]>) -> ImportResult {
-    import(file, board, now(), "family", "dad").unwrap()
+pub(super) fn read(snapshot: &CalendarSnapshot, file: impl AsRef<[u8]>) -> ImportResult {
+    import(file, snapshot, now(), "family", "dad").unwrap()
 }
 
 /// Imports a file and applies its changes.
-pub(super) fn take(board: &mut CalendarSnapshot, file: impl AsRef<[u8]>) -> ImportResult {
-    let imported = read(board, file);
+pub(super) fn take(snapshot: &mut CalendarSnapshot, file: impl AsRef<[u8]>) -> ImportResult {
+    let imported = read(snapshot, file);
     for change in imported.changes.clone() {
-        board.apply(change);
+        snapshot.apply(change);
     }
     imported
 }
 
 /// Exports a complete calendar.
-pub(super) fn written(board: &CalendarSnapshot) -> String {
-    export(board, &ExportOptions { reader: ExportAudience::FullBackup, calendar: None }).unwrap()
+pub(super) fn written(snapshot: &CalendarSnapshot) -> String {
+    export(snapshot, &ExportOptions { reader: ExportAudience::FullBackup, calendar: None }).unwrap()
 }
 
 /// Returns a calendar file with these lines.
@@ -105,9 +105,9 @@ fn crlf(lines: &str) -> String {
 }
 
 /// Returns the only event with a title.
-pub(super) fn titled<'a>(board: &'a CalendarSnapshot, title: &str) -> &'a Event {
-    let mut found = board.events.values().filter(|event| event.title == title);
-    let event = found.next().unwrap_or_else(|| panic!("no `{title}`"));
-    assert!(found.next().is_none(), "two `{title}`");
+pub(super) fn titled<'a>(snapshot: &'a CalendarSnapshot, title: &str) -> &'a Event {
+    let mut matches = snapshot.events.values().filter(|event| event.title == title);
+    let event = matches.next().unwrap_or_else(|| panic!("no `{title}`"));
+    assert!(matches.next().is_none(), "two `{title}`");
     event
 }

@@ -21,14 +21,14 @@ use crate::requests::{SOCCER, Stage, dentist, stopped};
 
 /// Returns a model parse of [`SOCCER`] with some fields replaced.
 fn soccer(otherwise: Value) -> String {
-    let mut said = json!({
+    let mut parsed = json!({
         "event_type": "create", "query_type": null, "title": "Soccer practice", "start_time": "2026-01-10T14:00",
         "end_time": null, "earliest": null, "latest": null, "is_all_day": false, "participants": ["emma"],
         "resources": ["car"], "recurrence_rule": null, "priority": null, "flexibility": null, "events": [],
         "occurrence": null, "scope": null, "confidence": 0.97,
     });
-    said.as_object_mut().unwrap().extend(otherwise.as_object().unwrap().clone());
-    said.to_string()
+    parsed.as_object_mut().unwrap().extend(otherwise.as_object().unwrap().clone());
+    parsed.to_string()
 }
 
 fn confidence(state: &FamilySchedulerState) -> f64 {
@@ -46,23 +46,23 @@ fn question(waits: &Outcome<FamilySchedulerState>) -> &Value {
 async fn a_model_that_agrees() {
     let model = ScriptedModel::new([soccer(json!({}))]);
     let stage = Stage::with_model(vec![dentist_on_monday()], model.clone()).await;
-    let done = stage.say(SOCCER).await;
+    let done = stage.send(SOCCER).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
     assert_eq!(confidence(&done.state), 0.95, "never surer than what was found");
     let reasoning = &done.state.agent_outputs["nl_parser"].reasoning;
     assert!(reasoning.contains("scripted/script") && reasoning.contains("rule-based parser"), "{reasoning}");
-    let board = stage.board().await;
-    let event = board.events.values().find(|event| event.title == "Soccer practice").unwrap();
+    let snapshot = stage.snapshot().await;
+    let event = snapshot.events.values().find(|event| event.title == "Soccer practice").unwrap();
     assert_eq!(event.span.start, time("2026-01-10T14:00:00-05:00"));
     assert_eq!(event.span.minutes(), 60, "the length that mom prefers");
-    let [asked] = model.requests().try_into().unwrap();
-    assert_eq!(asked.format.as_ref().unwrap().name, "ModelParse");
-    let told: Value = serde_json::from_str(&asked.messages[1].text()).unwrap();
-    assert_eq!((&told["now"], &told["zone"]), (&json!("Thursday 2026-01-08T15:30"), &json!(sample::ZONE)));
-    assert_eq!((&told["said"], &told["speaker"], &told["answers"]), (&json!(SOCCER), &json!("mom"), &json!([])));
-    assert_eq!(told["members"][1], json!({ "id": "emma", "name": "Emma", "aliases": ["Em"], "role": "child" }));
-    assert_eq!(told["resources"][0]["id"], "car");
-    assert_eq!((&told["events"][0]["id"], &told["events"][0]["title"]), (&json!("evt_dentist"), &json!("Dentist")));
+    let [request] = model.requests().try_into().unwrap();
+    assert_eq!(request.format.as_ref().unwrap().name, "ModelParse");
+    let prompt: Value = serde_json::from_str(&request.messages[1].text()).unwrap();
+    assert_eq!((&prompt["now"], &prompt["zone"]), (&json!("Thursday 2026-01-08T15:30"), &json!(sample::ZONE)));
+    assert_eq!((&prompt["said"], &prompt["speaker"], &prompt["answers"]), (&json!(SOCCER), &json!("mom"), &json!([])));
+    assert_eq!(prompt["members"][1], json!({ "id": "emma", "name": "Emma", "aliases": ["Em"], "role": "child" }));
+    assert_eq!(prompt["resources"][0]["id"], "car");
+    assert_eq!((&prompt["events"][0]["id"], &prompt["events"][0]["title"]), (&json!("evt_dentist"), &json!("Dentist")));
 }
 
 fn dentist_on_monday() -> Event {
@@ -80,7 +80,7 @@ async fn a_model_that_reads_a_change_of_nothing() {
         "events": ["evt_dentist"],
     });
     let stage = Stage::with_model(vec![dentist()], ScriptedModel::new([soccer(nothing)])).await;
-    let waits = stage.say("Move the dentist").await;
+    let waits = stage.send("Move the dentist").await;
     assert_eq!(question(&waits)["question"], "What shall be different?", "{:?}", waits.interrupts());
     assert!(confidence(&waits.state) < 0.7, "{}", confidence(&waits.state));
 }
@@ -102,31 +102,31 @@ async fn a_model_that_disagrees_on_when() {
     ];
     for (words, otherwise) in rows {
         let stage = Stage::with_model(Vec::new(), ScriptedModel::new([soccer(otherwise.clone())])).await;
-        let waits = stage.say(words).await;
+        let waits = stage.send(words).await;
         assert!(confidence(&waits.state) <= 0.69, "{words} {otherwise}: {}", confidence(&waits.state));
         assert_eq!(question(&waits)["kind"], "clarification", "{words} {otherwise}");
         let reasoning = &waits.state.agent_outputs["nl_parser"].reasoning;
         assert!(reasoning.contains("disagree"), "{words} {otherwise}: {reasoning}");
-        assert!(stage.board().await.events.is_empty(), "{words} {otherwise}");
+        assert!(stage.snapshot().await.events.is_empty(), "{words} {otherwise}");
     }
 }
 
 /// R-FAM-110, R-FAM-86: both times are offered, and the model is not called again for the same text.
 #[tokio::test]
 async fn one_of_two_times_is_chosen() {
-    for (place, start) in [(0, "2026-01-10T16:00:00-05:00"), (1, "2026-01-10T14:00:00-05:00")] {
+    for (index, start) in [(0, "2026-01-10T16:00:00-05:00"), (1, "2026-01-10T14:00:00-05:00")] {
         let model = ScriptedModel::new([soccer(json!({ "start_time": "2026-01-10T16:00" }))]);
         let stage = Stage::with_model(Vec::new(), model.clone()).await;
-        let waits = stage.say(SOCCER).await;
-        let shown = question(&waits).clone();
+        let waits = stage.send(SOCCER).await;
+        let payload = question(&waits).clone();
         assert_eq!(
-            shown["question"],
+            payload["question"],
             "Is it Saturday 10 January, 4:00 pm to 5:00 pm, or Saturday 10 January, 2:00 pm to 3:00 pm?"
         );
-        assert_eq!(shown["choices"][place]["id"], start);
-        let done = stage.answer(json!({ "fields": { "start_time": shown["choices"][place]["id"] } })).await;
+        assert_eq!(payload["choices"][index]["id"], start);
+        let done = stage.answer(json!({ "fields": { "start_time": payload["choices"][index]["id"] } })).await;
         assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
-        assert_eq!(stage.board().await.events.values().next().unwrap().span.start, time(start));
+        assert_eq!(stage.snapshot().await.events.values().next().unwrap().span.start, time(start));
         assert_eq!(model.requests().len(), 1);
     }
 }
@@ -137,13 +137,13 @@ async fn an_answer_in_words_settles_it() {
     let late = soccer(json!({ "start_time": "2026-01-10T16:00" }));
     let model = ScriptedModel::new([late.clone(), late]);
     let stage = Stage::with_model(Vec::new(), model.clone()).await;
-    stage.say(SOCCER).await;
+    stage.send(SOCCER).await;
     let done = stage.answer(json!({ "text": "at 4pm" })).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
-    let board = stage.board().await;
-    assert_eq!(board.events.values().next().unwrap().span.start, time("2026-01-10T16:00:00-05:00"));
-    let told: Value = serde_json::from_str(&model.requests()[1].messages[1].text()).unwrap();
-    assert_eq!(told["answers"], json!(["at 4pm"]));
+    let snapshot = stage.snapshot().await;
+    assert_eq!(snapshot.events.values().next().unwrap().span.start, time("2026-01-10T16:00:00-05:00"));
+    let prompt: Value = serde_json::from_str(&model.requests()[1].messages[1].text()).unwrap();
+    assert_eq!(prompt["answers"], json!(["at 4pm"]));
 }
 
 /// R-FAM-110, R-FAM-126: an unknown name that only the model reads triggers a question, and is never written.
@@ -155,12 +155,12 @@ async fn a_model_that_names_strangers() {
         (json!({ "resources": ["van"] }), "I know no thing called “van”.", "add:resource:van"),
     ] {
         let stage = Stage::with_model(Vec::new(), ScriptedModel::new([soccer(otherwise)])).await;
-        let waits = stage.say(SOCCER).await;
-        let shown = question(&waits);
-        assert_eq!(shown["question"], words);
-        let choices = shown["choices"].as_array().unwrap();
+        let waits = stage.send(SOCCER).await;
+        let payload = question(&waits);
+        assert_eq!(payload["question"], words);
+        let choices = payload["choices"].as_array().unwrap();
         assert!(choices.iter().any(|one| one["id"] == choice), "{choice}: {choices:?}");
-        assert!(stage.board().await.events.is_empty(), "{words}");
+        assert!(stage.snapshot().await.events.is_empty(), "{words}");
     }
 }
 
@@ -175,13 +175,13 @@ async fn a_model_that_names_events() {
         }))
     };
     let stage = Stage::with_model(vec![dentist()], ScriptedModel::new([moved(json!(["evt_dentist"]))])).await;
-    let done = stage.say("Move the dentist to 4pm").await;
+    let done = stage.send("Move the dentist to 4pm").await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
-    let span = stage.board().await.events["evt_dentist"].span;
+    let span = stage.snapshot().await.events["evt_dentist"].span;
     assert_eq!((span.start, span.minutes()), (time("2026-01-10T16:00:00-05:00"), 60));
 
     let stage = Stage::with_model(vec![dentist()], ScriptedModel::new([moved(json!(["evt_nothing"]))])).await;
-    let waits = stage.say("Shift it to 4pm").await;
+    let waits = stage.send("Shift it to 4pm").await;
     assert!(question(&waits)["question"].as_str().unwrap().contains("I did not find the event you mean."));
 
     let mut other = dentist_on_monday();
@@ -191,10 +191,10 @@ async fn a_model_that_names_events() {
         "events": ["evt_dentist"],
     }));
     let stage = Stage::with_model(vec![dentist(), other], ScriptedModel::new([cancel])).await;
-    let waits = stage.say("cancel the dentist").await;
+    let waits = stage.send("cancel the dentist").await;
     let ids: Vec<&Value> = question(&waits)["choices"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
     assert_eq!(ids, ["evt_dentist", "evt_dentist_2"]);
-    assert_eq!(stage.board().await.events.len(), 2);
+    assert_eq!(stage.snapshot().await.events.len(), 2);
 }
 
 /// Creates a series: piano on Tuesdays at 5 pm, from this week on.
@@ -208,11 +208,11 @@ fn piano() -> Event {
 
 /// Returns a model parse of a change of [`piano`] with some fields replaced.
 fn of_piano(otherwise: Value) -> String {
-    let mut said = json!({
+    let mut parsed = json!({
         "title": null, "start_time": null, "participants": [], "resources": [], "events": ["evt_piano"],
     });
-    said.as_object_mut().unwrap().extend(otherwise.as_object().unwrap().clone());
-    soccer(said)
+    parsed.as_object_mut().unwrap().extend(otherwise.as_object().unwrap().clone());
+    soccer(parsed)
 }
 
 /// R-FAM-110, R-FAM-98: the model alone does not decide the scope in a series: the user is asked, and a confirmation
@@ -247,25 +247,28 @@ async fn a_model_that_reads_more_of_a_series() {
             "Is the one on Tuesday 13 January meant?",
         ),
     ];
-    for (words, said, asked) in rows {
-        let stage = Stage::with_model(vec![piano()], ScriptedModel::new([of_piano(said.clone())])).await;
-        let waits = stage.say(words).await;
-        let told = question(&waits)["question"].as_str().unwrap();
-        assert!(told.starts_with(asked) && confidence(&waits.state) <= 0.69, "{words} {said}: {told}");
-        assert_eq!(*stage.board().await.events["evt_piano"], piano(), "{words} {said}");
+    for (words, parsed, expected) in rows {
+        let stage = Stage::with_model(vec![piano()], ScriptedModel::new([of_piano(parsed.clone())])).await;
+        let waits = stage.send(words).await;
+        let question_text = question(&waits)["question"].as_str().unwrap();
+        assert!(
+            question_text.starts_with(expected) && confidence(&waits.state) <= 0.69,
+            "{words} {parsed}: {question_text}"
+        );
+        assert_eq!(*stage.snapshot().await.events["evt_piano"], piano(), "{words} {parsed}");
         let done = stage.answer(json!({ "fields": { "confirm": true } })).await;
         assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{words}: {:?}", done.interrupts());
-        let board = stage.board().await;
-        let series = &board.events["evt_piano"];
-        let moved: Vec<_> = board.overrides_of("evt_piano").collect();
+        let snapshot = stage.snapshot().await;
+        let series = &snapshot.events["evt_piano"];
+        let moved: Vec<_> = snapshot.overrides_of("evt_piano").collect();
         let lesson: jiff::civil::DateTime = "2026-01-13T17:00:00".parse().unwrap();
-        assert_eq!(series.span, piano().span, "{words} {said}");
+        assert_eq!(series.span, piano().span, "{words} {parsed}");
         if words.starts_with("Cancel") {
             assert_eq!((series.recurrence.as_ref().unwrap().exdates.as_slice(), moved.len()), (&[lesson][..], 0));
         } else {
-            let [one] = moved.as_slice() else { panic!("{words} {said}: {moved:?}") };
-            assert_eq!(one.recurrence_override.as_ref().unwrap().start, lesson, "{words} {said}");
-            assert_eq!(one.span.start, time("2026-01-13T18:00:00-05:00"), "{words} {said}");
+            let [one] = moved.as_slice() else { panic!("{words} {parsed}: {moved:?}") };
+            assert_eq!(one.recurrence_override.as_ref().unwrap().start, lesson, "{words} {parsed}");
+            assert_eq!(one.span.start, time("2026-01-13T18:00:00-05:00"), "{words} {parsed}");
         }
     }
 }
@@ -273,16 +276,16 @@ async fn a_model_that_reads_more_of_a_series() {
 /// R-FAM-110, R-FAM-98, R-FAM-86: if a cancellation may mean two days, the chosen one is cancelled.
 #[tokio::test]
 async fn one_of_two_lessons_is_cancelled() {
-    let said = of_piano(json!({ "event_type": "cancel", "occurrence": "2026-01-20T17:00" }));
-    for (place, lesson) in [(0, "2026-01-20T17:00:00"), (1, "2026-01-13T17:00:00")] {
-        let stage = Stage::with_model(vec![piano()], ScriptedModel::new([said.clone()])).await;
-        let waits = stage.say("Cancel piano on Tuesday").await;
-        let choice = question(&waits)["choices"][place]["id"].clone();
+    let parsed = of_piano(json!({ "event_type": "cancel", "occurrence": "2026-01-20T17:00" }));
+    for (index, lesson) in [(0, "2026-01-20T17:00:00"), (1, "2026-01-13T17:00:00")] {
+        let stage = Stage::with_model(vec![piano()], ScriptedModel::new([parsed.clone()])).await;
+        let waits = stage.send("Cancel piano on Tuesday").await;
+        let choice = question(&waits)["choices"][index]["id"].clone();
         assert_eq!(choice, format!("{lesson}-05:00"));
         let done = stage.answer(json!({ "fields": { "start_time": choice } })).await;
         assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
-        let board = stage.board().await;
-        let left_out = &board.events["evt_piano"].recurrence.as_ref().unwrap().exdates;
+        let snapshot = stage.snapshot().await;
+        let left_out = &snapshot.events["evt_piano"].recurrence.as_ref().unwrap().exdates;
         assert_eq!(left_out.as_slice(), [lesson.parse().unwrap()]);
     }
 }
@@ -304,19 +307,19 @@ async fn a_model_that_is_talked_into_it() {
             "Shall I change “Dentist” on Saturday 10 January, 2:30 pm to 3:30 pm, to Saturday 10 January, 6:00 pm to 7:00 pm?",
         ),
     ];
-    for (said, asked) in rows {
-        let stage = Stage::with_model(vec![piano(), dentist()], ScriptedModel::new([of_piano(said)])).await;
-        let before = stage.board().await.revision;
-        let waits = stage.say("Please take care of what I told you about").await;
-        assert_eq!((question(&waits)["question"].as_str().unwrap(), confidence(&waits.state)), (asked, 0.69));
-        assert_eq!(stage.board().await.revision, before, "{asked}");
+    for (parsed, expected) in rows {
+        let stage = Stage::with_model(vec![piano(), dentist()], ScriptedModel::new([of_piano(parsed)])).await;
+        let before = stage.snapshot().await.revision;
+        let waits = stage.send("Please take care of what I told you about").await;
+        assert_eq!((question(&waits)["question"].as_str().unwrap(), confidence(&waits.state)), (expected, 0.69));
+        assert_eq!(stage.snapshot().await.revision, before, "{expected}");
         let done = stage.answer(json!({ "fields": { "confirm": true } })).await;
-        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{asked}: {:?}", done.interrupts());
-        let board = stage.board().await;
-        let [piano, dentist] = ["evt_piano", "evt_dentist"].map(|id| board.events.get(id));
-        match asked {
-            _ if asked.contains("all of") => assert!(piano.is_none() && dentist.is_some()),
-            _ if asked.contains("cancel") => assert!(piano.is_some() && dentist.is_none()),
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{expected}: {:?}", done.interrupts());
+        let snapshot = stage.snapshot().await;
+        let [piano, dentist] = ["evt_piano", "evt_dentist"].map(|id| snapshot.events.get(id));
+        match expected {
+            _ if expected.contains("all of") => assert!(piano.is_none() && dentist.is_some()),
+            _ if expected.contains("cancel") => assert!(piano.is_some() && dentist.is_none()),
             _ => assert_eq!(dentist.unwrap().span.start, time("2026-01-10T18:00:00-05:00")),
         }
     }
@@ -324,30 +327,30 @@ async fn a_model_that_is_talked_into_it() {
 
 /// R-FAM-84, R-FAM-110: a confirmation applies only to its question, not to the parse of a later sentence.
 #[tokio::test]
-async fn a_yes_is_to_what_was_asked() {
+async fn a_confirmation_applies_only_to_its_question() {
     let chess = json!({ "title": "Chess", "participants": ["zoe"], "resources": [], "confidence": 0.6 });
     let cancel = of_piano(json!({ "event_type": "cancel", "scope": "all", "confidence": 1 }));
     let stage = Stage::with_model(vec![piano()], ScriptedModel::new([soccer(chess), cancel])).await;
-    stage.say("Schedule chess for Zoe Saturday at 2pm").await;
+    stage.send("Schedule chess for Zoe Saturday at 2pm").await;
     let waits = stage.answer(json!({ "fields": { "confirm": true } })).await;
     assert!(question(&waits)["question"].as_str().unwrap().contains("Zoe"));
     let waits = stage.answer(json!({ "text": "please take care of it", "fields": { "ignore": ["Zoe", "zoe"] } })).await;
     assert_eq!((question(&waits)["kind"].as_str(), confidence(&waits.state)), (Some("clarification"), 0.69));
-    assert!(stage.board().await.events.contains_key("evt_piano"));
+    assert!(stage.snapshot().await.events.contains_key("evt_piano"));
 }
 
 /// R-FAM-84, R-FAM-110: an ambiguity is not resolved by an unrelated answer, nor by a confirmation below a
 /// confidence of one half.
 #[tokio::test]
-async fn a_doubt_stays_until_it_is_settled() {
+async fn an_ambiguity_stays_until_it_is_resolved() {
     let late = json!({ "start_time": "2026-01-10T16:00" });
-    let unsure = json!({ "start_time": "2026-01-10T16:00", "confidence": 0.4 });
-    for (said, fields) in [(late, json!({ "title": "Soccer" })), (unsure, json!({ "confirm": true }))] {
-        let stage = Stage::with_model(Vec::new(), ScriptedModel::new([soccer(said)])).await;
-        stage.say(SOCCER).await;
+    let uncertain = json!({ "start_time": "2026-01-10T16:00", "confidence": 0.4 });
+    for (parsed, fields) in [(late, json!({ "title": "Soccer" })), (uncertain, json!({ "confirm": true }))] {
+        let stage = Stage::with_model(Vec::new(), ScriptedModel::new([soccer(parsed)])).await;
+        stage.send(SOCCER).await;
         let waits = stage.answer(json!({ "fields": fields })).await;
         assert_eq!(question(&waits)["kind"], "clarification", "{fields}");
-        assert!(stage.board().await.events.is_empty(), "{fields}");
+        assert!(stage.snapshot().await.events.is_empty(), "{fields}");
     }
 }
 
@@ -355,10 +358,10 @@ async fn a_doubt_stays_until_it_is_settled() {
 #[tokio::test]
 async fn a_model_that_calls_an_hour_a_day() {
     let stage = Stage::with_model(Vec::new(), ScriptedModel::new([soccer(json!({ "is_all_day": true }))])).await;
-    let done = stage.say(SOCCER).await;
+    let done = stage.send(SOCCER).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
-    let board = stage.board().await;
-    let event = board.events.values().next().unwrap();
+    let snapshot = stage.snapshot().await;
+    let event = snapshot.events.values().next().unwrap();
     assert_eq!((event.is_all_day, event.span.minutes()), (false, 60));
 }
 
@@ -370,15 +373,15 @@ async fn a_model_that_asks_what_fits() {
         json!({ "start_time": "2026-01-10T00:00", "end_time": "2026-01-11T00:00" }),
     ];
     for stretch in rows {
-        let mut said = json!({
+        let mut parsed = json!({
             "event_type": "query", "query_type": "conflict_check", "title": "Haircut", "start_time": null,
             "participants": [], "resources": [],
         });
-        said.as_object_mut().unwrap().extend(stretch.as_object().unwrap().clone());
+        parsed.as_object_mut().unwrap().extend(stretch.as_object().unwrap().clone());
         let mut visit = dentist();
         visit.participants[0].member = "mom".to_owned();
-        let stage = Stage::with_model(vec![visit], ScriptedModel::new([soccer(said)])).await;
-        let done = stage.say("Does a haircut fit on Saturday?").await;
+        let stage = Stage::with_model(vec![visit], ScriptedModel::new([soccer(parsed)])).await;
+        let done = stage.send("Does a haircut fit on Saturday?").await;
         assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{stretch}: {:?}", done.interrupts());
         let results = &done.state.agent_outputs["query"].data["results"];
         assert_eq!(results["fits"], true, "{stretch}: {results}");
@@ -401,17 +404,17 @@ async fn a_model_that_says_what_cannot_be() {
     ];
     for (otherwise, part) in rows {
         let stage = Stage::with_model(Vec::new(), ScriptedModel::new([soccer(otherwise)])).await;
-        let waits = stage.say(SOCCER).await;
-        let asked = question(&waits)["question"].as_str().unwrap();
-        assert!(asked.contains(part), "{part}: {asked}");
-        assert!(stage.board().await.events.is_empty(), "{part}");
+        let waits = stage.send(SOCCER).await;
+        let question_text = question(&waits)["question"].as_str().unwrap();
+        assert!(question_text.contains(part), "{part}: {question_text}");
+        assert!(stage.snapshot().await.events.is_empty(), "{part}");
     }
 }
 
 /// R-FAM-110, R-FAM-113: an unreachable model or a response without JSON is replaced by the rules, with a notice.
 #[tokio::test]
 async fn a_model_that_says_nothing() {
-    let away = |trouble: ModelErrorKind| ScriptedReply::error(trouble, "as the test asked");
+    let away = |kind: ModelErrorKind| ScriptedReply::error(kind, "as the test asked");
     let rows = [
         (away(ModelErrorKind::Connection), "as the test asked"),
         (away(ModelErrorKind::InvalidApiKey), "as the test asked"),
@@ -419,14 +422,14 @@ async fn a_model_that_says_nothing() {
         (ScriptedReply::text("[1, 2]"), "no object"),
         (ScriptedReply::text(soccer(json!({}))).then_error(ModelErrorKind::StreamInterrupted), "broke off"),
     ];
-    for (reply, why) in rows {
+    for (reply, reason) in rows {
         let stage = Stage::with_model(Vec::new(), ScriptedModel::new([reply])).await;
-        let done = stage.say(SOCCER).await;
-        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{why}: {:?}", done.interrupts());
+        let done = stage.send(SOCCER).await;
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{reason}: {:?}", done.interrupts());
         let read = &done.state.agent_outputs["nl_parser"];
-        assert_eq!(read.confidence.value(), 0.95, "{why}");
-        assert!(read.reasoning.contains("without the language model") && read.reasoning.contains(why), "{read:?}");
-        assert!(done.state.errors.is_empty(), "{why}");
+        assert_eq!(read.confidence.value(), 0.95, "{reason}");
+        assert!(read.reasoning.contains("without the language model") && read.reasoning.contains(reason), "{read:?}");
+        assert!(done.state.errors.is_empty(), "{reason}");
     }
 }
 
@@ -472,7 +475,7 @@ async fn a_model_that_takes_too_long() {
 async fn a_model_that_is_surer_than_sure() {
     let model = ScriptedModel::new((0..4).map(|_| soccer(json!({ "confidence": 1.5 }))));
     let stage = Stage::with_model(Vec::new(), model.clone()).await;
-    let done = stage.say(SOCCER).await;
+    let done = stage.send(SOCCER).await;
     assert_eq!((done.state.workflow_status, model.remaining()), (WorkflowStatus::Failed, 0));
     let history = stage.graph.threads().get_state_history(&*stage.thread, &HistoryQuery::default()).await.unwrap();
     let seen: Vec<_> = history
@@ -490,7 +493,7 @@ async fn a_model_that_is_surer_than_sure() {
     let last = done.state.messages.last().unwrap().text().into_owned();
     assert!(last.starts_with("Sorry, that did not work: ") && last.contains("confidence is 1.5"), "{last}");
     assert_eq!((done.state.current_step, &done.state.proposed_event), (WorkflowStep::Start, &None));
-    assert!(done.state.agent_outputs.is_empty() && stage.board().await.events.is_empty());
+    assert!(done.state.agent_outputs.is_empty() && stage.snapshot().await.events.is_empty());
 }
 
 /// R-FAM-130: every schema violation is such an error; a valid second response is accepted.
@@ -504,36 +507,36 @@ async fn a_model_that_breaks_the_form_once() {
         (json!({ "participants": "emma" }), "/participants"),
         (json!({ "calendar": "family" }), "calendar"),
     ];
-    for (otherwise, place) in rows {
+    for (otherwise, expected) in rows {
         let model = ScriptedModel::new([soccer(otherwise), soccer(json!({}))]);
         let stage = Stage::with_model(Vec::new(), model).await;
-        let done = stage.say(SOCCER).await;
-        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{place}: {:?}", done.state.errors);
-        let [error] = done.state.errors.as_slice() else { panic!("{place}: {:?}", done.state.errors) };
-        assert!(error.error_type == "TypeMismatch" && error.message.contains(place), "{error:?}");
-        assert_eq!((done.state.retry_count, stage.board().await.events.len()), (0, 1), "{place}");
+        let done = stage.send(SOCCER).await;
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{expected}: {:?}", done.state.errors);
+        let [error] = done.state.errors.as_slice() else { panic!("{expected}: {:?}", done.state.errors) };
+        assert!(error.error_type == "TypeMismatch" && error.message.contains(expected), "{error:?}");
+        assert_eq!((done.state.retry_count, stage.snapshot().await.events.len()), (0, 1), "{expected}");
     }
 }
 
 async fn live(
     stage: &Stage,
     disk: impl Into<SharedCheckpointer>,
-    has_begun: bool,
+    has_started: bool,
 ) -> Result<Outcome<FamilySchedulerState>, Error> {
     let disk = disk.into();
     let thread = &*stage.thread;
-    let has_thread = has_begun && stage.graph.threads().checkpointer(disk.clone()).get_state(thread).await.is_ok();
-    let begun = match has_thread {
+    let has_thread = has_started && stage.graph.threads().checkpointer(disk.clone()).get_state(thread).await.is_ok();
+    let run = match has_thread {
         true => stage.graph.continue_thread(thread),
         false => stage.graph.invoke(new_turn(SOCCER, "mom", thread, now())).thread(thread),
     };
-    begun.context(stage.home.clone()).checkpointer(disk).clock(stopped()).await
+    run.context(stage.home.clone()).checkpointer(disk).clock(stopped()).await
 }
 
 /// R-FAM-110: after a crash at any write, a recorded model response is not requested again.
 #[tokio::test]
-async fn a_model_is_not_asked_again_after_a_crash() {
-    for last in [CrashedWrite::Lost, CrashedWrite::Kept] {
+async fn a_recorded_model_response_is_not_requested_again_after_a_crash() {
+    for last in [CrashedWrite::Lost, CrashedWrite::Persisted] {
         for at in 0.. {
             let model = ScriptedModel::new([soccer(json!({})), soccer(json!({}))]);
             let (disk, stage) = (MemoryCheckpointer::new(), Stage::with_model(Vec::new(), model.clone()).await);
@@ -542,13 +545,13 @@ async fn a_model_is_not_asked_again_after_a_crash() {
                 let done = live(&stage, disk, true).await.unwrap();
                 assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "write {at}, {last:?}");
             }
-            let again = model.requests().len() - 1;
+            let repeats = model.requests().len() - 1;
             assert!(
-                again <= usize::from(last == CrashedWrite::Lost),
-                "write {at}, {last:?}: asked {again} times again"
+                repeats <= usize::from(last == CrashedWrite::Lost),
+                "write {at}, {last:?}: asked {repeats} times again"
             );
-            let board = stage.board().await;
-            assert_eq!(board.events.len(), 1, "write {at}, {last:?}");
+            let snapshot = stage.snapshot().await;
+            assert_eq!(snapshot.events.len(), 1, "write {at}, {last:?}");
             if survived {
                 assert!(at >= 5, "the sweep ended after {at} writes");
                 break;

@@ -20,7 +20,7 @@ fn round<T: Serialize + DeserializeOwned>(value: &Value) -> T {
 }
 
 /// Returns pointer and message of the validation error.
-fn refused<T: DeserializeOwned + std::fmt::Debug>(value: Value) -> String {
+fn validation_error<T: DeserializeOwned + std::fmt::Debug>(value: Value) -> String {
     let error = from_json::<T>(value).unwrap_err();
     let problem = &error.diagnostics()[0];
     format!("{} {}", problem.pointer, problem.message)
@@ -44,7 +44,7 @@ fn conflict(id: &str, severity: &str) -> Value {
     })
 }
 
-fn way_out(id: &str) -> Value {
+fn resolution_json(id: &str) -> Value {
     json!({
         "resolution_id": id, "strategy": "move_event", "score": 0.9, "description": "Move it.",
         "changes": [{ "event_id": "evt_2", "field": "start_time", "old_value": "a", "new_value": "b", "action": "move" }],
@@ -58,15 +58,15 @@ fn outputs() {
     for sure in [0.0, 0.88, 1.0] {
         assert!((round::<AgentOutput>(&output(json!(sure))).confidence.value() - sure).abs() < f64::EPSILON);
     }
-    for wrong in [json!(-0.1), json!(1.1)] {
-        let said = refused::<AgentOutput>(output(wrong));
-        assert!(said.starts_with("/confidence confidence is"), "{said}");
+    for invalid in [json!(-0.1), json!(1.1)] {
+        let message = validation_error::<AgentOutput>(output(invalid));
+        assert!(message.starts_with("/confidence confidence is"), "{message}");
     }
-    assert!(refused::<AgentOutput>(output(Value::Null)).starts_with("/confidence"));
+    assert!(validation_error::<AgentOutput>(output(Value::Null)).starts_with("/confidence"));
     assert!(superstep_scheduler::models::Confidence::new(f64::NAN).is_none());
     let mut lacking = output(json!(0.5));
     lacking.as_object_mut().unwrap().remove("reasoning");
-    assert!(refused::<AgentOutput>(lacking).contains("reasoning"));
+    assert!(validation_error::<AgentOutput>(lacking).contains("reasoning"));
 }
 
 proptest! {
@@ -93,32 +93,32 @@ proptest! {
 #[test]
 fn parsed() {
     let least: NlParserData = from_json(json!({ "event_type": "query" })).unwrap();
-    let whole = json!({
+    let full = json!({
         "event_type": "query", "title": null, "start_time": null, "end_time": null, "participants": [], "resources": [],
         "recurrence_rule": null, "priority": null, "flexibility": null,
     });
-    assert_eq!(serde_json::to_value(&least).unwrap(), whole);
+    assert_eq!(serde_json::to_value(&least).unwrap(), full);
     round::<NlParserData>(&json!({
         "event_type": "create", "title": "Soccer", "start_time": "2026-01-10T14:00:00-05:00",
         "end_time": "2026-01-10T15:00:00-05:00", "participants": ["emma"], "resources": ["car"],
         "recurrence_rule": "FREQ=WEEKLY", "priority": "high", "flexibility": "fixed",
     }));
-    assert!(refused::<NlParserData>(json!({})).contains("event_type"));
+    assert!(validation_error::<NlParserData>(json!({})).contains("event_type"));
 }
 
 /// R-FAM-68: unknown enum values are rejected with the field and the allowed values.
 #[test]
 fn unknown_values() {
-    let said = [
-        refused::<NlParserData>(json!({ "event_type": "delete" })),
-        refused::<NlParserData>(json!({ "event_type": "create", "priority": "urgent" })),
-        refused::<NlParserData>(json!({ "event_type": "create", "flexibility": "some" })),
-        refused::<Conflict>(conflict("c1", "bad")),
-        refused::<QueryData>(json!({ "query_type": "weather", "results": {} })),
-        refused::<Message>(json!({ "role": "tool", "content": "x", "timestamp": NOW })),
-        refused::<ValidationResult>(json!({ "step": "cooking", "passed": true, "timestamp": NOW })),
+    let messages = [
+        validation_error::<NlParserData>(json!({ "event_type": "delete" })),
+        validation_error::<NlParserData>(json!({ "event_type": "create", "priority": "urgent" })),
+        validation_error::<NlParserData>(json!({ "event_type": "create", "flexibility": "some" })),
+        validation_error::<Conflict>(conflict("c1", "bad")),
+        validation_error::<QueryData>(json!({ "query_type": "weather", "results": {} })),
+        validation_error::<Message>(json!({ "role": "tool", "content": "x", "timestamp": NOW })),
+        validation_error::<ValidationResult>(json!({ "step": "cooking", "passed": true, "timestamp": NOW })),
     ];
-    insta::assert_snapshot!(said.join("\n"), @r"
+    insta::assert_snapshot!(messages.join("\n"), @r"
     /event_type unknown variant `delete`, expected one of `create`, `modify`, `cancel`, `query`
     /priority unknown variant `urgent`, expected one of `low`, `medium`, `high`, `critical`
     /flexibility unknown variant `some`, expected one of `fixed`, `preferred`, `flexible`
@@ -134,15 +134,15 @@ fn unknown_values() {
 fn slots() {
     let good = slot("2026-01-10T14:00:00Z", "2026-01-10T15:00:00Z", 1.0);
     round::<SchedulingData>(&json!({ "candidate_times": [good], "recommended_time": "2026-01-10T14:00:00Z" }));
-    let backwards = refused::<TimeSlot>(slot("2026-01-10T15:00:00Z", "2026-01-10T15:00:00Z", 1.0));
+    let backwards = validation_error::<TimeSlot>(slot("2026-01-10T15:00:00Z", "2026-01-10T15:00:00Z", 1.0));
     assert!(backwards.contains("end_time"), "{backwards}");
-    let score = refused::<TimeSlot>(slot("2026-01-10T14:00:00Z", "2026-01-10T15:00:00Z", 1.5));
+    let score = validation_error::<TimeSlot>(slot("2026-01-10T14:00:00Z", "2026-01-10T15:00:00Z", 1.5));
     assert!(score.contains("score is 1.5"), "{score}");
     let least: SchedulingData = from_json(json!({ "candidate_times": [] })).unwrap();
     assert_eq!(least.recommended_time, None);
     let mut lacking = good_slot();
     lacking.as_object_mut().unwrap().remove("available_participants");
-    assert!(refused::<TimeSlot>(lacking).contains("available_participants"));
+    assert!(validation_error::<TimeSlot>(lacking).contains("available_participants"));
 }
 
 fn good_slot() -> Value {
@@ -159,7 +159,7 @@ fn resources() {
     round::<ResourceManagerData>(&json!({ "resource_availability": [car], "all_resources_available": false }));
     let mut less = car;
     less["current_capacity"] = json!(-1);
-    assert!(refused::<ResourceAvailability>(less).starts_with("/current_capacity"));
+    assert!(validation_error::<ResourceAvailability>(less).starts_with("/current_capacity"));
 }
 
 /// R-FAM-48, R-FAM-49, R-FAM-50, R-FAM-51, R-FAM-52, R-FAM-53, R-FAM-54: conflicts, and the consistency of their
@@ -171,11 +171,11 @@ fn conflicts() {
         round(&json!({ "conflicts": [high, low], "has_conflicts": true, "blocking_conflicts": ["c1"] }));
     assert_eq!(ConflictDetectionData::from(data.conflicts.clone()), data);
     let none = json!({ "conflicts": [], "has_conflicts": true, "blocking_conflicts": [] });
-    assert!(refused::<ConflictDetectionData>(none).contains("has_conflicts"));
+    assert!(validation_error::<ConflictDetectionData>(none).contains("has_conflicts"));
     let some = json!({ "conflicts": [high], "has_conflicts": false, "blocking_conflicts": [] });
-    assert!(refused::<ConflictDetectionData>(some).contains("has_conflicts"));
+    assert!(validation_error::<ConflictDetectionData>(some).contains("has_conflicts"));
     let strange = json!({ "conflicts": [high], "has_conflicts": true, "blocking_conflicts": ["c9"] });
-    assert!(refused::<ConflictDetectionData>(strange).contains("`c9`"));
+    assert!(validation_error::<ConflictDetectionData>(strange).contains("`c9`"));
     let least: Conflict =
         from_json(json!({ "id": "c", "type": "resource_conflict", "severity": "low", "details": "d" })).unwrap();
     assert_eq!((least.conflicting_event_id, least.conflicting_event_title), (None, None));
@@ -185,20 +185,22 @@ fn conflicts() {
 /// R-FAM-55, R-FAM-56, R-FAM-57, R-FAM-58, R-FAM-59, R-FAM-60, R-FAM-61: resolutions; the recommended one must
 /// exist.
 #[test]
-fn ways_out() {
+fn resolutions_round_trip() {
     let empty: ResolutionChange = from_json(json!({})).unwrap();
     assert_eq!(empty, ResolutionChange::default());
-    round::<ResolutionData>(&json!({ "proposed_resolutions": [way_out("res_1")], "recommended_resolution": "res_1" }));
-    let strange = json!({ "proposed_resolutions": [way_out("res_1")], "recommended_resolution": "res_2" });
-    assert!(refused::<ResolutionData>(strange).contains("`res_2`"));
+    round::<ResolutionData>(
+        &json!({ "proposed_resolutions": [resolution_json("res_1")], "recommended_resolution": "res_1" }),
+    );
+    let strange = json!({ "proposed_resolutions": [resolution_json("res_1")], "recommended_resolution": "res_2" });
+    assert!(validation_error::<ResolutionData>(strange).contains("`res_2`"));
     let none: ResolutionData = from_json(json!({ "proposed_resolutions": [] })).unwrap();
     assert_eq!(none.recommended_resolution, None);
     for strategy in
         ["move_event", "shorten_event", "split_event", "cancel_event", "override_constraint", "alternative_resource"]
     {
-        let mut way = way_out("res_1");
-        way["strategy"] = json!(strategy);
-        round::<ProposedResolution>(&way);
+        let mut resolution = resolution_json("res_1");
+        resolution["strategy"] = json!(strategy);
+        round::<ProposedResolution>(&resolution);
     }
     for action in ["move", "cancel", "shorten", "split"] {
         let read: ResolutionChange = from_json(json!({ "action": action })).unwrap();
@@ -212,7 +214,9 @@ fn answers() {
     for kind in ["availability", "event_lookup", "resource_status", "conflict_check"] {
         round::<QueryData>(&json!({ "query_type": kind, "results": { "free": [] } }));
     }
-    assert!(refused::<QueryData>(json!({ "query_type": "availability", "results": [] })).starts_with("/results"));
+    assert!(
+        validation_error::<QueryData>(json!({ "query_type": "availability", "results": [] })).starts_with("/results")
+    );
 }
 
 /// R-FAM-64, R-FAM-65, R-FAM-66, R-FAM-67: proposed events, validation results, errors and messages.
@@ -230,7 +234,7 @@ fn the_rest() {
     round::<ErrorInfo>(&json!({
         "step": "scheduling", "error_type": "Timeout", "message": "m", "timestamp": NOW, "retryable": true,
     }));
-    let said: Message = round(&json!({ "role": "user", "content": "Hi", "timestamp": NOW }));
-    assert_eq!(Message::read(&said.to_message()), Some(said));
-    assert!(refused::<Message>(json!({ "role": "user", "content": "Hi" })).contains("timestamp"));
+    let message: Message = round(&json!({ "role": "user", "content": "Hi", "timestamp": NOW }));
+    assert_eq!(Message::read(&message.to_message()), Some(message));
+    assert!(validation_error::<Message>(json!({ "role": "user", "content": "Hi" })).contains("timestamp"));
 }

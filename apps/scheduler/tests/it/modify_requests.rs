@@ -34,8 +34,8 @@ fn span(start: &str, end: &str) -> TimeRange {
     TimeRange::new(time(start), time(end)).unwrap()
 }
 
-fn starts(board: &CalendarSnapshot, id: &str, within: &TimeRange) -> Vec<String> {
-    let instances = board.instances_of(&board.events[id], within).unwrap();
+fn starts(snapshot: &CalendarSnapshot, id: &str, within: &TimeRange) -> Vec<String> {
+    let instances = snapshot.instances_of(&snapshot.events[id], within).unwrap();
     instances.iter().map(|one| one.span.start.to_string()).collect()
 }
 
@@ -47,33 +47,38 @@ fn check_done(state: &FamilySchedulerState) {
 /// Makes the family confirm every change.
 async fn ask_always(stage: &Stage) {
     let family = stage.home.family_id.clone();
-    let always = |board: &CalendarSnapshot| {
-        Ok(vec![CalendarChange::Family(Family { always_ask: true, ..(*board.family).clone() })])
+    let always = |snapshot: &CalendarSnapshot| {
+        Ok(vec![CalendarChange::Family(Family { always_ask: true, ..(*snapshot.family).clone() })])
     };
     stage.home.store.change(&family, "mom", "settings", always).await.unwrap();
 }
 
 /// Returns the id of the resolution with this strategy that does, or does not, change the given event.
-fn way(waits: &Outcome<FamilySchedulerState>, strategy: &str, (event, touches): (&str, bool)) -> String {
-    let shown = &waits.interrupts()[0].value;
-    let ways = shown["resolutions"].as_array().unwrap();
-    let is_it = |way: &&Value| way["strategy"] == strategy && way["changes"].to_string().contains(event) == touches;
-    ways.iter().find(is_it).unwrap_or_else(|| panic!("{shown:#}"))["resolution_id"].as_str().unwrap().to_owned()
+fn find_resolution_id(waits: &Outcome<FamilySchedulerState>, strategy: &str, (event, touches): (&str, bool)) -> String {
+    let payload = &waits.interrupts()[0].value;
+    let resolutions = payload["resolutions"].as_array().unwrap();
+    let is_it = |resolution: &&Value| {
+        resolution["strategy"] == strategy && resolution["changes"].to_string().contains(event) == touches
+    };
+    resolutions.iter().find(is_it).unwrap_or_else(|| panic!("{payload:#}"))["resolution_id"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 /// R-FAM-102, R-FAM-86: a change without a new value triggers a question and changes nothing; the time in the form
 /// or another sentence completes it.
 #[tokio::test]
-async fn a_change_of_nothing_is_asked_and_completed() {
+async fn a_change_without_a_value_is_requested_and_completed() {
     let later = span("2026-01-10T17:00:00-05:00", "2026-01-10T18:00:00-05:00");
     let answers = [json!({ "fields": { "start_time": "2026-01-10T17:00" } }), json!({ "text": "to 5pm" })];
     for answer in answers {
         let stage = Stage::new(vec![dentist()]).await;
-        let waits = stage.say("Move the dentist").await;
+        let waits = stage.send("Move the dentist").await;
         assert_eq!(waits.interrupts()[0].value["question"], "What shall be different?");
-        assert_eq!(*stage.board().await.events["evt_dentist"], dentist());
+        assert_eq!(*stage.snapshot().await.events["evt_dentist"], dentist());
         check_done(&stage.answer(answer.clone()).await.state);
-        assert_eq!(stage.board().await.events["evt_dentist"].span, later, "{answer}");
+        assert_eq!(stage.snapshot().await.events["evt_dentist"].span, later, "{answer}");
     }
 }
 
@@ -83,32 +88,32 @@ async fn a_change_of_nothing_is_asked_and_completed() {
 async fn what_others_changed_meanwhile_stays() {
     let stage = Stage::new(vec![dentist()]).await;
     ask_always(&stage).await;
-    let waits = stage.say("Move the dentist to 5pm").await;
+    let waits = stage.send("Move the dentist to 5pm").await;
     assert_eq!(waits.interrupts()[0].value["kind"], "confirmation");
-    let by_car = |board: &CalendarSnapshot| {
+    let by_car = |snapshot: &CalendarSnapshot| {
         let longer = span("2026-01-10T14:30:00-05:00", "2026-01-10T16:00:00-05:00");
-        let old = (*board.events["evt_dentist"]).clone();
+        let old = (*snapshot.events["evt_dentist"]).clone();
         Ok(vec![CalendarChange::Event(Box::new(Event { resources: vec!["car".to_owned()], span: longer, ..old }))])
     };
     stage.home.store.change(&stage.home.family_id, "dad", "edit", by_car).await.unwrap();
     check_done(&stage.answer(json!({ "confirm": true })).await.state);
-    let board = stage.board().await;
-    let dentist = &board.events["evt_dentist"];
+    let snapshot = stage.snapshot().await;
+    let dentist = &snapshot.events["evt_dentist"];
     assert_eq!(dentist.span, span("2026-01-10T17:00:00-05:00", "2026-01-10T18:30:00-05:00"));
     assert_eq!(dentist.resources, ["car"]);
 }
 
 /// R-FAM-107, R-FAM-116, R-FAM-87: a resolution can be to plan nothing, which ends the request.
 #[tokio::test]
-async fn what_is_in_the_way_may_be_left_alone() {
+async fn a_resolution_may_plan_nothing() {
     let stage = Stage::new(vec![dentist()]).await;
-    let waits = stage.say(SOCCER).await;
-    let way_out = way(&waits, "cancel_event", ("evt_dentist", false));
-    let done = stage.answer(json!({ "resolution_id": way_out })).await;
+    let waits = stage.send(SOCCER).await;
+    let resolution_id = find_resolution_id(&waits, "cancel_event", ("evt_dentist", false));
+    let done = stage.answer(json!({ "resolution_id": resolution_id })).await;
     check_done(&done.state);
     assert_eq!(done.state.proposed_event.as_ref().unwrap().status, EventStatus::Rejected);
-    let board = stage.board().await;
-    assert_eq!((board.events.len(), &*board.events["evt_dentist"]), (1, &dentist()));
+    let snapshot = stage.snapshot().await;
+    assert_eq!((snapshot.events.len(), &*snapshot.events["evt_dentist"]), (1, &dentist()));
 }
 
 /// R-FAM-107, R-FAM-98: an event that the user decides not to move stays at its time.
@@ -116,35 +121,35 @@ async fn what_is_in_the_way_may_be_left_alone() {
 async fn what_is_not_moved_stays() {
     let swimming = event("evt_swimming", "Swimming", ("2026-01-11T14:30:00-05:00", "2026-01-11T15:30:00-05:00"));
     let stage = Stage::new(vec![dentist(), swimming.clone()]).await;
-    let waits = stage.say("Move swimming to Saturday at 2:30pm").await;
-    let way_out = way(&waits, "cancel_event", ("evt_dentist", false));
-    let done = stage.answer(json!({ "resolution_id": way_out })).await;
+    let waits = stage.send("Move swimming to Saturday at 2:30pm").await;
+    let resolution_id = find_resolution_id(&waits, "cancel_event", ("evt_dentist", false));
+    let done = stage.answer(json!({ "resolution_id": resolution_id })).await;
     check_done(&done.state);
-    let board = stage.board().await;
-    assert_eq!((&*board.events["evt_swimming"], &*board.events["evt_dentist"]), (&swimming, &dentist()));
+    let snapshot = stage.snapshot().await;
+    assert_eq!((&*snapshot.events["evt_swimming"], &*snapshot.events["evt_dentist"]), (&swimming, &dentist()));
 }
 
 /// R-FAM-83, R-FAM-88: a second resolution is applied on top of the first.
 #[tokio::test]
-async fn two_ways_out_are_taken_together() {
+async fn two_resolutions_are_applied_together() {
     let mut shopping = event("evt_shopping", "Shopping", ("2026-01-10T13:00:00-05:00", "2026-01-10T20:00:00-05:00"));
     shopping.participants[0].member = "dad".to_owned();
     shopping.resources = vec!["car".to_owned()];
     let stage = Stage::new(vec![dentist(), shopping]).await;
-    let van = |board: &CalendarSnapshot| {
-        let van = Resource { id: "van".to_owned(), name: "van".to_owned(), ..(*board.resources["car"]).clone() };
+    let van = |snapshot: &CalendarSnapshot| {
+        let van = Resource { id: "van".to_owned(), name: "van".to_owned(), ..(*snapshot.resources["car"]).clone() };
         Ok(vec![CalendarChange::Resource(Resource { aliases: Vec::new(), ..van })])
     };
     stage.home.store.change(&stage.home.family_id, "mom", "add", van).await.unwrap();
-    let waits = stage.say(SOCCER).await;
-    let way_out = way(&waits, "alternative_resource", ("evt_shopping", false));
-    let waits = stage.answer(json!({ "resolution_id": way_out })).await;
+    let waits = stage.send(SOCCER).await;
+    let resolution_id = find_resolution_id(&waits, "alternative_resource", ("evt_shopping", false));
+    let waits = stage.answer(json!({ "resolution_id": resolution_id })).await;
     assert_eq!(waits.state.detected_conflicts.as_ref().unwrap().conflicts.len(), 1);
-    let way_out = way(&waits, "move_event", ("evt_dentist", false));
-    let done = stage.answer(json!({ "resolution_id": way_out })).await;
+    let resolution_id = find_resolution_id(&waits, "move_event", ("evt_dentist", false));
+    let done = stage.answer(json!({ "resolution_id": resolution_id })).await;
     check_done(&done.state);
-    let board = stage.board().await;
-    let soccer = board.events.values().find(|event| event.title == "Soccer practice").unwrap();
+    let snapshot = stage.snapshot().await;
+    let soccer = snapshot.events.values().find(|event| event.title == "Soccer practice").unwrap();
     assert_eq!((soccer.resources.as_slice(), soccer.status), (&["van".to_owned()][..], EventStatus::Confirmed));
     assert_eq!(soccer.span, span("2026-01-10T15:30:00-05:00", "2026-01-10T16:30:00-05:00"));
 }
@@ -153,27 +158,27 @@ async fn two_ways_out_are_taken_together() {
 #[tokio::test]
 async fn the_picked_event_is_changed() {
     let stage = Stage::new(vec![dentist(), later_dentist()]).await;
-    let waits = stage.say("Move the dentist to 5pm").await;
+    let waits = stage.send("Move the dentist to 5pm").await;
     assert_eq!(waits.interrupts()[0].value["choices"].as_array().unwrap().len(), 2);
     let done = stage.answer(json!({ "fields": { "event_id": "evt_later" } })).await;
     check_done(&done.state);
-    let board = stage.board().await;
-    assert_eq!(board.events["evt_later"].span, span("2026-01-14T17:00:00-05:00", "2026-01-14T18:30:00-05:00"));
-    assert_eq!(*board.events["evt_dentist"], dentist());
+    let snapshot = stage.snapshot().await;
+    assert_eq!(snapshot.events["evt_later"].span, span("2026-01-14T17:00:00-05:00", "2026-01-14T18:30:00-05:00"));
+    assert_eq!(*snapshot.events["evt_dentist"], dentist());
 }
 
 /// R-FAM-101, R-FAM-104: for a day or week without a time, a slot of the event's duration is found in it.
 #[tokio::test]
-async fn a_time_is_found_in_what_was_said() {
+async fn a_slot_is_found_in_the_mentioned_time_range() {
     for (words, within) in [
         ("Move the dentist to next week", span("2026-01-12T00:00:00-05:00", "2026-01-19T00:00:00-05:00")),
         ("Move the dentist to Friday afternoon", span("2026-01-09T12:00:00-05:00", "2026-01-09T18:00:00-05:00")),
     ] {
         let old = event("evt_dentist", "Dentist", ("2026-01-21T14:30:00-05:00", "2026-01-21T16:00:00-05:00"));
         let stage = Stage::new(vec![old]).await;
-        check_done(&stage.say(words).await.state);
-        let found = stage.board().await.events["evt_dentist"].span;
-        assert!(within.contains(&found) && found.minutes() == 90, "{words}: {found:?}");
+        check_done(&stage.send(words).await.state);
+        let actual = stage.snapshot().await.events["evt_dentist"].span;
+        assert!(within.contains(&actual) && actual.minutes() == 90, "{words}: {actual:?}");
     }
 }
 
@@ -183,9 +188,9 @@ async fn a_day_becomes_a_time() {
     let mut picnic = event("evt_picnic", "Picnic", ("2026-01-11T00:00:00-05:00", "2026-01-12T00:00:00-05:00"));
     picnic.is_all_day = true;
     let stage = Stage::new(vec![picnic]).await;
-    check_done(&stage.say("Move the picnic to 5pm").await.state);
-    let board = stage.board().await;
-    let picnic = &board.events["evt_picnic"];
+    check_done(&stage.send("Move the picnic to 5pm").await.state);
+    let snapshot = stage.snapshot().await;
+    let picnic = &snapshot.events["evt_picnic"];
     assert_eq!(
         (picnic.is_all_day, picnic.span),
         (false, span("2026-01-11T17:00:00-05:00", "2026-01-11T18:00:00-05:00"))
@@ -200,18 +205,18 @@ async fn times_of_the_form_are_checked() {
         ("2026-01-07T16:00:00-05:00", None, "that was on Wednesday"),
         ("tomorrow", None, "tomorrow"),
     ];
-    for (start, end, told) in rows {
+    for (start, end, expected) in rows {
         let stage = Stage::new(Vec::new()).await;
-        assert!(!stage.say("Schedule a haircut for Dad").await.interrupts().is_empty());
+        assert!(!stage.send("Schedule a haircut for Dad").await.interrupts().is_empty());
         let waits = stage.answer(json!({ "fields": { "start_time": start, "end_time": end } })).await;
         assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser, "{start}");
         let question = waits.interrupts()[0].value["question"].as_str().unwrap().to_owned();
-        assert!(question.contains(told), "{question}");
-        assert!(stage.board().await.events.is_empty(), "{start}");
+        assert!(question.contains(expected), "{question}");
+        assert!(stage.snapshot().await.events.is_empty(), "{start}");
         // Without an offset it is the family's local time.
         check_done(&stage.answer(json!({ "fields": { "start_time": "2026-01-10T16:00:00" } })).await.state);
-        let board = stage.board().await;
-        let haircut = board.events.values().next().unwrap();
+        let snapshot = stage.snapshot().await;
+        let haircut = snapshot.events.values().next().unwrap();
         assert_eq!(haircut.span, span("2026-01-10T16:00:00-05:00", "2026-01-10T17:00:00-05:00"), "{start}");
     }
 }

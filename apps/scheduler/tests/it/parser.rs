@@ -21,8 +21,8 @@ fn read_by(speaker: &str, text: &str) -> ParsedRequest {
     parse(&ParseInput { text, user_id: speaker, now: sample::now(), snapshot: &sample::family() })
 }
 
-fn read_on(board: &CalendarSnapshot, text: &str) -> ParsedRequest {
-    parse(&ParseInput { text, user_id: "mom", now: sample::now(), snapshot: board })
+fn read_on(snapshot: &CalendarSnapshot, text: &str) -> ParsedRequest {
+    parse(&ParseInput { text, user_id: "mom", now: sample::now(), snapshot })
 }
 
 fn at(text: &str) -> Time {

@@ -33,9 +33,9 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) async fn new(events: Vec<Event>) -> Self {
         let calendars = CalendarStore::options().clock(stopped()).open_sqlite_in_memory().await.unwrap();
-        let board = sample::empty_family();
-        let family = (*board.family).clone();
-        let changes = first(&board).chain(events.into_iter().map(|event| CalendarChange::Event(Box::new(event))));
+        let snapshot = sample::empty_family();
+        let family = (*snapshot.family).clone();
+        let changes = first(&snapshot).chain(events.into_iter().map(|event| CalendarChange::Event(Box::new(event))));
         let id = family.id.clone();
         calendars.create_family("mom", family, changes.collect()).await.unwrap();
         let mut graph = superstep_scheduler::state_graph();
@@ -54,12 +54,12 @@ impl Stage {
         stage
     }
 
-    pub(crate) async fn say(&self, words: &str) -> Outcome<FamilySchedulerState> {
-        self.say_as("mom", words).await
+    pub(crate) async fn send(&self, words: &str) -> Outcome<FamilySchedulerState> {
+        self.send_as("mom", words).await
     }
 
-    pub(crate) async fn say_as(&self, who: &str, words: &str) -> Outcome<FamilySchedulerState> {
-        let turn = new_turn(words, who, &self.thread, now());
+    pub(crate) async fn send_as(&self, user: &str, words: &str) -> Outcome<FamilySchedulerState> {
+        let turn = new_turn(words, user, &self.thread, now());
         self.graph.invoke(turn).thread(&*self.thread).context(self.home.clone()).clock(stopped()).await.unwrap()
     }
 
@@ -67,24 +67,24 @@ impl Stage {
         self.graph.resume(&*self.thread, answer).context(self.home.clone()).clock(stopped()).await.unwrap()
     }
 
-    pub(crate) async fn board(&self) -> Arc<CalendarSnapshot> {
+    pub(crate) async fn snapshot(&self) -> Arc<CalendarSnapshot> {
         self.home.store.snapshot(&self.home.family_id).await.unwrap()
     }
 }
 
-fn first(board: &CalendarSnapshot) -> impl Iterator<Item = CalendarChange> + use<> {
-    let members = board.members.values().map(|one| CalendarChange::Member((**one).clone()));
-    let calendars = board.calendars.values().map(|one| CalendarChange::Calendar((**one).clone()));
-    let resources = board.resources.values().map(|one| CalendarChange::Resource((**one).clone()));
+fn first(snapshot: &CalendarSnapshot) -> impl Iterator<Item = CalendarChange> + use<> {
+    let members = snapshot.members.values().map(|one| CalendarChange::Member((**one).clone()));
+    let calendars = snapshot.calendars.values().map(|one| CalendarChange::Calendar((**one).clone()));
+    let resources = snapshot.resources.values().map(|one| CalendarChange::Resource((**one).clone()));
     members.chain(calendars).chain(resources).collect::<Vec<_>>().into_iter()
 }
 
 pub(crate) fn dentist() -> Event {
-    let board = sample::empty_family();
+    let snapshot = sample::empty_family();
     Event {
         id: "evt_dentist".to_owned(),
         uid: "dentist".to_owned(),
-        calendar: board.calendars.keys().next().unwrap().clone(),
+        calendar: snapshot.calendars.keys().next().unwrap().clone(),
         title: "Dentist".to_owned(),
         span: TimeRange::new(time("2026-01-10T14:30:00-05:00"), time("2026-01-10T15:30:00-05:00")).unwrap(),
         zone: "America/New_York".to_owned(),
@@ -117,7 +117,7 @@ pub(crate) const SOCCER: &str = "Schedule soccer practice for Emma Saturday at 2
 #[tokio::test]
 async fn soccer_on_an_empty_calendar() {
     let stage = Stage::new(Vec::new()).await;
-    let done = stage.say(SOCCER).await;
+    let done = stage.send(SOCCER).await;
     let state = &done.state;
     assert_eq!(state.workflow_status, WorkflowStatus::Completed, "{:?}", state.errors);
     let parsed = serde_json::to_value(state.parsed_event_data.as_ref().unwrap()).unwrap();
@@ -132,13 +132,13 @@ async fn soccer_on_an_empty_calendar() {
     let expected = ["nl_parsing", "scheduling", "resource_check", "conflict_detection"].map(|step| (json!(step), true));
     assert_eq!(checks.collect::<Vec<_>>(), expected);
     assert_eq!(state.proposed_event.as_ref().unwrap().status, EventStatus::Confirmed);
-    let board = stage.board().await;
-    let event = board.events.values().next().unwrap();
+    let snapshot = stage.snapshot().await;
+    let event = snapshot.events.values().next().unwrap();
     assert_eq!(
-        (board.events.len(), event.status, event.resources.as_slice()),
+        (snapshot.events.len(), event.status, event.resources.as_slice()),
         (1, EventStatus::Confirmed, &["car".to_owned()][..])
     );
-    let written = ics::export(&board, &ics::ExportOptions::default()).unwrap();
+    let written = ics::export(&snapshot, &ics::ExportOptions::default()).unwrap();
     assert_eq!(written.matches("BEGIN:VEVENT").count(), 1);
     let audit = stage.home.store.audit(&stage.home.family_id, 20).await.unwrap();
     let actions: Vec<&str> = audit.iter().rev().map(|entry| entry.action.as_str()).collect();
@@ -150,54 +150,54 @@ async fn soccer_on_an_empty_calendar() {
 #[tokio::test]
 async fn soccer_after_the_dentist() {
     let stage = Stage::new(vec![dentist()]).await;
-    let waits = stage.say(SOCCER).await;
+    let waits = stage.send(SOCCER).await;
     assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser);
-    let found = waits.state.detected_conflicts.clone().unwrap();
-    assert_eq!((found.conflicts.len(), found.blocking_conflicts.len()), (1, 1));
-    let conflict = serde_json::to_value(&found.conflicts[0]).unwrap();
+    let detected = waits.state.detected_conflicts.clone().unwrap();
+    assert_eq!((detected.conflicts.len(), detected.blocking_conflicts.len()), (1, 1));
+    let conflict = serde_json::to_value(&detected.conflicts[0]).unwrap();
     assert_eq!((&conflict["type"], &conflict["severity"]), (&json!("time_conflict"), &json!("high")));
     assert_eq!(conflict["conflicting_event_title"], "Dentist");
     assert_eq!(waits.interrupts().len(), 1);
-    let shown = &waits.interrupts()[0].value;
-    assert_eq!(shown["recommended"], "res_1");
-    let best = &shown["resolutions"][0];
+    let payload = &waits.interrupts()[0].value;
+    assert_eq!(payload["recommended"], "res_1");
+    let best = &payload["resolutions"][0];
     assert_eq!((&best["resolution_id"], &best["strategy"]), (&json!("res_1"), &json!("move_event")));
     assert!(best.to_string().contains("2026-01-10T15:30:00-05:00"), "{best}");
     let strategies: Vec<&str> =
-        shown["resolutions"].as_array().unwrap().iter().filter_map(|one| one["strategy"].as_str()).collect();
+        payload["resolutions"].as_array().unwrap().iter().filter_map(|one| one["strategy"].as_str()).collect();
     assert!(strategies.contains(&"cancel_event"), "{strategies:?}");
     let done = stage.answer(json!({ "resolution_id": "res_1" })).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.state.errors);
-    let board = stage.board().await;
-    let soccer = board.events.values().find(|event| event.title == "Soccer practice").unwrap();
+    let snapshot = stage.snapshot().await;
+    let soccer = snapshot.events.values().find(|event| event.title == "Soccer practice").unwrap();
     assert_eq!(
         soccer.span,
         TimeRange::new(time("2026-01-10T15:30:00-05:00"), time("2026-01-10T16:30:00-05:00")).unwrap()
     );
     assert_eq!(soccer.status, EventStatus::Confirmed);
-    assert_eq!(*board.events["evt_dentist"], dentist());
+    assert_eq!(*snapshot.events["evt_dentist"], dentist());
 }
 
 /// R-FAM-83, R-FAM-87: declining all resolutions leaves nothing on the calendar; an unknown id is rejected.
 #[tokio::test]
 async fn declined() {
     let stage = Stage::new(vec![dentist()]).await;
-    stage.say(SOCCER).await;
-    let wrong = stage.graph.resume(&*stage.thread, json!({ "resolution_id": "res_99" }));
-    let refused = wrong.context(stage.home.clone()).await.unwrap_err();
-    assert_eq!(refused.code(), superstep::ErrorCode::InvalidResume, "{refused}");
+    stage.send(SOCCER).await;
+    let resumed = stage.graph.resume(&*stage.thread, json!({ "resolution_id": "res_99" }));
+    let error = resumed.context(stage.home.clone()).await.unwrap_err();
+    assert_eq!(error.code(), superstep::ErrorCode::InvalidResume, "{error}");
     let done = stage.answer(json!({ "decline": true })).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed);
     assert_eq!(done.state.proposed_event.as_ref().unwrap().status, EventStatus::Rejected);
-    assert_eq!(stage.board().await.events.len(), 1);
+    assert_eq!(stage.snapshot().await.events.len(), 1);
 }
 
 /// R-FAM-88: three edited resolutions that resolve nothing may be tried; the next one ends the request without
 /// effect.
 #[tokio::test]
-async fn ways_out_are_tried_three_times() {
+async fn unsuccessful_resolutions_are_accepted_three_times() {
     let stage = Stage::new(vec![dentist()]).await;
-    let mut outcome = stage.say(SOCCER).await;
+    let mut outcome = stage.send(SOCCER).await;
     for (round, minutes) in ["05", "10", "15", "20"].into_iter().enumerate() {
         assert_eq!(outcome.state.workflow_status, WorkflowStatus::AwaitingUser, "{round}");
         // In the format of the page for an edited resolution; here it only moves soccer further into the dentist.
@@ -206,34 +206,35 @@ async fn ways_out_are_tried_three_times() {
             ("start_time", format!("2026-01-10T14:{minutes}:00-05:00")),
             ("end_time", format!("2026-01-10T15:{minutes}:00-05:00")),
         ];
-        let mut way = best.clone();
-        for change in way["changes"].as_array_mut().unwrap() {
+        let mut resolution = best.clone();
+        for change in resolution["changes"].as_array_mut().unwrap() {
             let (_, time) = times.iter().find(|(field, _)| change["field"] == *field).unwrap();
             change["new_value"] = json!(time);
         }
-        outcome = stage.answer(json!({ "resolution": way })).await;
+        outcome = stage.answer(json!({ "resolution": resolution })).await;
     }
     assert_eq!(outcome.state.workflow_status, WorkflowStatus::Failed);
     let last = outcome.state.messages.last().unwrap().text().into_owned();
     assert!(last.contains("after 3 ways out"), "{last}");
     assert_eq!(outcome.state.proposed_event.as_ref().unwrap().status, EventStatus::Rejected);
-    assert_eq!(stage.board().await.events.keys().collect::<Vec<_>>(), ["evt_dentist"]);
+    assert_eq!(stage.snapshot().await.events.keys().collect::<Vec<_>>(), ["evt_dentist"]);
 }
 
 /// R-FAM-117, R-FAM-86, R-FAM-84: a sentence with a low confidence causes a question, and the answer completes it.
 #[tokio::test]
-async fn the_thing_with_grandma() {
+async fn a_vague_sentence_causes_a_question() {
     let stage = Stage::new(Vec::new()).await;
-    let waits = stage.say("Do the thing with grandma").await;
+    let waits = stage.send("Do the thing with grandma").await;
     assert!(waits.state.agent_outputs["nl_parser"].confidence.value() < 0.5);
     assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser);
     assert_eq!(waits.interrupts()[0].value["kind"], "clarification");
     let done = stage.answer(json!({ "text": "dinner with grandma on Sunday at 6" })).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
-    let said = done.state.messages.iter().filter(|message| message.role == superstep::core::message::Role::User);
-    assert_eq!(said.count(), 2);
-    let board = stage.board().await;
-    let dinner = board.events.values().next().unwrap();
+    let user_messages =
+        done.state.messages.iter().filter(|message| message.role == superstep::core::message::Role::User);
+    assert_eq!(user_messages.count(), 2);
+    let snapshot = stage.snapshot().await;
+    let dinner = snapshot.events.values().next().unwrap();
     assert_eq!(dinner.span.start, time("2026-01-11T18:00:00-05:00"));
 }
 
@@ -241,19 +242,19 @@ async fn the_thing_with_grandma() {
 #[tokio::test]
 async fn when_is_everyone_free() {
     let stage = Stage::new(vec![dentist()]).await;
-    let before = stage.board().await.revision;
-    let done = stage.say("When is everyone free this weekend?").await;
+    let before = stage.snapshot().await.revision;
+    let done = stage.send("When is everyone free this weekend?").await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
     let answer = &done.state.agent_outputs["query"];
     assert_eq!(answer.data["query_type"], "availability");
     let free = answer.data["results"]["free"].as_array().unwrap();
     assert!(!free.is_empty());
-    let in_the_way = TimeRange::new(time("2026-01-10T14:30:00-05:00"), time("2026-01-10T15:30:00-05:00")).unwrap();
+    let dentist_span = TimeRange::new(time("2026-01-10T14:30:00-05:00"), time("2026-01-10T15:30:00-05:00")).unwrap();
     for one in free {
         let at = |key: &str| time(one[key].as_str().unwrap());
-        assert!(!TimeRange::new(at("start"), at("end")).unwrap().overlaps(&in_the_way), "{one}");
+        assert!(!TimeRange::new(at("start"), at("end")).unwrap().overlaps(&dentist_span), "{one}");
     }
-    assert_eq!(stage.board().await.revision, before);
+    assert_eq!(stage.snapshot().await.revision, before);
 }
 
 /// R-FAM-109, R-FAM-63, R-FAM-101: a query for conflicts checks existing events; a query whether a day suits does
@@ -262,8 +263,8 @@ async fn when_is_everyone_free() {
 async fn are_there_any_conflicts() {
     let mut soccer = dentist();
     (soccer.id, soccer.uid, soccer.title) = ("soccer".to_owned(), "soccer".to_owned(), "Soccer".to_owned());
-    let told = async |events: Vec<Event>, words: &str| {
-        let done = Stage::new(events).await.say(words).await;
+    let answer_text = async |events: Vec<Event>, words: &str| {
+        let done = Stage::new(events).await.send(words).await;
         assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{words}: {:?}", done.interrupts());
         let answer = &done.state.agent_outputs["query"];
         assert_eq!(answer.data["query_type"], "conflict_check", "{words}");
@@ -279,9 +280,9 @@ async fn are_there_any_conflicts() {
         ("Any clashes on Sunday?", "There are no conflicts."),
     ];
     for (words, answer) in rows {
-        assert_eq!(told(vec![dentist(), soccer.clone()], words).await, answer, "{words}");
+        assert_eq!(answer_text(vec![dentist(), soccer.clone()], words).await, answer, "{words}");
     }
-    let busy = told(vec![dentist()], "Does Saturday work for Emma?").await;
+    let busy = answer_text(vec![dentist()], "Does Saturday work for Emma?").await;
     assert!(busy.starts_with("No: Emma is at “Dentist”"), "{busy}");
 }
 
@@ -289,14 +290,14 @@ async fn are_there_any_conflicts() {
 #[tokio::test]
 async fn piano_every_tuesday() {
     let stage = Stage::new(Vec::new()).await;
-    let done = stage.say("Piano every Tuesday at 5pm").await;
+    let done = stage.send("Piano every Tuesday at 5pm").await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
-    let board = stage.board().await;
-    let piano = board.events.values().next().unwrap();
+    let snapshot = stage.snapshot().await;
+    let piano = snapshot.events.values().next().unwrap();
     assert_eq!(piano.recurrence.as_ref().unwrap().rule, "FREQ=WEEKLY;BYDAY=TU");
     let march = TimeRange::new(time("2026-03-01T00:00:00-05:00"), time("2026-03-16T00:00:00-04:00")).unwrap();
     let starts: Vec<String> =
-        board.instances_of(piano, &march).unwrap().iter().map(|one| one.span.start.to_string()).collect();
+        snapshot.instances_of(piano, &march).unwrap().iter().map(|one| one.span.start.to_string()).collect();
     assert_eq!(starts, ["2026-03-03T17:00:00-05:00", "2026-03-10T17:00:00-04:00"]);
 }
 
@@ -308,13 +309,13 @@ async fn which_dentist() {
     other.uid = "dentist-2".to_owned();
     other.span = TimeRange::new(time("2026-01-14T14:30:00-05:00"), time("2026-01-14T15:30:00-05:00")).unwrap();
     let stage = Stage::new(vec![dentist(), other]).await;
-    let waits = stage.say("cancel the dentist").await;
+    let waits = stage.send("cancel the dentist").await;
     let choices = waits.interrupts()[0].value["choices"].as_array().unwrap();
     let ids: Vec<&str> = choices.iter().filter_map(|one| one["id"].as_str()).collect();
     assert_eq!(ids, ["evt_dentist", "evt_dentist_2"]);
     let done = stage.answer(json!({ "fields": { "event_id": "evt_dentist_2" } })).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
-    assert_eq!(stage.board().await.events.keys().collect::<Vec<_>>(), ["evt_dentist"]);
+    assert_eq!(stage.snapshot().await.events.keys().collect::<Vec<_>>(), ["evt_dentist"]);
 }
 
 /// R-FAM-124: an impossible time is reported, and nothing is written.
@@ -322,10 +323,10 @@ async fn which_dentist() {
 async fn what_cannot_be() {
     for words in ["Soccer on 30 February at 2pm", "Soccer Saturday at 25:00", "Soccer Saturday from 4pm to 3pm"] {
         let stage = Stage::new(Vec::new()).await;
-        let waits = stage.say(words).await;
+        let waits = stage.send(words).await;
         assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser, "{words}");
         assert!(!waits.interrupts()[0].value["question"].as_str().unwrap().is_empty());
-        assert!(stage.board().await.events.is_empty(), "{words}");
+        assert!(stage.snapshot().await.events.is_empty(), "{words}");
     }
 }
 
@@ -339,15 +340,15 @@ async fn a_time_that_is_over() {
     ];
     for (words, question) in rows {
         let stage = Stage::new(Vec::new()).await;
-        let waits = stage.say(words).await;
+        let waits = stage.send(words).await;
         assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser, "{words}");
-        let shown = &waits.interrupts()[0].value;
-        assert_eq!((&shown["kind"], &shown["question"]), (&json!("clarification"), &json!(question)), "{words}");
-        assert!(stage.board().await.events.is_empty(), "{words}");
+        let payload = &waits.interrupts()[0].value;
+        assert_eq!((&payload["kind"], &payload["question"]), (&json!("clarification"), &json!(question)), "{words}");
+        assert!(stage.snapshot().await.events.is_empty(), "{words}");
         let done = stage.answer(json!({ "fields": { "start_time": "2026-01-12T14:00:00-05:00" } })).await;
         assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{words}: {:?}", done.interrupts());
-        let board = stage.board().await;
-        let soccer = board.events.values().next().unwrap();
+        let snapshot = stage.snapshot().await;
+        let soccer = snapshot.events.values().next().unwrap();
         assert_eq!(soccer.span.start, time("2026-01-12T14:00:00-05:00"), "{words}");
     }
 }
@@ -356,27 +357,27 @@ async fn a_time_that_is_over() {
 #[tokio::test]
 async fn the_day_is_chosen_and_the_time_stays() {
     let stage = Stage::new(Vec::new()).await;
-    let waits = stage.say("Soccer this weekend at 3pm").await;
-    let shown = &waits.interrupts()[0].value;
-    assert_eq!(shown["question"], "Is it on Saturday 10 January, on another of these days, or on each?");
-    assert!(stage.board().await.events.is_empty());
-    let sunday = shown["choices"][1]["id"].clone();
+    let waits = stage.send("Soccer this weekend at 3pm").await;
+    let payload = &waits.interrupts()[0].value;
+    assert_eq!(payload["question"], "Is it on Saturday 10 January, on another of these days, or on each?");
+    assert!(stage.snapshot().await.events.is_empty());
+    let sunday = payload["choices"][1]["id"].clone();
     let done = stage.answer(json!({ "fields": { "start_time": sunday } })).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
-    let board = stage.board().await;
-    assert_eq!(board.events.values().next().unwrap().span.start, time("2026-01-11T15:00:00-05:00"));
+    let snapshot = stage.snapshot().await;
+    assert_eq!(snapshot.events.values().next().unwrap().span.start, time("2026-01-11T15:00:00-05:00"));
     // A confirmation accepts the suggested day.
     let stage = Stage::new(Vec::new()).await;
-    stage.say("Soccer this weekend at 3pm").await;
+    stage.send("Soccer this weekend at 3pm").await;
     let done = stage.answer(json!({ "fields": { "confirm": true } })).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
-    let board = stage.board().await;
-    assert_eq!(board.events.values().next().unwrap().span.start, time("2026-01-10T15:00:00-05:00"));
+    let snapshot = stage.snapshot().await;
+    assert_eq!(snapshot.events.values().next().unwrap().span.start, time("2026-01-10T15:00:00-05:00"));
 }
 
 /// R-FAM-104, R-FAM-83: if no slot is found, the message names the searched time range.
 #[tokio::test]
-async fn where_a_time_was_looked_for_is_told() {
+async fn the_searched_time_range_is_reported() {
     let rows = [
         ("Schedule ballet for Emma on Saturday", false, "on Saturday 10 January"),
         ("Schedule ballet for Emma on Saturday afternoon", false, "on Saturday 10 January, 12:00 pm to 5:00 pm"),
@@ -385,10 +386,10 @@ async fn where_a_time_was_looked_for_is_told() {
         ("Schedule ballet for Emma", true, "in the next two weeks"),
     ];
     let month = TimeRange::new(time("2026-01-08T00:00:00-05:00"), time("2026-01-31T00:00:00-05:00")).unwrap();
-    for (words, is_asked, stretch) in rows {
+    for (words, needs_confirmation, stretch) in rows {
         let stage = Stage::new(vec![Event { span: month, ..dentist() }]).await;
-        let mut waits = stage.say(words).await;
-        if is_asked {
+        let mut waits = stage.send(words).await;
+        if needs_confirmation {
             waits = stage.answer(json!({ "fields": { "confirm": true } })).await;
         }
         let question = waits.interrupts()[0].value["question"].as_str().unwrap().to_owned();

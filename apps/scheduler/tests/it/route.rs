@@ -25,8 +25,9 @@ fn parsed(kind: &str, sure: f64) -> FamilySchedulerState {
 #[test]
 fn after_parsing() {
     assert_eq!(route_next_step(&at(WorkflowStep::Start)), NextNode::NlParser);
-    let told = [("create", 0.95), ("modify", 0.7), ("query", 0.8), ("cancel", 0.9), ("create", 0.69), ("query", 0.1)]
-        .map(|(kind, sure)| route_next_step(&parsed(kind, sure)));
+    let targets =
+        [("create", 0.95), ("modify", 0.7), ("query", 0.8), ("cancel", 0.9), ("create", 0.69), ("query", 0.1)]
+            .map(|(kind, sure)| route_next_step(&parsed(kind, sure)));
     let expected = [
         NextNode::Scheduling,
         NextNode::Scheduling,
@@ -35,13 +36,13 @@ fn after_parsing() {
         NextNode::RequestClarification,
         NextNode::RequestClarification,
     ];
-    assert_eq!(told, expected);
+    assert_eq!(targets, expected);
     assert_eq!(route_next_step(&at(WorkflowStep::NlParsing)), NextNode::End, "a parser that said nothing is no pass");
 }
 
 /// R-FAM-84: a confidence of one half or more continues after a confirmation; a lower one never does.
 #[test]
-fn half_understood() {
+fn half_confidence_continues_after_confirmation() {
     let confirmed = FamilySchedulerState::update().notes(("confirmed".to_owned(), json!(true)));
     assert_eq!(route_next_step(&folded(&parsed("create", 0.5), [confirmed.clone()])), NextNode::Scheduling);
     assert_eq!(route_next_step(&folded(&parsed("create", 0.49), [confirmed])), NextNode::RequestClarification);
@@ -59,19 +60,19 @@ fn after_the_rest() {
     let chosen = FamilySchedulerState::update().selected_time_slot(Some(from_json(slot).unwrap()));
     assert_eq!(route_next_step(&folded(&at(WorkflowStep::Scheduling), [chosen])), NextNode::ResourceManager);
     assert_eq!(route_next_step(&at(WorkflowStep::ResourceCheck)), NextNode::ConflictDetection);
-    let found = |data: ConflictDetectionData| {
+    let detected = |data: ConflictDetectionData| {
         folded(&at(WorkflowStep::ConflictDetection), [FamilySchedulerState::update().detected_conflicts(Some(data))])
     };
-    assert_eq!(route_next_step(&found(ConflictDetectionData::default())), NextNode::ConfirmEvent);
+    assert_eq!(route_next_step(&detected(ConflictDetectionData::default())), NextNode::ConfirmEvent);
     let one = json!({ "id": "c1", "type": "time_conflict", "severity": "low", "details": "d" });
     let some = json!({ "conflicts": [one], "has_conflicts": true, "blocking_conflicts": [] });
-    assert_eq!(route_next_step(&found(from_json(some).unwrap())), NextNode::Resolution);
+    assert_eq!(route_next_step(&detected(from_json(some).unwrap())), NextNode::Resolution);
     assert_eq!(route_next_step(&at(WorkflowStep::Resolution)), NextNode::End, "the user declined");
-    let way = json!({
+    let resolution = json!({
         "resolution_id": "res_1", "strategy": "move_event", "score": 0.9, "description": "d", "changes": [],
         "conflicts_resolved": [], "side_effects": [],
     });
-    let taken = FamilySchedulerState::update().selected_resolution(Some(from_json(way).unwrap()));
+    let taken = FamilySchedulerState::update().selected_resolution(Some(from_json(resolution).unwrap()));
     assert_eq!(route_next_step(&folded(&at(WorkflowStep::Resolution), [taken])), NextNode::ApplyResolution);
     for step in [WorkflowStep::Query, WorkflowStep::Confirmation, WorkflowStep::Done] {
         assert_eq!(route_next_step(&at(step)), NextNode::End);
@@ -86,7 +87,7 @@ fn the_graph_has_every_way_that_is_taken() {
     let nodes: BTreeSet<&str> = drawing.nodes.iter().map(|node| &*node.id).collect();
     let all: BTreeSet<&str> = NextNode::ALL.into_iter().map(NextNode::node).chain(["__start__"]).collect();
     assert_eq!(nodes, all);
-    let made = [
+    let node_steps = [
         (NextNode::NlParser, WorkflowStep::NlParsing),
         (NextNode::Scheduling, WorkflowStep::Scheduling),
         (NextNode::ResourceManager, WorkflowStep::ResourceCheck),
@@ -98,11 +99,11 @@ fn the_graph_has_every_way_that_is_taken() {
         (NextNode::ConfirmEvent, WorkflowStep::Confirmation),
         (NextNode::ConfirmEvent, WorkflowStep::ResourceCheck),
     ];
-    let ways = routes();
+    let step_routes = routes();
     let mut expected: BTreeSet<(&str, &str)> = BTreeSet::from([("__start__", "nl_parser")]);
-    for (node, step) in made {
+    for (node, step) in node_steps {
         expected.extend([(node.node(), node.node()), (node.node(), NextNode::End.node())]);
-        let on = ways.iter().filter(|(from, _)| from == step.name()).map(|(_, to)| (node.node(), to.as_str()));
+        let on = step_routes.iter().filter(|(from, _)| from == step.name()).map(|(_, to)| (node.node(), to.as_str()));
         expected.extend(on);
     }
     let arrows: BTreeSet<(&str, &str)> = drawing.edges.iter().map(|edge| (&*edge.from, &*edge.to)).collect();

@@ -9,18 +9,20 @@ use superstep_scheduler::calendar::series::{SeriesSelection, cancel, edit};
 use superstep_scheduler::calendar::{CalendarChange, CalendarSnapshot, Event, TimeRange};
 use superstep_scheduler::zone::NamedTimeZone;
 
-use crate::recurrence::support::{NEW_YORK, board_with, days, event, on, on_board, series, starts, time, wall, zone};
+use crate::recurrence::support::{
+    NEW_YORK, days, event, event_by_id, local_time, on, series, snapshot_with, starts, time, zone,
+};
 
 const NOW: &str = "2026-02-01T12:00:00Z";
 
-fn apply(board: &CalendarSnapshot, changes: Result<Vec<CalendarChange>>) -> CalendarSnapshot {
-    let mut board = board.clone();
-    changes.unwrap().into_iter().for_each(|change| board.apply(change));
-    board
+fn apply(snapshot: &CalendarSnapshot, changes: Result<Vec<CalendarChange>>) -> CalendarSnapshot {
+    let mut snapshot = snapshot.clone();
+    changes.unwrap().into_iter().for_each(|change| snapshot.apply(change));
+    snapshot
 }
 
-fn rename(board: &CalendarSnapshot, which: SeriesSelection) -> CalendarSnapshot {
-    apply(board, edit(board, "piano", which, time(NOW), |event| event.title = "Recital".to_owned()))
+fn rename(snapshot: &CalendarSnapshot, which: SeriesSelection) -> CalendarSnapshot {
+    apply(snapshot, edit(snapshot, "piano", which, time(NOW), |event| event.title = "Recital".to_owned()))
 }
 
 /// Moves an event in local time and keeps its duration.
@@ -33,8 +35,13 @@ fn move_by(event: &mut Event, minutes: i64) {
     event.span = TimeRange::new(start, zone.with_local_offset(end).unwrap()).unwrap();
 }
 
-fn move_all(board: &CalendarSnapshot, id: &str, which: SeriesSelection, minutes: i64) -> Result<Vec<CalendarChange>> {
-    edit(board, id, which, time(NOW), |event| move_by(event, minutes))
+fn move_all(
+    snapshot: &CalendarSnapshot,
+    id: &str,
+    which: SeriesSelection,
+    minutes: i64,
+) -> Result<Vec<CalendarChange>> {
+    edit(snapshot, id, which, time(NOW), |event| move_by(event, minutes))
 }
 
 fn march() -> TimeRange {
@@ -43,49 +50,52 @@ fn march() -> TimeRange {
 
 /// Creates a series on Tuesdays at 5 pm, from 3 March 2026.
 fn tuesdays(end: &str) -> CalendarSnapshot {
-    board_with([series(NEW_YORK, "2026-03-03T17:00", &format!("FREQ=WEEKLY;BYDAY=TU{end}"))])
+    snapshot_with([series(NEW_YORK, "2026-03-03T17:00", &format!("FREQ=WEEKLY;BYDAY=TU{end}"))])
 }
 
-fn titles(board: &CalendarSnapshot) -> Vec<(String, String)> {
+fn titles(snapshot: &CalendarSnapshot) -> Vec<(String, String)> {
     let row = |one: &superstep_scheduler::calendar::EventInstance| {
         (one.span.start.to_string()[5..16].to_owned(), one.event.title.clone())
     };
-    on(board, &march()).iter().map(row).collect()
+    on(snapshot, &march()).iter().map(row).collect()
 }
 
 fn rows(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     expected.iter().map(|(start, title)| ((*start).to_owned(), (*title).to_owned())).collect()
 }
 
-fn rule_of(board: &CalendarSnapshot, id: &str) -> String {
-    on_board(board, id).recurrence.clone().unwrap().rule
+fn rule_of(snapshot: &CalendarSnapshot, id: &str) -> String {
+    event_by_id(snapshot, id).recurrence.clone().unwrap().rule
 }
 
 /// R-FAM-98: one occurrence becomes an override with its own id, and is changed again under that id.
 #[test]
 fn this_one_becomes_an_exception() {
-    let board = rename(&tuesdays(";COUNT=3"), SeriesSelection::This(wall("2026-03-10T17:00")));
+    let snapshot = rename(&tuesdays(";COUNT=3"), SeriesSelection::This(local_time("2026-03-10T17:00")));
     let expected = rows(&[("03-03T17:00", "Piano"), ("03-10T17:00", "Recital"), ("03-17T17:00", "Piano")]);
-    assert_eq!(titles(&board), expected);
-    let exception = on_board(&board, "piano_20260310T170000");
+    assert_eq!(titles(&snapshot), expected);
+    let exception = event_by_id(&snapshot, "piano_20260310T170000");
     assert_eq!((exception.uid.as_str(), exception.sequence), ("piano@example.org", 1));
     assert_eq!(exception.updated_at, time(NOW));
-    assert_eq!(exception.recurrence_override.as_ref().unwrap().start, wall("2026-03-10T17:00"));
+    assert_eq!(exception.recurrence_override.as_ref().unwrap().start, local_time("2026-03-10T17:00"));
 
     // By series and original start, and by the id of the override.
-    let moved = apply(&board, move_all(&board, "piano", SeriesSelection::This(wall("2026-03-10T17:00")), 60));
-    let again =
-        apply(&moved, move_all(&moved, "piano_20260310T170000", SeriesSelection::This(wall("2026-03-10T18:00")), 60));
-    assert_eq!(again.events.len(), 2);
+    let moved =
+        apply(&snapshot, move_all(&snapshot, "piano", SeriesSelection::This(local_time("2026-03-10T17:00")), 60));
+    let moved_again = apply(
+        &moved,
+        move_all(&moved, "piano_20260310T170000", SeriesSelection::This(local_time("2026-03-10T18:00")), 60),
+    );
+    assert_eq!(moved_again.events.len(), 2);
     let expected = rows(&[("03-03T17:00", "Piano"), ("03-10T19:00", "Recital"), ("03-17T17:00", "Piano")]);
-    assert_eq!(titles(&again), expected);
+    assert_eq!(titles(&moved_again), expected);
 
     let cancelled = apply(
-        &again,
-        cancel(&again, "piano_20260310T170000", SeriesSelection::This(wall("2026-03-10T19:00")), time(NOW)),
+        &moved_again,
+        cancel(&moved_again, "piano_20260310T170000", SeriesSelection::This(local_time("2026-03-10T19:00")), time(NOW)),
     );
     assert_eq!(titles(&cancelled), rows(&[("03-03T17:00", "Piano"), ("03-17T17:00", "Piano")]));
-    assert_eq!(on_board(&cancelled, "piano").recurrence.as_ref().unwrap().exdates, [wall("2026-03-10T17:00")]);
+    assert_eq!(event_by_id(&cancelled, "piano").recurrence.as_ref().unwrap().exdates, [local_time("2026-03-10T17:00")]);
     assert_eq!(cancelled.events.len(), 1);
 }
 
@@ -93,21 +103,24 @@ fn this_one_becomes_an_exception() {
 /// equals its regular occurrence is removed.
 #[test]
 fn the_one_by_which_others_are_changed_is_changed_too() {
-    let (asked, start) = ("piano_20260310T170000", wall("2026-03-10T17:00"));
-    let board = rename(&tuesdays(";COUNT=3"), SeriesSelection::This(start));
-    let places = |which: SeriesSelection| -> Vec<(String, String)> {
-        let changes = edit(&board, asked, which, time(NOW), |event| event.location = "Hall".to_owned());
+    let (event_id, start) = ("piano_20260310T170000", local_time("2026-03-10T17:00"));
+    let snapshot = rename(&tuesdays(";COUNT=3"), SeriesSelection::This(start));
+    let locations = |which: SeriesSelection| -> Vec<(String, String)> {
+        let changes = edit(&snapshot, event_id, which, time(NOW), |event| event.location = "Hall".to_owned());
         let row =
             |one: &superstep_scheduler::calendar::EventInstance| (one.event.title.clone(), one.event.location.clone());
-        on(&apply(&board, changes), &march()).iter().map(row).collect()
+        on(&apply(&snapshot, changes), &march()).iter().map(row).collect()
     };
-    assert_eq!(places(SeriesSelection::All), rows(&[("Piano", "Hall"), ("Recital", "Hall"), ("Piano", "Hall")]));
+    assert_eq!(locations(SeriesSelection::All), rows(&[("Piano", "Hall"), ("Recital", "Hall"), ("Piano", "Hall")]));
     assert_eq!(
-        places(SeriesSelection::Following(start)),
+        locations(SeriesSelection::Following(start)),
         rows(&[("Piano", ""), ("Recital", "Hall"), ("Piano", "Hall")])
     );
     let named = |title: &str| {
-        apply(&board, edit(&board, asked, SeriesSelection::All, time(NOW), |event| event.title = title.to_owned()))
+        apply(
+            &snapshot,
+            edit(&snapshot, event_id, SeriesSelection::All, time(NOW), |event| event.title = title.to_owned()),
+        )
     };
     let lessons = ["03-03T17:00", "03-10T17:00", "03-17T17:00"];
     for title in ["Piano", "Recital", "Lesson"] {
@@ -115,14 +128,14 @@ fn the_one_by_which_others_are_changed_is_changed_too() {
         assert_eq!(titles(&after), rows(&lessons.map(|start| (start, title))));
         assert_eq!(after.events.len(), 1, "{title}");
     }
-    assert_eq!(on_board(&named("Piano"), "piano").sequence, 0, "the series was called so already");
-    assert_eq!(edit(&board, asked, SeriesSelection::All, time(NOW), |_| ()).unwrap(), []);
+    assert_eq!(event_by_id(&named("Piano"), "piano").sequence, 0, "the series was called so already");
+    assert_eq!(edit(&snapshot, event_id, SeriesSelection::All, time(NOW), |_| ()).unwrap(), []);
 }
 
 /// R-FAM-98: "this and following" ends the series before that occurrence and starts a new one; COUNT is divided.
 #[test]
 fn following_ones_become_a_series_of_their_own() {
-    let board = rename(&tuesdays(";COUNT=5"), SeriesSelection::Following(wall("2026-03-17T17:00")));
+    let snapshot = rename(&tuesdays(";COUNT=5"), SeriesSelection::Following(local_time("2026-03-17T17:00")));
     let expected = rows(&[
         ("03-03T17:00", "Piano"),
         ("03-10T17:00", "Piano"),
@@ -130,22 +143,22 @@ fn following_ones_become_a_series_of_their_own() {
         ("03-24T17:00", "Recital"),
         ("03-31T17:00", "Recital"),
     ]);
-    assert_eq!(titles(&board), expected);
-    assert_eq!(rule_of(&board, "piano"), "FREQ=WEEKLY;BYDAY=TU;COUNT=2");
-    let rest = on_board(&board, "piano_from_20260317T170000");
+    assert_eq!(titles(&snapshot), expected);
+    assert_eq!(rule_of(&snapshot, "piano"), "FREQ=WEEKLY;BYDAY=TU;COUNT=2");
+    let rest = event_by_id(&snapshot, "piano_from_20260317T170000");
     assert_eq!(rest.recurrence.as_ref().unwrap().rule, "FREQ=WEEKLY;BYDAY=TU;COUNT=3");
     assert_eq!((rest.uid.as_str(), rest.sequence), ("piano@example.org_from_20260317T170000", 0));
-    assert_eq!(on_board(&board, "piano").sequence, 1);
+    assert_eq!(event_by_id(&snapshot, "piano").sequence, 1);
 
-    let endless = rename(&tuesdays(""), SeriesSelection::Following(wall("2026-03-17T17:00")));
+    let endless = rename(&tuesdays(""), SeriesSelection::Following(local_time("2026-03-17T17:00")));
     assert_eq!(rule_of(&endless, "piano"), "FREQ=WEEKLY;BYDAY=TU;UNTIL=20260317T205959Z");
     assert_eq!(rule_of(&endless, "piano_from_20260317T170000"), "FREQ=WEEKLY;BYDAY=TU");
-    let until = rename(&tuesdays(";UNTIL=20260324"), SeriesSelection::Following(wall("2026-03-17T17:00")));
+    let until = rename(&tuesdays(";UNTIL=20260324"), SeriesSelection::Following(local_time("2026-03-17T17:00")));
     assert_eq!(rule_of(&until, "piano"), "FREQ=WEEKLY;BYDAY=TU;UNTIL=20260317T205959Z");
     assert_eq!(rule_of(&until, "piano_from_20260317T170000"), "FREQ=WEEKLY;BYDAY=TU;UNTIL=20260324");
 
-    let first = rename(&tuesdays(";COUNT=5"), SeriesSelection::Following(wall("2026-03-03T17:00")));
-    assert_eq!((first.events.len(), on_board(&first, "piano").title.as_str()), (1, "Recital"));
+    let first = rename(&tuesdays(";COUNT=5"), SeriesSelection::Following(local_time("2026-03-03T17:00")));
+    assert_eq!((first.events.len(), event_by_id(&first, "piano").title.as_str()), (1, "Recital"));
 }
 
 /// R-FAM-98: the UNTIL of an all-day series is a date.
@@ -154,9 +167,9 @@ fn days_end_on_a_day() {
     let mut trip = series(NEW_YORK, "2026-03-03T00:00", "FREQ=WEEKLY");
     trip.span = TimeRange::new(time("2026-03-03T00:00:00-05:00"), time("2026-03-04T00:00:00-05:00")).unwrap();
     trip.is_all_day = true;
-    let board = rename(&board_with([trip]), SeriesSelection::Following(wall("2026-03-17T00:00")));
-    assert_eq!(rule_of(&board, "piano"), "FREQ=WEEKLY;UNTIL=20260316");
-    assert_eq!(starts(&board, &march()).len(), 6);
+    let snapshot = rename(&snapshot_with([trip]), SeriesSelection::Following(local_time("2026-03-17T00:00")));
+    assert_eq!(rule_of(&snapshot, "piano"), "FREQ=WEEKLY;UNTIL=20260316");
+    assert_eq!(starts(&snapshot, &march()).len(), 6);
 }
 
 /// R-FAM-98: overrides, excluded and added dates are assigned to their side of the split.
@@ -164,21 +177,21 @@ fn days_end_on_a_day() {
 fn exceptions_go_to_their_side() {
     let mut piano = series(NEW_YORK, "2026-03-03T17:00", "FREQ=WEEKLY;COUNT=6");
     let recurrence = piano.recurrence.as_mut().unwrap();
-    recurrence.exdates = vec![wall("2026-03-10T17:00"), wall("2026-03-31T17:00")];
-    recurrence.rdates = vec![wall("2026-03-05T09:00"), wall("2026-03-26T09:00")];
-    let mut board = board_with([piano]);
+    recurrence.exdates = vec![local_time("2026-03-10T17:00"), local_time("2026-03-31T17:00")];
+    recurrence.rdates = vec![local_time("2026-03-05T09:00"), local_time("2026-03-26T09:00")];
+    let mut snapshot = snapshot_with([piano]);
     for start in ["2026-03-03T17:00", "2026-03-24T17:00"] {
-        board = apply(&board, move_all(&board, "piano", SeriesSelection::This(wall(start)), 30));
+        snapshot = apply(&snapshot, move_all(&snapshot, "piano", SeriesSelection::This(local_time(start)), 30));
     }
-    let split = rename(&board, SeriesSelection::Following(wall("2026-03-17T17:00")));
+    let split = rename(&snapshot, SeriesSelection::Following(local_time("2026-03-17T17:00")));
     let rest = "piano_from_20260317T170000";
-    let of = |id: &str| on_board(&split, id).recurrence_override.clone().unwrap().series;
+    let of = |id: &str| event_by_id(&split, id).recurrence_override.clone().unwrap().series;
     assert_eq!([of("piano_20260303T170000"), of("piano_20260324T170000")], ["piano", rest]);
-    assert_eq!(on_board(&split, "piano_20260324T170000").uid, on_board(&split, rest).uid);
-    let lists = |id: &str| on_board(&split, id).recurrence.clone().map(|one| (one.exdates, one.rdates)).unwrap();
-    assert_eq!(lists("piano"), (vec![wall("2026-03-10T17:00")], vec![wall("2026-03-05T09:00")]));
-    assert_eq!(lists(rest), (vec![wall("2026-03-31T17:00")], vec![wall("2026-03-26T09:00")]));
-    assert_eq!(starts(&split, &march()), starts(&board, &march()));
+    assert_eq!(event_by_id(&split, "piano_20260324T170000").uid, event_by_id(&split, rest).uid);
+    let lists = |id: &str| event_by_id(&split, id).recurrence.clone().map(|one| (one.exdates, one.rdates)).unwrap();
+    assert_eq!(lists("piano"), (vec![local_time("2026-03-10T17:00")], vec![local_time("2026-03-05T09:00")]));
+    assert_eq!(lists(rest), (vec![local_time("2026-03-31T17:00")], vec![local_time("2026-03-26T09:00")]));
+    assert_eq!(starts(&split, &march()), starts(&snapshot, &march()));
 }
 
 /// R-FAM-98: if all occurrences move, excluded, added and overridden starts shift too; overrides keep their own
@@ -186,10 +199,11 @@ fn exceptions_go_to_their_side() {
 #[test]
 fn all_move_together() {
     let mut piano = series(NEW_YORK, "2026-03-03T17:00", "FREQ=WEEKLY;BYDAY=TU;COUNT=4");
-    piano.recurrence.as_mut().unwrap().exdates = vec![wall("2026-03-10T17:00")];
-    let board = board_with([piano]);
-    let board = apply(&board, move_all(&board, "piano", SeriesSelection::This(wall("2026-03-17T17:00")), -120));
-    let later = apply(&board, move_all(&board, "piano", SeriesSelection::All, 60));
+    piano.recurrence.as_mut().unwrap().exdates = vec![local_time("2026-03-10T17:00")];
+    let snapshot = snapshot_with([piano]);
+    let snapshot =
+        apply(&snapshot, move_all(&snapshot, "piano", SeriesSelection::This(local_time("2026-03-17T17:00")), -120));
+    let later = apply(&snapshot, move_all(&snapshot, "piano", SeriesSelection::All, 60));
     let expected = rows(&[("03-03T18:00", "Piano"), ("03-17T15:00", "Piano"), ("03-24T18:00", "Piano")]);
     assert_eq!(titles(&later), expected);
     // A move to Wednesday changes the weekday in the rule.
@@ -209,8 +223,8 @@ fn the_end_moves_along() {
         (";UNTIL=20260317", -60, ";UNTIL=20260317"),
     ];
     for (end, minutes, expected) in rows {
-        let board = tuesdays(end);
-        let moved = apply(&board, move_all(&board, "piano", SeriesSelection::All, minutes));
+        let snapshot = tuesdays(end);
+        let moved = apply(&snapshot, move_all(&snapshot, "piano", SeriesSelection::All, minutes));
         assert!(rule_of(&moved, "piano").ends_with(expected), "{}", rule_of(&moved, "piano"));
         assert_eq!(starts(&moved, &march()).len(), 3);
     }
@@ -219,46 +233,47 @@ fn the_end_moves_along() {
 /// R-FAM-98: an override whose occurrence no longer exists is removed.
 #[test]
 fn exceptions_without_an_instance_are_gone() {
-    let board = rename(&tuesdays(""), SeriesSelection::This(wall("2026-03-10T17:00")));
-    let thursdays = edit(&board, "piano", SeriesSelection::All, time(NOW), |event| {
+    let snapshot = rename(&tuesdays(""), SeriesSelection::This(local_time("2026-03-10T17:00")));
+    let thursdays = edit(&snapshot, "piano", SeriesSelection::All, time(NOW), |event| {
         event.recurrence.as_mut().unwrap().rule = "rrule:freq=weekly;byday=th".to_owned();
     });
-    let board = apply(&board, thursdays);
-    assert_eq!(board.events.len(), 1);
-    assert_eq!(on_board(&board, "piano").span.start, time("2026-03-05T17:00:00-05:00"));
-    assert_eq!(starts(&board, &march())[..2], ["2026-03-05T17:00:00-05:00", "2026-03-12T17:00:00-04:00"]);
-    let single = apply(&board, edit(&board, "piano", SeriesSelection::All, time(NOW), |event| event.recurrence = None));
+    let snapshot = apply(&snapshot, thursdays);
+    assert_eq!(snapshot.events.len(), 1);
+    assert_eq!(event_by_id(&snapshot, "piano").span.start, time("2026-03-05T17:00:00-05:00"));
+    assert_eq!(starts(&snapshot, &march())[..2], ["2026-03-05T17:00:00-05:00", "2026-03-12T17:00:00-04:00"]);
+    let single =
+        apply(&snapshot, edit(&snapshot, "piano", SeriesSelection::All, time(NOW), |event| event.recurrence = None));
     assert_eq!(starts(&single, &march()), ["2026-03-05T17:00:00-05:00"]);
 }
 
 /// R-FAM-98: a cancelled series is removed with its overrides, and so is a series without remaining occurrences.
 #[test]
 fn cancelled_ones_are_gone() {
-    let board = rename(&tuesdays(";COUNT=3"), SeriesSelection::This(wall("2026-03-10T17:00")));
-    let off = |board: &CalendarSnapshot, id: &str, which| apply(board, cancel(board, id, which, time(NOW)));
-    assert!(off(&board, "piano", SeriesSelection::All).events.is_empty());
-    assert!(off(&board, "piano_20260310T170000", SeriesSelection::All).events.is_empty());
-    assert!(off(&board, "piano", SeriesSelection::Following(wall("2026-03-03T17:00"))).events.is_empty());
-    let following = off(&board, "piano", SeriesSelection::Following(wall("2026-03-10T17:00")));
+    let snapshot = rename(&tuesdays(";COUNT=3"), SeriesSelection::This(local_time("2026-03-10T17:00")));
+    let off = |snapshot: &CalendarSnapshot, id: &str, which| apply(snapshot, cancel(snapshot, id, which, time(NOW)));
+    assert!(off(&snapshot, "piano", SeriesSelection::All).events.is_empty());
+    assert!(off(&snapshot, "piano_20260310T170000", SeriesSelection::All).events.is_empty());
+    assert!(off(&snapshot, "piano", SeriesSelection::Following(local_time("2026-03-03T17:00"))).events.is_empty());
+    let following = off(&snapshot, "piano", SeriesSelection::Following(local_time("2026-03-10T17:00")));
     assert_eq!(titles(&following), rows(&[("03-03T17:00", "Piano")]));
     assert_eq!(rule_of(&following, "piano"), "FREQ=WEEKLY;BYDAY=TU;COUNT=1");
-    let mut left = board;
+    let mut left = snapshot;
     for start in ["2026-03-03T17:00", "2026-03-10T17:00", "2026-03-17T17:00"] {
-        left = off(&left, "piano", SeriesSelection::This(wall(start)));
+        left = off(&left, "piano", SeriesSelection::This(local_time(start)));
     }
     assert!(left.events.is_empty());
-    let plain = board_with([event("dentist", NEW_YORK, "2026-03-05T14:30", 60)]);
-    assert!(off(&plain, "dentist", SeriesSelection::This(wall("2026-03-05T14:30"))).events.is_empty());
+    let plain = snapshot_with([event("dentist", NEW_YORK, "2026-03-05T14:30", 60)]);
+    assert!(off(&plain, "dentist", SeriesSelection::This(local_time("2026-03-05T14:30"))).events.is_empty());
 }
 
 /// R-FAM-97, R-FAM-98: a series that is split where daylight saving skips its time continues at its own time.
 #[test]
 fn a_series_is_divided_where_clocks_skip_it() {
-    let board = board_with([series(NEW_YORK, "2026-03-06T02:30", "FREQ=DAILY;COUNT=5")]);
+    let snapshot = snapshot_with([series(NEW_YORK, "2026-03-06T02:30", "FREQ=DAILY;COUNT=5")]);
     for named in ["2026-03-08T02:30", "2026-03-08T03:30"] {
-        let split = rename(&board, SeriesSelection::Following(wall(named)));
+        let split = rename(&snapshot, SeriesSelection::Following(local_time(named)));
         assert_eq!(split.events.len(), 2);
-        assert_eq!(starts(&split, &march()), starts(&board, &march()));
+        assert_eq!(starts(&split, &march()), starts(&snapshot, &march()));
         let id = "piano_from_20260308T033000";
         let later = apply(&split, move_all(&split, id, SeriesSelection::All, 12 * 60));
         assert_eq!(
@@ -271,61 +286,64 @@ fn a_series_is_divided_where_clocks_skip_it() {
 /// R-FAM-98: an event without a rule is changed in place, and can become a series.
 #[test]
 fn a_single_event_is_changed_as_it_is() {
-    let board = board_with([event("piano", NEW_YORK, "2026-03-03T17:00", 60)]);
+    let snapshot = snapshot_with([event("piano", NEW_YORK, "2026-03-03T17:00", 60)]);
     for which in [
         SeriesSelection::All,
-        SeriesSelection::This(wall("2026-03-03T17:00")),
-        SeriesSelection::Following(wall("2026-03-03T17:00")),
+        SeriesSelection::This(local_time("2026-03-03T17:00")),
+        SeriesSelection::Following(local_time("2026-03-03T17:00")),
     ] {
-        assert_eq!(titles(&rename(&board, which)), rows(&[("03-03T17:00", "Recital")]));
+        assert_eq!(titles(&rename(&snapshot, which)), rows(&[("03-03T17:00", "Recital")]));
     }
     let repeated = |rule: &'static str| {
         let recurrence = series(NEW_YORK, "2026-03-03T17:00", rule).recurrence;
-        edit(&board, "piano", SeriesSelection::All, time(NOW), move |event| event.recurrence = recurrence.clone())
+        edit(&snapshot, "piano", SeriesSelection::All, time(NOW), move |event| event.recurrence = recurrence.clone())
     };
-    assert_eq!(starts(&apply(&board, repeated("FREQ=DAILY;COUNT=3")), &march()).len(), 3);
+    assert_eq!(starts(&apply(&snapshot, repeated("FREQ=DAILY;COUNT=3")), &march()).len(), 3);
     assert!(repeated("FREQ=DAILY;BYDAY=XX").unwrap_err().to_string().contains("`BYDAY=XX`"));
 }
 
 /// R-FAM-98: an edit without effect returns no changes, and an impossible one is rejected with the reason.
 #[test]
-fn what_cannot_be_done_is_refused() {
-    let board = tuesdays(";COUNT=3");
-    let this = SeriesSelection::This(wall("2026-03-10T17:00"));
-    for which in [this, SeriesSelection::Following(wall("2026-03-10T17:00")), SeriesSelection::All] {
-        assert!(edit(&board, "piano", which, time(NOW), |_| {}).unwrap().is_empty());
+fn impossible_edits_are_rejected() {
+    let snapshot = tuesdays(";COUNT=3");
+    let this = SeriesSelection::This(local_time("2026-03-10T17:00"));
+    for which in [this, SeriesSelection::Following(local_time("2026-03-10T17:00")), SeriesSelection::All] {
+        assert!(edit(&snapshot, "piano", which, time(NOW), |_| {}).unwrap().is_empty());
     }
-    let refused = |result: Result<Vec<CalendarChange>>, part: &str| {
+    let check_rejected = |result: Result<Vec<CalendarChange>>, part: &str| {
         let error = result.unwrap_err();
         assert_eq!(error.code(), ErrorCode::InputInvalid);
         assert!(error.to_string().contains(part), "{error}");
     };
-    let nowhere = wall("2026-03-11T17:00");
-    refused(cancel(&board, "violin", this, time(NOW)), "no event `violin`");
-    refused(
-        cancel(&board, "piano", SeriesSelection::This(nowhere), time(NOW)),
+    let nowhere = local_time("2026-03-11T17:00");
+    check_rejected(cancel(&snapshot, "violin", this, time(NOW)), "no event `violin`");
+    check_rejected(
+        cancel(&snapshot, "piano", SeriesSelection::This(nowhere), time(NOW)),
         "`Piano` does not start at 2026-03-11T17:00:00",
     );
-    refused(cancel(&board, "piano", SeriesSelection::Following(nowhere), time(NOW)), "`Piano` does not start at");
-    refused(edit(&board, "piano", this, time(NOW), |event| event.id.push('x')), "leaves `id`");
+    check_rejected(
+        cancel(&snapshot, "piano", SeriesSelection::Following(nowhere), time(NOW)),
+        "`Piano` does not start at",
+    );
+    check_rejected(edit(&snapshot, "piano", this, time(NOW), |event| event.id.push('x')), "leaves `id`");
     let weekly = series(NEW_YORK, "2026-03-03T17:00", "FREQ=WEEKLY").recurrence;
-    refused(
-        edit(&board, "piano", this, time(NOW), |event| event.recurrence = weekly.clone()),
+    check_rejected(
+        edit(&snapshot, "piano", this, time(NOW), |event| event.recurrence = weekly.clone()),
         "cannot repeat by itself",
     );
-    let monthly = board_with([series(NEW_YORK, "2026-03-03T17:00", "FREQ=MONTHLY;BYMONTHDAY=3")]);
-    refused(move_all(&monthly, "piano", SeriesSelection::All, 24 * 60), "does not fall on 2026-03-04T17:00:00");
+    let monthly = snapshot_with([series(NEW_YORK, "2026-03-03T17:00", "FREQ=MONTHLY;BYMONTHDAY=3")]);
+    check_rejected(move_all(&monthly, "piano", SeriesSelection::All, 24 * 60), "does not fall on 2026-03-04T17:00:00");
 }
 
 /// One instance: original start, time range and title.
 type Row = (Time, TimeRange, String);
 
-fn table(board: &CalendarSnapshot, zone: &NamedTimeZone) -> Vec<Row> {
+fn table(snapshot: &CalendarSnapshot, zone: &NamedTimeZone) -> Vec<Row> {
     let row = |one: superstep_scheduler::calendar::EventInstance| {
         let known_by = one.event.recurrence_override.as_ref().map(|of| zone.to_instant(of.start).unwrap());
         (known_by.unwrap_or(one.span.start), one.span, one.event.title.clone())
     };
-    let mut rows: Vec<_> = on(board, &days("2024-01-01", "2027-01-01")).into_iter().map(row).collect();
+    let mut rows: Vec<_> = on(snapshot, &days("2024-01-01", "2027-01-01")).into_iter().map(row).collect();
     rows.sort_unstable();
     rows
 }
@@ -338,41 +356,41 @@ struct Case {
     /// Positions among the instances, in thousandths: excluded, overridden, and selected.
     left_out: Vec<usize>,
     changed: Vec<usize>,
-    meant: usize,
+    selected: usize,
     /// Days after the first start with an added occurrence.
     added: Vec<i64>,
 }
 
 impl Case {
     /// Creates the calendar and returns the start of the selected instance.
-    fn board(&self) -> Option<(CalendarSnapshot, DateTime)> {
+    fn snapshot(&self) -> Option<(CalendarSnapshot, DateTime)> {
         let zone = zone(self.zone);
         let mut event = series(self.zone, &self.first.to_string(), &self.rule);
         let later = |days: &i64| self.first.saturating_add(SignedDuration::from_hours(24 * days + 1));
         event.recurrence.as_mut()?.rdates = self.added.iter().map(later).collect();
-        let mut board = board_with([event]);
-        for place in &self.left_out {
-            let start = name(&board, &zone, *place)?;
-            board = apply(&board, cancel(&board, "piano", SeriesSelection::This(start), time(NOW)));
+        let mut snapshot = snapshot_with([event]);
+        for position in &self.left_out {
+            let start = name(&snapshot, &zone, *position)?;
+            snapshot = apply(&snapshot, cancel(&snapshot, "piano", SeriesSelection::This(start), time(NOW)));
         }
-        for place in &self.changed {
-            let start = name(&board, &zone, *place)?;
-            board = apply(
-                &board,
-                edit(&board, "piano", SeriesSelection::This(start), time(NOW), |event| {
+        for position in &self.changed {
+            let start = name(&snapshot, &zone, *position)?;
+            snapshot = apply(
+                &snapshot,
+                edit(&snapshot, "piano", SeriesSelection::This(start), time(NOW), |event| {
                     event.title = "Moved".to_owned();
                     move_by(event, 180);
                 }),
             );
         }
-        let start = name(&board, &zone, self.meant)?;
-        Some((board, start))
+        let start = name(&snapshot, &zone, self.selected)?;
+        Some((snapshot, start))
     }
 }
 
-fn name(board: &CalendarSnapshot, zone: &NamedTimeZone, place: usize) -> Option<DateTime> {
-    let rows = table(board, zone);
-    Some(zone.to_local(rows.get(place * rows.len() / 1_000)?.0))
+fn name(snapshot: &CalendarSnapshot, zone: &NamedTimeZone, position: usize) -> Option<DateTime> {
+    let rows = table(snapshot, zone);
+    Some(zone.to_local(rows.get(position * rows.len() / 1_000)?.0))
 }
 
 fn any_case() -> impl Strategy<Value = Case> {
@@ -393,19 +411,18 @@ fn any_case() -> impl Strategy<Value = Case> {
         "FREQ=HOURLY;INTERVAL=7;COUNT=300",
     ]);
     let end = prop::sample::select(vec!["", ";COUNT=7", ";COUNT=40", ";UNTIL=20250601", ";UNTIL=20251101T013000Z"]);
-    let places = || prop::collection::vec(0usize..1_000, 0..3);
+    let positions = || prop::collection::vec(0usize..1_000, 0..3);
     let day_and_time = (0i64..366, prop::sample::select(vec![(2, 15), (2, 45), (1, 30), (9, 0), (17, 30)]));
-    (zone, rule, end, day_and_time, places(), places(), 0usize..1_000, prop::collection::vec(1i64..200, 0..2)).prop_map(
-        |(zone, rule, end, (day, (hour, minute)), left_out, changed, meant, added)| {
-            let day = wall("2024-02-01T00:00").date().saturating_add(SignedDuration::from_hours(24 * day));
+    (zone, rule, end, day_and_time, positions(), positions(), 0usize..1_000, prop::collection::vec(1i64..200, 0..2))
+        .prop_map(|(zone, rule, end, (day, (hour, minute)), left_out, changed, selected, added)| {
+            let day = local_time("2024-02-01T00:00").date().saturating_add(SignedDuration::from_hours(24 * day));
             let rule = if rule.contains("COUNT") { rule.to_owned() } else { format!("{rule}{end}") };
-            Case { zone, first: day.at(hour, minute, 0, 0), rule, left_out, changed, meant, added }
-        },
-    )
+            Case { zone, first: day.at(hour, minute, 0, 0), rule, left_out, changed, selected, added }
+        })
 }
 
 /// Returns true if a row is selected.
-fn is_meant(which: SeriesSelection, at: Time, known_by: Time) -> bool {
+fn is_selected(which: SeriesSelection, at: Time, known_by: Time) -> bool {
     match which {
         SeriesSelection::This(_) => known_by == at,
         SeriesSelection::Following(_) => known_by >= at,
@@ -420,7 +437,7 @@ proptest! {
     /// time under the new title; overrides keep their title unless they are selected.
     #[test]
     fn an_edit_changes_what_is_meant(case in any_case(), kind in 0usize..3) {
-        let Some((board, start)) = case.board() else { return Ok(()) };
+        let Some((board, start)) = case.snapshot() else { return Ok(()) };
         let which = [SeriesSelection::This(start), SeriesSelection::Following(start), SeriesSelection::All][kind];
         let zone = zone(case.zone);
         let at = zone.to_instant(start).unwrap();
@@ -434,7 +451,7 @@ proptest! {
         };
         let mut expected = table(&board, &zone);
         for (known_by, _, title) in &mut expected {
-            if is_meant(which, at, *known_by) && (title == "Piano" || kind == 0) {
+            if is_selected(which, at, *known_by) && (title == "Piano" || kind == 0) {
                 *title = "Recital".to_owned();
             }
         }
@@ -445,13 +462,13 @@ proptest! {
     /// R-FAM-98: after a cancellation, unselected instances are unchanged, and selected ones are removed.
     #[test]
     fn a_cancellation_removes_what_is_meant(case in any_case(), kind in 0usize..3) {
-        let Some((board, start)) = case.board() else { return Ok(()) };
+        let Some((board, start)) = case.snapshot() else { return Ok(()) };
         let which = [SeriesSelection::This(start), SeriesSelection::Following(start), SeriesSelection::All][kind];
         let zone = zone(case.zone);
         let at = zone.to_instant(start).unwrap();
         let cancelled = apply(&board, cancel(&board, "piano", which, time(NOW)));
         let mut expected = table(&board, &zone);
-        expected.retain(|(known_by, ..)| !is_meant(which, at, *known_by));
+        expected.retain(|(known_by, ..)| !is_selected(which, at, *known_by));
         prop_assert_eq!(table(&cancelled, &zone), expected);
     }
 
@@ -463,7 +480,7 @@ proptest! {
         // Avoids skipped and repeated hours, so that local time alone determines the result.
         let case = Case { first: case.first.date().at(12, 0, 0, 0), ..case };
         prop_assume!(!case.rule.contains("BYHOUR") && !case.rule.contains("HOURLY"));
-        let Some((board, start)) = case.board() else { return Ok(()) };
+        let Some((board, start)) = case.snapshot() else { return Ok(()) };
         let which = [SeriesSelection::This(start), SeriesSelection::Following(start), SeriesSelection::All][kind];
         let zone = zone(case.zone);
         let at = zone.to_instant(start).unwrap();
@@ -474,7 +491,7 @@ proptest! {
         let later = |time: Time| zone.to_instant(zone.to_local(time).saturating_add(shift)).unwrap();
         let mut expected = table(&board, &zone);
         for (known_by, span, title) in &mut expected {
-            if is_meant(which, at, *known_by) && (title == "Piano" || kind == 0) {
+            if is_selected(which, at, *known_by) && (title == "Piano" || kind == 0) {
                 *span = TimeRange::new(later(span.start), later(span.end)).unwrap();
             }
         }

@@ -4,14 +4,14 @@ use serde_json::json;
 use superstep::prelude::*;
 use superstep::{END, START, TaskContext};
 use superstep_scheduler::models::{
-    Message, ProposedEvent, ProposedResolution, Role, TimeSlot, ValidationResult, ValidationStep, from_json,
+    Message, MessageRole, ProposedEvent, ProposedResolution, TimeSlot, ValidationResult, ValidationStep, from_json,
 };
 use superstep_scheduler::state::{FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStatus, WorkflowStep};
 use superstep_scheduler::state_utils::{add_error, new_turn, update_state_with_agent_output};
 
 use crate::fixtures::{after, folded, now, object, output, time, try_folded};
 
-fn begun() -> FamilySchedulerState {
+fn started_state() -> FamilySchedulerState {
     folded(&FamilySchedulerState::default(), [new_turn("Schedule soccer", "mom", "conv_0123456789abcdef", now())])
 }
 
@@ -19,7 +19,7 @@ fn begun() -> FamilySchedulerState {
 /// R-FAM-14, R-FAM-15, R-FAM-16, R-FAM-17, R-FAM-18, R-FAM-19, R-FAM-21: the initial values as JSON.
 #[test]
 fn first_values() {
-    let mut written = serde_json::to_value(begun()).unwrap();
+    let mut written = serde_json::to_value(started_state()).unwrap();
     let messages = written.as_object_mut().unwrap().remove("messages").unwrap();
     assert_eq!(messages.as_array().unwrap().len(), 1);
     let expected = json!({
@@ -49,19 +49,19 @@ fn first_values() {
 /// R-FAM-7, R-FAM-21, R-FAM-67: messages are serialized with their time and deserialized unchanged.
 #[test]
 fn messages_are_json() {
-    let state = begun();
+    let state = started_state();
     let written = serde_json::to_string(&state).unwrap();
     let read: FamilySchedulerState = serde_json::from_str(&written).unwrap();
     assert_eq!(read, state);
-    let said: Vec<Message> = read.messages.iter().filter_map(Message::read).collect();
-    assert_eq!(said, [Message::new(Role::User, "Schedule soccer", now())]);
+    let messages: Vec<Message> = read.messages.iter().filter_map(Message::read).collect();
+    assert_eq!(messages, [Message::new(MessageRole::User, "Schedule soccer", now())]);
 }
 
 /// R-FAM-8, R-FAM-10, R-FAM-15, R-FAM-19, R-FAM-20: two agents can write in one superstep, which the seed's state
 /// could not.
 #[test]
 fn two_agents_at_once() {
-    let input = begun();
+    let input = started_state();
     let before = input.clone();
     let checked = |step| {
         let result = ValidationResult { step, passed: true, timestamp: now(), issues: Vec::new() };
@@ -92,20 +92,24 @@ fn choices_and_retries_are_overwritten() {
             "available_participants": ["emma"], "constraint_violations": [] }))
         .unwrap()
     };
-    let way = |id: &str| {
+    let resolution = |id: &str| {
         from_json::<ProposedResolution>(json!({ "resolution_id": id, "strategy": "move_event", "score": 0.9,
             "description": "Later.", "changes": [], "conflicts_resolved": [], "side_effects": [] }))
         .unwrap()
     };
     let chosen = |hour: u32, id: &str, retries: u32| {
-        let update =
-            FamilySchedulerState::update().selected_time_slot(Some(slot(hour))).selected_resolution(Some(way(id)));
+        let update = FamilySchedulerState::update()
+            .selected_time_slot(Some(slot(hour)))
+            .selected_resolution(Some(resolution(id)));
         update.retry_count(retries)
     };
-    let first = folded(&begun(), [chosen(14, "res_1", 2)]);
+    let first = folded(&started_state(), [chosen(14, "res_1", 2)]);
     let second = folded(&first, [chosen(16, "res_2", 1)]);
     assert_eq!((first.retry_count, second.retry_count), (2, 1));
-    assert_eq!((&second.selected_time_slot, &second.selected_resolution), (&Some(slot(16)), &Some(way("res_2"))));
+    assert_eq!(
+        (&second.selected_time_slot, &second.selected_resolution),
+        (&Some(slot(16)), &Some(resolution("res_2")))
+    );
     let cleared = folded(&second, [FamilySchedulerState::update().selected_time_slot(None).selected_resolution(None)]);
     assert_eq!((&cleared.selected_time_slot, &cleared.selected_resolution), (&None, &None));
     let mut written = serde_json::to_value(&second).unwrap();
@@ -118,7 +122,7 @@ fn choices_and_retries_are_overwritten() {
 fn latest() {
     let (later, earlier) = (time("2026-01-08T21:00:00Z"), time("2026-01-08T19:00:00Z"));
     let touch = |at| FamilySchedulerState::update().updated_at(Some(at));
-    assert_eq!(folded(&begun(), [touch(later), touch(earlier)]).updated_at, Some(later));
+    assert_eq!(folded(&started_state(), [touch(later), touch(earlier)]).updated_at, Some(later));
 }
 
 /// R-FAM-5: a failed request cannot become completed, and a completed one cannot be reopened, except by a new
@@ -128,10 +132,10 @@ fn guarded_status() {
     let to = |state: &FamilySchedulerState, status| {
         try_folded(state, [FamilySchedulerState::update().workflow_status(status)])
     };
-    let failed = to(&begun(), WorkflowStatus::Failed).unwrap();
-    let refused = to(&failed, WorkflowStatus::Completed).unwrap_err().to_string();
-    assert!(refused.contains("a request that is `failed` does not become `completed`"), "{refused}");
-    let waiting = to(&begun(), WorkflowStatus::AwaitingUser).unwrap();
+    let failed = to(&started_state(), WorkflowStatus::Failed).unwrap();
+    let error = to(&failed, WorkflowStatus::Completed).unwrap_err().to_string();
+    assert!(error.contains("a request that is `failed` does not become `completed`"), "{error}");
+    let waiting = to(&started_state(), WorkflowStatus::AwaitingUser).unwrap();
     let done = to(&to(&waiting, WorkflowStatus::InProgress).unwrap(), WorkflowStatus::Completed).unwrap();
     assert!(to(&done, WorkflowStatus::AwaitingUser).is_err());
     let anew = folded(&failed, [new_turn("Again", "mom", &failed.conversation_id, now())]);
@@ -144,9 +148,9 @@ fn guarded_status() {
 async fn turns_and_conversations() {
     let mut graph = StateGraph::<FamilySchedulerState>::new("turns");
     let work = graph.add_node("work", async |state: View<FamilySchedulerState>, _: TaskContext| {
-        let said = Message::new(Role::Assistant, "Done.", now());
+        let message = Message::new(MessageRole::Assistant, "Done.", now());
         update_state_with_agent_output("nl_parser", output(0.9, json!({ "said": state.user_input })))
-            .messages(said.to_message())
+            .messages(message.to_message())
             .errors(superstep_scheduler::models::ErrorInfo {
                 step: "nl_parser".to_owned(),
                 error_type: "Test".to_owned(),
@@ -170,22 +174,25 @@ async fn turns_and_conversations() {
     let state = turn("second", one, "2026-01-08T20:40:00Z").await;
     assert_eq!(state.conversation_id, one);
     assert_eq!(state.created_at, Some(now()));
-    let said: Vec<String> = state.messages.iter().map(|message| message.text().into_owned()).collect();
-    assert_eq!(said, ["first", "Done.", "second", "Done."]);
+    let texts: Vec<String> = state.messages.iter().map(|message| message.text().into_owned()).collect();
+    assert_eq!(texts, ["first", "Done.", "second", "Done."]);
     assert_eq!(state.errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>(), ["first", "second"]);
     assert_eq!(state.audit_log.len(), 2);
     assert_eq!(state.agent_outputs["nl_parser"].data, object(json!({ "said": "second" })));
     assert_eq!(elsewhere.messages.len(), 2);
     assert_eq!(elsewhere.conversation_id, other);
-    let fresh = folded(&state, [new_turn("third", "dad", one, now())]);
-    assert_eq!((fresh.retry_count, fresh.current_step, fresh.user_id.as_str()), (0, WorkflowStep::Start, "dad"));
-    assert!(fresh.agent_outputs.is_empty() && fresh.validation_results.is_empty());
+    let third_turn = folded(&state, [new_turn("third", "dad", one, now())]);
+    assert_eq!(
+        (third_turn.retry_count, third_turn.current_step, third_turn.user_id.as_str()),
+        (0, WorkflowStep::Start, "dad")
+    );
+    assert!(third_turn.agent_outputs.is_empty() && third_turn.validation_results.is_empty());
 }
 
 /// R-FAM-26: third-party agents write under their own names, next to the six built-in ones.
 #[test]
 fn other_agents() {
-    let state = after(&begun(), &[("nl_parser", 0.9), ("weather", 0.4)]);
+    let state = after(&started_state(), &[("nl_parser", 0.9), ("weather", 0.4)]);
     assert_eq!(state.agent_outputs.keys().collect::<Vec<_>>(), ["nl_parser", "weather"]);
 }
 
@@ -208,10 +215,10 @@ fn one_typed_root() {
     let schema = superstep_scheduler::state_graph().compile().unwrap().schema().clone();
     let names: Vec<&str> = schema.fields().iter().map(|field| &*field.name).collect();
     let control = ["user_input", "user_id", "conversation_id", "current_step", "workflow_status", "next_action"];
-    let found = ["messages", "agent_outputs", "proposed_event", "validation_results", "parsed_event_data"];
+    let results = ["messages", "agent_outputs", "proposed_event", "validation_results", "parsed_event_data"];
     let chosen = ["selected_time_slot", "detected_conflicts", "selected_resolution"];
     let rest = ["errors", "retry_count", "created_at", "updated_at", "audit_log", "notes"];
-    assert_eq!(names, [&control[..], &found, &chosen, &rest].concat());
+    assert_eq!(names, [&control[..], &results, &chosen, &rest].concat());
     for agent in ["nl_parser", "scheduling", "resource_manager", "conflict_detection", "resolution", "query"] {
         assert!(!names.iter().any(|name| name.starts_with(agent)), "{agent}");
     }
@@ -225,11 +232,11 @@ fn one_typed_root() {
     assert!(from_json::<ProposedEvent>(json!({ "event_id": "evt_1" })).is_err(), "an id is no event");
     let part: FamilySchedulerStateUpdate =
         FamilySchedulerState::update().proposed_event(Some(from_json(event.clone()).unwrap()));
-    let before = after(&begun(), &[("nl_parser", 0.9)]);
+    let before = after(&started_state(), &[("nl_parser", 0.9)]);
     let mut expected = serde_json::to_value(&before).unwrap();
     expected["proposed_event"] = event;
     assert_eq!(serde_json::to_value(folded(&before, [part])).unwrap(), expected);
     let flat = object(json!({ "nl_parser_confidence": 0.9 }));
-    let refused = schema.update_from_json(flat, &mut Vec::new()).unwrap_err();
-    assert_eq!(refused[0].pointer, "/nl_parser_confidence");
+    let errors = schema.update_from_json(flat, &mut Vec::new()).unwrap_err();
+    assert_eq!(errors[0].pointer, "/nl_parser_confidence");
 }

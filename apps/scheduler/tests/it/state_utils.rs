@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use superstep_scheduler::models::{Conflict, ConflictDetectionData, Message, Role, Severity, from_json};
+use superstep_scheduler::models::{Conflict, ConflictDetectionData, Message, MessageRole, Severity, from_json};
 use superstep_scheduler::state::{FamilySchedulerState, WorkflowStatus, WorkflowStep};
 use superstep_scheduler::state_utils::{
-    KEPT_MESSAGES, add_error, get_agent_confidence, get_agent_output, has_blocking_conflicts, initialize_state,
+    RETAINED_MESSAGES, add_error, get_agent_confidence, get_agent_output, has_blocking_conflicts, initialize_state,
     is_waiting, is_workflow_complete, new_conversation_id, prune_state, should_retry, transition_workflow_step,
     update_state_with_agent_output, validate_state_transition,
 };
@@ -17,9 +17,9 @@ fn state() -> FamilySchedulerState {
 }
 
 fn conflicts(severities: &[Severity]) -> ConflictDetectionData {
-    let one = |(place, severity): (usize, &Severity)| -> Conflict {
+    let one = |(index, severity): (usize, &Severity)| -> Conflict {
         let severity = serde_json::to_value(severity).unwrap();
-        from_json(json!({ "id": format!("c{place}"), "type": "time_conflict", "severity": severity, "details": "d" }))
+        from_json(json!({ "id": format!("c{index}"), "type": "time_conflict", "severity": severity, "details": "d" }))
             .unwrap()
     };
     severities.iter().enumerate().map(one).collect::<Vec<_>>().into()
@@ -77,8 +77,8 @@ fn transitions() {
     let entry =
         json!({ "action": "transition", "from": "start", "to": "nl_parsing", "timestamp": "2026-01-08T20:30:00Z" });
     assert_eq!(next.audit_log, [object(entry)]);
-    let refused = transition_workflow_step(&next, WorkflowStep::Start, WorkflowStep::Scheduling, now()).unwrap_err();
-    assert_eq!(refused, "The current step is nl_parsing, not start");
+    let error = transition_workflow_step(&next, WorkflowStep::Start, WorkflowStep::Scheduling, now()).unwrap_err();
+    assert_eq!(error, "The current step is nl_parsing, not start");
 }
 
 /// R-FAM-73, R-FAM-80: preconditions of each step.
@@ -137,10 +137,10 @@ fn blocking() {
 #[test]
 fn over_and_waiting() {
     let with = |status| folded(&state(), [FamilySchedulerState::update().workflow_status(status)]);
-    let told =
+    let statuses =
         [WorkflowStatus::InProgress, WorkflowStatus::AwaitingUser, WorkflowStatus::Completed, WorkflowStatus::Failed]
             .map(|status| (is_workflow_complete(&with(status)), is_waiting(&with(status))));
-    assert_eq!(told, [(false, false), (false, true), (true, false), (true, false)]);
+    assert_eq!(statuses, [(false, false), (false, true), (true, false), (true, false)]);
 }
 
 /// R-FAM-78, R-FAM-79, R-FAM-80: errors accumulate; the last one decides whether to retry, the retry count when to
@@ -162,10 +162,10 @@ fn errors_and_retries() {
 }
 
 fn talk(count: usize) -> FamilySchedulerState {
-    let lines = (0..count).map(|line| Message::new(Role::User, &format!("line {line}"), now()).to_message());
+    let lines = (0..count).map(|line| Message::new(MessageRole::User, &format!("line {line}"), now()).to_message());
     let mut state = state();
-    for (place, line) in lines.enumerate() {
-        state = folded(&state, [FamilySchedulerState::update().messages(line.with_id(format!("m{place}")))]);
+    for (index, line) in lines.enumerate() {
+        state = folded(&state, [FamilySchedulerState::update().messages(line.with_id(format!("m{index}")))]);
     }
     state
 }
@@ -186,14 +186,17 @@ fn pruning() {
         .parsed_event_data(Some(from_json(json!({ "event_type": "create" })).unwrap()))
         .selected_time_slot(Some(from_json(slot).unwrap()));
     state = folded(&state, [chosen]);
-    let pruned = folded(&state, [prune_state(&state, KEPT_MESSAGES)]);
-    let said: Vec<String> = pruned.messages.iter().map(|message| message.text().into_owned()).collect();
-    assert_eq!((said.len(), said[0].as_str(), said[9].as_str()), (10, "line 5", "line 14"));
+    let pruned = folded(&state, [prune_state(&state, RETAINED_MESSAGES)]);
+    let texts: Vec<String> = pruned.messages.iter().map(|message| message.text().into_owned()).collect();
+    assert_eq!((texts.len(), texts[0].as_str(), texts[9].as_str()), (10, "line 5", "line 14"));
     let empty = |agent: &str| pruned.agent_outputs[agent].data.is_empty();
     assert_eq!(["nl_parser", "scheduling", "resolution", "query"].map(empty), [true, true, false, false]);
-    let kept = &pruned.agent_outputs["nl_parser"];
-    assert_eq!((kept.explanation.as_str(), kept.reasoning.as_str(), kept.timestamp), ("Because.", "by hand", now()));
-    assert_eq!(folded(&pruned, [prune_state(&pruned, KEPT_MESSAGES)]), pruned);
+    let pruned_output = &pruned.agent_outputs["nl_parser"];
+    assert_eq!(
+        (pruned_output.explanation.as_str(), pruned_output.reasoning.as_str(), pruned_output.timestamp),
+        ("Because.", "by hand", now())
+    );
+    assert_eq!(folded(&pruned, [prune_state(&pruned, RETAINED_MESSAGES)]), pruned);
 }
 
 proptest! {

@@ -10,12 +10,12 @@ macro_rules! on_both {
     ($($(#[$meta:meta])* async fn $name:ident($place:ident: Place) $body:block)*) => {
         mod on_sqlite {
             use super::*;
-            $($(#[$meta])* async fn $name() { let $place = crate::store::test_location::Place::sqlite(); $body })*
+            $($(#[$meta])* async fn $name() { let $place = crate::store::test_location::TestLocation::sqlite(); $body })*
         }
 
         mod on_postgres {
             use super::*;
-            $($(#[$meta])* async fn $name() { let $place = crate::store::test_location::Place::postgres(); $body })*
+            $($(#[$meta])* async fn $name() { let $place = crate::store::test_location::TestLocation::postgres(); $body })*
         }
     };
 }
@@ -31,7 +31,7 @@ mod races;
 mod test_location;
 mod undo;
 
-use test_location::Place;
+use test_location::TestLocation;
 
 /// Returns a clock at noon of 5 January 2026 in New York.
 fn clock() -> ManualClock {
@@ -41,13 +41,13 @@ fn clock() -> ManualClock {
 }
 
 /// Opens two handles on the test family.
-async fn two_handles(place: &Place) -> [CalendarStore; 2] {
-    [smiths(place, CalendarStore::options()).await, place.open(CalendarStore::options()).await.unwrap()]
+async fn two_handles(location: &TestLocation) -> [CalendarStore; 2] {
+    [smiths(location, CalendarStore::options()).await, location.open(CalendarStore::options()).await.unwrap()]
 }
 
 /// Creates the test family in a new store.
-async fn smiths(place: &Place, options: StoreOptions) -> CalendarStore {
-    let calendars = place.open(options).await.unwrap();
-    calendars.create_family("mom", family::smiths(), family::belongings()).await.unwrap();
+async fn smiths(location: &TestLocation, options: StoreOptions) -> CalendarStore {
+    let calendars = location.open(options).await.unwrap();
+    calendars.create_family("mom", family::smiths(), family::family_objects()).await.unwrap();
     calendars
 }

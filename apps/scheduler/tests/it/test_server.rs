@@ -11,7 +11,7 @@ use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 use superstep_scheduler::calendar::CalendarSnapshot;
 use superstep_scheduler::store::StoreLocation;
-use superstep_scheduler::{Settings, app, sample};
+use superstep_scheduler::{SchedulerSettings, app, sample};
 use superstep_server::{ModelRegistry, RateLimit, Server, ServerConfig, Storage, serve};
 
 /// The scheduler over HTTP.
@@ -21,9 +21,9 @@ pub(crate) struct Served {
 }
 
 /// Returns the settings for tests.
-pub(crate) fn settings(place: StoreLocation, family: CalendarSnapshot) -> Settings {
+pub(crate) fn settings(location: StoreLocation, family: CalendarSnapshot) -> SchedulerSettings {
     let limit = RateLimit { max_requests: 1000, window: Duration::from_secs(60), max_concurrent: 100 };
-    Settings { limit, store_timeout: Duration::from_millis(300), ..Settings::new(place, family) }
+    SchedulerSettings { limit, store_timeout: Duration::from_millis(300), ..SchedulerSettings::new(location, family) }
 }
 
 /// Starts the server with all data in memory.
@@ -36,12 +36,12 @@ pub(crate) async fn with(family: CalendarSnapshot) -> Served {
     started(settings(StoreLocation::Memory, family), ServerConfig::new(Storage::memory())).await
 }
 
-pub(crate) async fn started(settings: Settings, config: ServerConfig) -> Served {
+pub(crate) async fn started(settings: SchedulerSettings, config: ServerConfig) -> Served {
     started_with(settings, config, ModelRegistry::default()).await
 }
 
 /// Starts the server with models that requests can select.
-pub(crate) async fn started_with(settings: Settings, config: ServerConfig, models: ModelRegistry) -> Served {
+pub(crate) async fn started_with(settings: SchedulerSettings, config: ServerConfig, models: ModelRegistry) -> Served {
     // The HTTP client needs a crypto provider although nothing is encrypted here. A second installation fails and is
     // ignored.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
@@ -64,7 +64,7 @@ pub(crate) fn soccer(day: Date) -> String {
 
 impl Served {
     /// Sends a request. Returns status and body.
-    pub(crate) async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+    pub(crate) async fn send_request(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
         let request = self.client.request(method, self.url(path));
         let request = match body {
             Some(body) => request.json(&body),
@@ -81,23 +81,23 @@ impl Served {
     }
 
     pub(crate) async fn get(&self, path: &str) -> (u16, Value) {
-        self.ask(Method::GET, path, None).await
+        self.send_request(Method::GET, path, None).await
     }
 
     pub(crate) async fn post(&self, path: &str, body: Value) -> (u16, Value) {
-        self.ask(Method::POST, path, Some(body)).await
+        self.send_request(Method::POST, path, Some(body)).await
     }
 
     pub(crate) async fn patch(&self, path: &str, body: Value) -> (u16, Value) {
-        self.ask(Method::PATCH, path, Some(body)).await
+        self.send_request(Method::PATCH, path, Some(body)).await
     }
 
     pub(crate) async fn delete(&self, path: &str) -> (u16, Value) {
-        self.ask(Method::DELETE, path, None).await
+        self.send_request(Method::DELETE, path, None).await
     }
 
     /// Sends a sentence as a user; the request must be accepted.
-    pub(crate) async fn say(&self, user: &str, text: &str) -> Value {
+    pub(crate) async fn send(&self, user: &str, text: &str) -> Value {
         let (status, answer) = self.post("/events", json!({ "text": text, "user_id": user })).await;
         assert_eq!(status, 200, "{text}: {answer}");
         answer
@@ -105,15 +105,15 @@ impl Served {
 
     /// Sends a sentence that completes without a question. Returns the event.
     pub(crate) async fn plan(&self, user: &str, text: &str) -> Value {
-        let answer = self.say(user, text).await;
+        let answer = self.send(user, text).await;
         assert_eq!(answer["status"], "completed", "{text}: {answer}");
         answer["result"]["event"].clone()
     }
 
     /// Answers the open question of a conversation.
-    pub(crate) async fn answer(&self, user: &str, asked: &Value, answer: Value) -> (u16, Value) {
-        let path = format!("/threads/{}/answer", asked["workflow_id"].as_str().unwrap());
-        let question = &asked["waiting"]["question_id"];
+    pub(crate) async fn answer(&self, user: &str, paused: &Value, answer: Value) -> (u16, Value) {
+        let path = format!("/threads/{}/answer", paused["workflow_id"].as_str().unwrap());
+        let question = &paused["waiting"]["question_id"];
         self.post(&path, json!({ "user_id": user, "question_id": question, "answer": answer })).await
     }
 
@@ -121,10 +121,10 @@ impl Served {
     pub(crate) async fn on(&self, user: &str, day: Date) -> Vec<Value> {
         let (from, to) = (day.yesterday().unwrap(), day.tomorrow().unwrap().tomorrow().unwrap());
         let path = format!("/events?user_id={user}&from={from}T00:00:00Z&to={to}T00:00:00Z");
-        let (status, found) = self.get(&path).await;
-        assert_eq!(status, 200, "{found}");
+        let (status, listed) = self.get(&path).await;
+        assert_eq!(status, 200, "{listed}");
         let is_then = |event: &&Value| event["start"].as_str().unwrap().starts_with(&day.to_string());
-        found["events"].as_array().unwrap().iter().filter(is_then).cloned().collect()
+        listed["events"].as_array().unwrap().iter().filter(is_then).cloned().collect()
     }
 
     /// Imports a calendar file.
@@ -135,7 +135,7 @@ impl Served {
 }
 
 /// Returns the pointers of the errors in a problem response.
-pub(crate) fn places(problem: &Value) -> Vec<&str> {
+pub(crate) fn pointers(problem: &Value) -> Vec<&str> {
     problem["errors"].as_array().into_iter().flatten().filter_map(|part| part["pointer"].as_str()).collect()
 }
 

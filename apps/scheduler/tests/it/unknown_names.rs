@@ -30,10 +30,10 @@ async fn what_is_offered_for_an_unknown_name() {
     ];
     for (words, offered) in rows {
         let stage = Stage::new(Vec::new()).await;
-        let waits = stage.say(words).await;
+        let waits = stage.send(words).await;
         assert_eq!(ids(&waits), offered, "{words}");
         assert!(waits.interrupts()[0].value["question"].as_str().unwrap().starts_with("I know no "), "{words}");
-        assert!(stage.board().await.events.is_empty(), "{words}");
+        assert!(stage.snapshot().await.events.is_empty(), "{words}");
     }
 }
 
@@ -41,21 +41,21 @@ async fn what_is_offered_for_an_unknown_name() {
 #[tokio::test]
 async fn a_near_name_is_taken() {
     let stage = Stage::new(Vec::new()).await;
-    stage.say("Schedule soccer for Ema Saturday at 2pm").await;
+    stage.send("Schedule soccer for Ema Saturday at 2pm").await;
     let done = stage.answer(json!({ "fields": { "participants": ["emma"] } })).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
-    let board = stage.board().await;
-    let event = board.events.values().next().unwrap();
+    let snapshot = stage.snapshot().await;
+    let event = snapshot.events.values().next().unwrap();
     assert_eq!((event.title.as_str(), event.participants[0].member.as_str()), ("Soccer", "emma"));
-    assert_eq!(board.members.len(), 3);
+    assert_eq!(snapshot.members.len(), 3);
 
     let stage = Stage::new(Vec::new()).await;
-    stage.say("Schedule an Email lesson for Ema Saturday at 2pm").await;
+    stage.send("Schedule an Email lesson for Ema Saturday at 2pm").await;
     let done = stage.answer(json!({ "fields": { "participants": ["emma"] } })).await;
     assert_eq!(done.state.proposed_event.as_ref().unwrap().title, "Email lesson", "{:?}", done.interrupts());
 
     let stage = Stage::new(Vec::new()).await;
-    stage.say("Baking Saturday at 2pm in the kichen").await;
+    stage.send("Baking Saturday at 2pm in the kichen").await;
     let done = stage.answer(json!({ "fields": { "resources": ["kitchen"] } })).await;
     let event = done.state.proposed_event.as_ref().unwrap();
     assert_eq!((event.title.as_str(), event.resources.as_slice()), ("Baking", &["kitchen".to_owned()][..]));
@@ -66,49 +66,49 @@ async fn a_near_name_is_taken() {
 #[tokio::test]
 async fn a_parent_adds_a_name() {
     let stage = Stage::new(Vec::new()).await;
-    stage.say(ZOE).await;
+    stage.send(ZOE).await;
     let done = stage.answer(add("Zoe", "person")).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
-    let board = stage.board().await;
-    assert_eq!((board.members["zoe"].name.as_str(), board.members["zoe"].role), ("Zoe", MemberRole::Other));
-    let event = board.events.values().next().unwrap();
+    let snapshot = stage.snapshot().await;
+    assert_eq!((snapshot.members["zoe"].name.as_str(), snapshot.members["zoe"].role), ("Zoe", MemberRole::Other));
+    let event = snapshot.events.values().next().unwrap();
     assert_eq!((event.title.as_str(), event.participants[0].member.as_str()), ("Soccer", "zoe"));
 
     let stage = Stage::new(Vec::new()).await;
-    stage.say(VAN).await;
+    stage.send(VAN).await;
     let done = stage.answer(add("van", "resource")).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
-    let board = stage.board().await;
-    assert_eq!((board.resources["van"].capacity, board.resources["van"].kind.as_str()), (1, "thing"));
-    assert_eq!(board.events.values().next().unwrap().resources, ["van"]);
+    let snapshot = stage.snapshot().await;
+    assert_eq!((snapshot.resources["van"].capacity, snapshot.resources["van"].kind.as_str()), (1, "thing"));
+    assert_eq!(snapshot.events.values().next().unwrap().resources, ["van"]);
     let audit = stage.home.store.audit(&stage.home.family_id, 20).await.unwrap();
-    assert!(audit.iter().any(|entry| entry.action == "add" && entry.who == "mom"), "{audit:?}");
+    assert!(audit.iter().any(|entry| entry.action == "add" && entry.actor == "mom"), "{audit:?}");
 }
 
 /// R-FAM-126: a child is told that a parent must add the name, and nothing is added; without the name the request
 /// continues.
 #[tokio::test]
-async fn a_child_adds_nobody() {
+async fn a_child_cannot_add_names() {
     let stage = Stage::new(Vec::new()).await;
-    stage.say_as("emma", ZOE).await;
+    stage.send_as("emma", ZOE).await;
     let waits = stage.answer(add("Zoe", "person")).await;
     assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser);
-    let told = &waits.interrupts()[0].value["question"];
-    assert_eq!(told, "Only a parent can add “Zoe” to the family; please ask one.");
-    let board = stage.board().await;
-    assert_eq!((board.members.len(), board.events.len()), (3, 0));
+    let question = &waits.interrupts()[0].value["question"];
+    assert_eq!(question, "Only a parent can add “Zoe” to the family; please ask one.");
+    let snapshot = stage.snapshot().await;
+    assert_eq!((snapshot.members.len(), snapshot.events.len()), (3, 0));
     let done = stage.answer(json!({ "fields": { "ignore": ["Zoe"] } })).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
 }
 
 /// R-FAM-126, R-FAM-87: only names of the question can be added.
 #[tokio::test]
-async fn other_names_are_refused() {
+async fn other_names_are_rejected() {
     let stage = Stage::new(Vec::new()).await;
-    stage.say(ZOE).await;
-    for wrong in [add("Bob", "person"), add("Zoe", "pet"), json!({ "fields": { "add": ["Zoe"] } })] {
-        let resumed = stage.graph.resume(&*stage.thread, wrong.clone()).context(stage.home.clone());
-        assert_eq!(resumed.await.unwrap_err().code(), superstep::ErrorCode::InvalidResume, "{wrong}");
+    stage.send(ZOE).await;
+    for invalid in [add("Bob", "person"), add("Zoe", "pet"), json!({ "fields": { "add": ["Zoe"] } })] {
+        let resumed = stage.graph.resume(&*stage.thread, invalid.clone()).context(stage.home.clone());
+        assert_eq!(resumed.await.unwrap_err().code(), superstep::ErrorCode::InvalidResume, "{invalid}");
     }
-    assert_eq!(stage.board().await.members.len(), 3);
+    assert_eq!(stage.snapshot().await.members.len(), 3);
 }

@@ -8,14 +8,14 @@ use serde_json::Value;
 use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Result};
 
-use super::Settings;
+use super::SuggestionsSettings;
 use crate::sample;
 use crate::sources::{self, M365Settings, Sources};
 
 /// Opens all sources on the blocking thread pool and loads the posts of the sample.
-pub(super) async fn open(settings: &Settings) -> Result<Sources> {
-    let wanted = settings.clone();
-    let opened = tokio::task::spawn_blocking(move || read(&wanted)).await;
+pub(super) async fn open(settings: &SuggestionsSettings) -> Result<Sources> {
+    let owned_settings = settings.clone();
+    let opened = tokio::task::spawn_blocking(move || read(&owned_settings)).await;
     let sources = opened.map_err(|error| Error::internal(format!("the sources cannot be opened: {error}")))??;
     if settings.folder.is_none() {
         sample::load_posts(&sources).await?;
@@ -23,22 +23,25 @@ pub(super) async fn open(settings: &Settings) -> Result<Sources> {
     Ok(sources)
 }
 
-fn read(settings: &Settings) -> Result<Sources> {
+fn read(settings: &SuggestionsSettings) -> Result<Sources> {
     let sample = settings.data_dir.join("sample");
     let folder = settings.folder.as_deref().unwrap_or(&sample);
     if settings.folder.is_none() {
         sample::unpack(folder)?;
         keep_out_of_git(&settings.data_dir);
     }
-    let mut places = sources::SourceSettings::from_folder(folder);
-    if places.docs.is_none() && places.issues.is_none() && matches!(places.m365, M365Settings::None) {
-        places.docs = Some(folder.to_owned());
+    let mut source_settings = sources::SourceSettings::from_folder(folder);
+    if source_settings.docs.is_none()
+        && source_settings.issues.is_none()
+        && matches!(source_settings.m365, M365Settings::None)
+    {
+        source_settings.docs = Some(folder.to_owned());
     }
-    (places.posts, places.clock) = (settings.posts.clone(), settings.clock.clone());
+    (source_settings.posts, source_settings.clock) = (settings.posts.clone(), settings.clock.clone());
     if let Some(m365) = &settings.m365 {
-        places.m365 = m365.clone();
+        source_settings.m365 = m365.clone();
     }
-    let sources = Sources::open(&places)?;
+    let sources = Sources::open(&source_settings)?;
     if let Some(file) = settings.posts.as_deref().filter(|_| settings.folder.is_none()) {
         delete_expired_sample_posts(file, sources.posts().now()?)?;
     }
@@ -48,12 +51,12 @@ fn read(settings: &Settings) -> Result<Sources> {
 /// Deletes expired sample posts, because their rows would block the insertion of new ones. Posts of users are never
 /// deleted.
 fn delete_expired_sample_posts(file: &Path, now: Time) -> Result<()> {
-    const FORGET: &str = "DELETE FROM posts WHERE expires_at <= ?1 AND id IN (SELECT value FROM json_each(?2))";
+    const DELETE_EXPIRED: &str = "DELETE FROM posts WHERE expires_at <= ?1 AND id IN (SELECT value FROM json_each(?2))";
     let ids: Vec<String> = sample::posts(now)?.into_iter().map(|post| post.id).collect();
     let forgotten = || {
         let posts = Connection::open(file)?;
         posts.busy_timeout(Duration::from_secs(5))?;
-        posts.execute(FORGET, params![now.as_unix_micros(), Value::from(ids).to_string()])
+        posts.execute(DELETE_EXPIRED, params![now.as_unix_micros(), Value::from(ids).to_string()])
     };
     let failed = |cause: rusqlite::Error| Error::new(ErrorCode::StoreUnavailable, format!("old posts stay: {cause}"));
     forgotten().map(drop).map_err(failed)

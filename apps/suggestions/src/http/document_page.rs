@@ -62,13 +62,13 @@ fn blocks(lines: &[DocumentLine], end: &str) -> String {
             _ => ("", const { &String::new() }),
         };
         // Each list item is a block of its own; consecutive lines of text or code share one block.
-        let goes_on = block == open && !matches!(block, "" | "li");
-        if !open.is_empty() && !goes_on {
+        let continues_block = block == open && !matches!(block, "" | "li");
+        if !open.is_empty() && !continues_block {
             let _ = write!(html, "</{open}>");
         }
-        if !block.is_empty() && !goes_on {
+        if !block.is_empty() && !continues_block {
             let _ = write!(html, "<{block}>");
-        } else if goes_on {
+        } else if continues_block {
             html.push_str(if block == "pre" { "\n" } else { end });
         }
         match line {
@@ -129,17 +129,17 @@ mod tests {
             is_closed: true,
             ..Issue::default()
         };
-        let shown = page("issues/a.json", &SourceDocument::Issue(issue));
+        let html = page("issues/a.json", &SourceDocument::Issue(issue));
         let expected = "<h1>#7 A&lt;b&gt;</h1><p><small>Closed, tea</small></p><p>why</p><hr><p>because</p>";
-        assert!(shown.contains(expected), "{shown}");
+        assert!(html.contains(expected), "{html}");
         let mail = Mail {
             subject: "Bye".to_owned(),
             from: "A \"B\"".to_owned(),
             date: None,
             text: "one\ntwo\n\n<b>three</b>".to_owned(),
         };
-        let shown = page("m365/mail/a.mbox", &SourceDocument::Mail(mail));
+        let html = page("m365/mail/a.mbox", &SourceDocument::Mail(mail));
         let expected = "<h1>Bye</h1><p><small>A &quot;B&quot;</small></p><p>one<br>two</p><p>&lt;b&gt;three";
-        assert!(shown.contains(expected), "{shown}");
+        assert!(html.contains(expected), "{html}");
     }
 }

@@ -4,7 +4,7 @@
 //! of a document is never passed on.
 
 use axum::Extension;
-use axum::extract::Path as Place;
+use axum::extract::Path as UrlPath;
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use superstep::Error;
 use superstep_server::{Problem, ValidatedQuery};
 
 use super::document_page::page;
-use crate::app::AppState;
+use crate::app::SuggestionsAppState;
 
 /// Position of an item in a file.
 #[derive(Debug, Deserialize)]
@@ -26,13 +26,13 @@ pub(super) struct FileParams {
 
 /// Serves one document. For a file with several items the default is the first.
 pub(super) async fn file(
-    Extension(platform): Extension<AppState>,
-    Place(path): Place<String>,
-    ValidatedQuery(inside): ValidatedQuery<FileParams>,
+    Extension(platform): Extension<SuggestionsAppState>,
+    UrlPath(path): UrlPath<String>,
+    ValidatedQuery(params): ValidatedQuery<FileParams>,
 ) -> Result<Response, Problem> {
     let missing = || Problem::not_found(format!("there is no document `{path}`"));
-    let number = inside.issue.or(inside.message).unwrap_or(1).checked_sub(1).ok_or_else(missing)?;
-    let found = platform.sources().await?.read(&path, number).await;
-    let found = found.map_err(|unavailable| Error::internal(unavailable.to_string()))?.ok_or_else(missing)?;
-    Ok(([(header::CACHE_CONTROL, "no-cache")], Html(page(&path, &found))).into_response())
+    let number = params.issue.or(params.message).unwrap_or(1).checked_sub(1).ok_or_else(missing)?;
+    let document = platform.sources().await?.read(&path, number).await;
+    let document = document.map_err(|unavailable| Error::internal(unavailable.to_string()))?.ok_or_else(missing)?;
+    Ok(([(header::CACHE_CONTROL, "no-cache")], Html(page(&path, &document))).into_response())
 }

@@ -74,15 +74,15 @@ pub(crate) struct ListPostsParams {
 impl ListPostsParams {
     pub(crate) fn post_filter(self) -> Result<PostFilter, Problem> {
         // HTML forms send empty fields; an empty field counts as absent.
-        let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
-        let mode = given(self.mode).map(|name| {
+        let non_empty = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+        let mode = non_empty(self.mode).map(|name| {
             let unknown = || {
-                let known = did_you_mean_or_list(&name, &[Mode::Question, Mode::Offer, Mode::Event].map(Mode::name));
-                Problem::invalid(format!("no post is a `{name}`"), []).with_hint(known)
+                let hint = did_you_mean_or_list(&name, &[Mode::Question, Mode::Offer, Mode::Event].map(Mode::name));
+                Problem::invalid(format!("no post is a `{name}`"), []).with_hint(hint)
             };
             Mode::named(&name).ok_or_else(unknown)
         });
-        let limit = given(self.limit).map_or(Ok(50), |limit| {
+        let limit = non_empty(self.limit).map_or(Ok(50), |limit| {
             let fault = || {
                 ValidationError::new(format!("`{limit}` is no number of posts"))
                     .with_pointer("/limit")
@@ -92,9 +92,9 @@ impl ListPostsParams {
         });
         Ok(PostFilter {
             limit: limit?.clamp(1, 200),
-            tag: given(self.tag),
+            tag: non_empty(self.tag),
             mode: mode.transpose()?,
-            after: given(self.after),
+            after: non_empty(self.after),
         })
     }
 }
@@ -189,8 +189,8 @@ mod tests {
 
     #[test]
     fn the_first_language_counts_where_there_is_one() {
-        for (given, expected) in [("de-AT,en;q=0.8", Some("de")), ("EN", Some("en")), ("*", None), ("", None)] {
-            assert_eq!(language(given).as_deref(), expected, "{given}");
+        for (header, expected) in [("de-AT,en;q=0.8", Some("de")), ("EN", Some("en")), ("*", None), ("", None)] {
+            assert_eq!(language(header).as_deref(), expected, "{header}");
         }
     }
 }

@@ -24,12 +24,12 @@ pub fn suggestions_json(suggested: &SuggestionResult) -> Value {
     let SuggestionResult { response, model, label, queries, warnings, unavailable_reasons: reasons } = suggested;
     let queries = queries.iter().map(|query| {
         let source = query.tool.trim_start_matches("search_");
-        let status = match query.found {
+        let status = match query.result_count {
             0 if reasons.contains_key(source) => "error",
             0 => "empty",
             _ => "ok",
         };
-        json!({ "tool": query.tool, "query": query.query, "found": query.found, "status": status })
+        json!({ "tool": query.tool, "query": query.query, "found": query.result_count, "status": status })
     });
     let queries: Vec<Value> = queries.collect();
     let mut body = json!(response);
@@ -43,25 +43,25 @@ pub fn suggestions_json(suggested: &SuggestionResult) -> Value {
 /// Builds the response of the search in all sources.
 pub(super) fn search_response(
     posts: Result<Vec<PostSummary>, SourceUnavailable>,
-    things: [(&str, Result<Vec<McpSuggestion>, SourceUnavailable>); 3],
+    results: [(&str, Result<Vec<McpSuggestion>, SourceUnavailable>); 3],
 ) -> Value {
-    let (mut whole, mut reasons) = (Map::new(), Map::new());
+    let (mut response, mut reasons) = (Map::new(), Map::new());
     let mut failed = |unavailable: SourceUnavailable| {
         reasons.insert(unavailable.source.to_owned(), unavailable.reason.into());
         Value::Array(Vec::new())
     };
-    for (name, found) in things {
-        let shown = found.map(|mut found| {
-            found.iter_mut().for_each(resolve_link);
-            json!(found)
+    for (name, result) in results {
+        let items = result.map(|mut suggestions| {
+            suggestions.iter_mut().for_each(resolve_link);
+            json!(suggestions)
         });
-        whole.insert(name.to_owned(), shown.unwrap_or_else(&mut failed));
+        response.insert(name.to_owned(), items.unwrap_or_else(&mut failed));
     }
-    whole.insert("posts".to_owned(), posts.map(|posts| json!(posts)).unwrap_or_else(&mut failed));
+    response.insert("posts".to_owned(), posts.map(|posts| json!(posts)).unwrap_or_else(&mut failed));
     let order = ["m365", "docs", "issues", "posts"].into_iter().filter(|name| reasons.contains_key(*name));
-    whole.insert("unavailableSources".to_owned(), order.collect());
-    whole.insert("reasons".to_owned(), Value::Object(reasons));
-    Value::Object(whole)
+    response.insert("unavailableSources".to_owned(), order.collect());
+    response.insert("reasons".to_owned(), Value::Object(reasons));
+    Value::Object(response)
 }
 
 /// Converts the violations of a post into a problem response.

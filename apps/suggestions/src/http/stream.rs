@@ -13,14 +13,14 @@ use superstep::{EventStream, Outcome, Result};
 use superstep_server::{Problem, RunPermit, SseConfig};
 
 use super::responses::suggestions_response;
-use crate::state::AgentState;
+use crate::state::SuggestionsState;
 use crate::suggest::{SuggestionResult, SuggestionRun};
 
-type RunEvents = EventStream<Outcome<AgentState>>;
+type RunEvents = EventStream<Outcome<SuggestionsState>>;
 
 /// A search whose events are streamed to a client.
 pub(super) struct SuggestionStream {
-    asking: SuggestionRun,
+    suggestion_run: SuggestionRun,
     stage: StreamPhase,
     /// Rate limit permit, released when the search ends or the client disconnects.
     _pass: RunPermit,
@@ -35,15 +35,15 @@ enum StreamPhase {
 }
 
 impl SuggestionStream {
-    pub(super) fn new(asking: SuggestionRun, run: Option<RunEvents>, pass: RunPermit) -> Self {
+    pub(super) fn new(suggestion_run: SuggestionRun, run: Option<RunEvents>, pass: RunPermit) -> Self {
         let stage = run.map_or(StreamPhase::Direct, |run| StreamPhase::Running(Box::new(run)));
-        Self { asking, stage, _pass: pass }
+        Self { suggestion_run, stage, _pass: pass }
     }
 
     pub(super) fn response(self, pace: SseConfig) -> Response {
-        let events = unfold(self, |mut telling| async move {
-            let event = telling.next().await?;
-            Some((Ok::<Event, Infallible>(event), telling))
+        let events = unfold(self, |mut stream| async move {
+            let event = stream.next().await?;
+            Some((Ok::<Event, Infallible>(event), stream))
         });
         let silence = KeepAlive::new().interval(pace.heartbeat_interval).text("still here");
         let mut response = Sse::new(events).keep_alive(silence).into_response();
@@ -62,9 +62,9 @@ impl SuggestionStream {
                     // Serialization cannot fail: events contain only strings, numbers and lists.
                     Some(line(event.event, &serde_json::to_string(&event).unwrap_or_default()))
                 }
-                None => Some(final_event(self.asking.finish(run.finish().await).await)),
+                None => Some(final_event(self.suggestion_run.finish(run.finish().await).await)),
             },
-            StreamPhase::Direct => Some(final_event(Ok(self.asking.search_without_model(None).await))),
+            StreamPhase::Direct => Some(final_event(Ok(self.suggestion_run.search_without_model(None).await))),
             StreamPhase::Over => None,
         }
     }

@@ -11,13 +11,13 @@ use crate::sources::sentences;
 use crate::tools::{HintArguments, SearchResult};
 
 /// Maximum number of output tokens of the model.
-const MOST_TOKENS: u32 = 60;
+const MAX_TOKENS: u32 = 60;
 /// Timeout of the model call. Shorter than the timeout of a tool call, so that the template can still be used.
-const PATIENCE: Duration = Duration::from_secs(8);
+const MODEL_TIMEOUT: Duration = Duration::from_secs(8);
 /// Maximum length of a title in a template, in characters.
-const LONGEST_TITLE: usize = 80;
+const MAX_TITLE_CHARS: usize = 80;
 /// Minimum length of a title prefix in characters. A shorter prefix could occur in a sentence by chance.
-const SHORTEST_NAME: usize = 8;
+const MIN_NAME_CHARS: usize = 8;
 
 const TASK: &str = "\
 Propose one next action for whoever wrote the post: one sentence of at most 25 words, in the language of the post, that \
@@ -28,11 +28,11 @@ pub(super) async fn generate_hint(model: Option<&SharedModel>, args: &HintArgume
     let Some(best) = args.search_results.iter().find(|result| !result.title.trim().is_empty()) else {
         return String::new();
     };
-    let asked = match model {
-        Some(model) => ask(model, args).await,
+    let hint = match model {
+        Some(model) => request_hint(model, args).await,
         None => None,
     };
-    asked.unwrap_or_else(|| {
+    hint.unwrap_or_else(|| {
         let language = Language::detect(&args.post_text).or_else(|| Language::from_locale(locale?)).unwrap_or_default();
         language.hint(best.source_type, &short(&best.title))
     })
@@ -40,25 +40,25 @@ pub(super) async fn generate_hint(model: Option<&SharedModel>, args: &HintArgume
 
 /// Requests a hint from the model. Returns `None` unless the hint is one sentence in the language of the post, names
 /// a result and contains no URL.
-async fn ask(model: &SharedModel, args: &HintArguments) -> Option<String> {
+async fn request_hint(model: &SharedModel, args: &HintArguments) -> Option<String> {
     let results = serde_json::to_string(&args.search_results).ok()?;
-    let said = format!("Post: {}\n\nResults: {results}", args.post_text);
-    let request = ChatRequest::new([Message::system(TASK), Message::user(said)]).max_tokens(MOST_TOKENS);
-    let answer = tokio::time::timeout(PATIENCE, model.complete(request)).await.ok()?.ok()?;
+    let prompt = format!("Post: {}\n\nResults: {results}", args.post_text);
+    let request = ChatRequest::new([Message::system(TASK), Message::user(prompt)]).max_tokens(MAX_TOKENS);
+    let answer = tokio::time::timeout(MODEL_TIMEOUT, model.complete(request)).await.ok()?.ok()?;
     let text = answer.message.text();
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?.trim_matches('"');
     // The title of a result may itself be a sentence or in another language, so it is excluded from the checks.
-    let around = args.search_results.iter().find_map(|result| without_name(line, result))?;
-    let languages = Language::detect(&around).zip(Language::detect(&args.post_text));
-    let is_theirs = languages.is_none_or(|(answered, asked)| answered == asked);
-    (is_theirs && sentences(&around) == 1 && !line.contains("://")).then(|| line.to_owned())
+    let remainder = args.search_results.iter().find_map(|result| without_name(line, result))?;
+    let languages = Language::detect(&remainder).zip(Language::detect(&args.post_text));
+    let is_theirs = languages.is_none_or(|(answered, posted)| answered == posted);
+    (is_theirs && sentences(&remainder) == 1 && !line.contains("://")).then(|| line.to_owned())
 }
 
 /// Returns the line with the name of the result replaced. Returns `None` if the line does not name the result.
 fn without_name(line: &str, result: &SearchResult) -> Option<String> {
     let (line, title) = (line.to_lowercase(), result.title.trim().to_lowercase());
     let head = title.split(": ").next().unwrap_or_default();
-    let is_long = head.chars().count() >= SHORTEST_NAME;
+    let is_long = head.chars().count() >= MIN_NAME_CHARS;
     let name = [title.as_str(), head].into_iter().find(|name| line.contains(name) && (*name == title || is_long));
     name.filter(|name| !name.is_empty()).map(|name| line.replace(name, "it"))
 }
@@ -66,5 +66,5 @@ fn without_name(line: &str, result: &SearchResult) -> Option<String> {
 /// Shortens a title so that it fits into a sentence: one line, cut at a word boundary.
 fn short(title: &str) -> String {
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-    cut(&title, LONGEST_TITLE).map(|head| format!("{head} …")).unwrap_or(title)
+    cut(&title, MAX_TITLE_CHARS).map(|head| format!("{head} …")).unwrap_or(title)
 }

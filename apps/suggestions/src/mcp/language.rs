@@ -135,7 +135,7 @@ mod tests {
 
     /// R-SUG-22: the language of a post is detected by its function words; without any, no language is guessed.
     #[test]
-    fn the_language_of_a_post_is_told() {
+    fn the_language_of_a_post_is_detected() {
         let rows = [
             ("How do I roll back a failed AKS deployment?", Some(Language::English)),
             ("Wie kann ich das Deployment nach einem Fehler zurücksetzen?", Some(Language::German)),

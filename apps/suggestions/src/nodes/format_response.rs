@@ -5,19 +5,19 @@ use superstep::{Message, NodeError, RunContext, StreamWriter, View};
 
 use crate::context::SuggestionsContext;
 use crate::response_format::{self, report};
-use crate::state::{AgentState, AgentStateUpdate};
+use crate::state::{SuggestionsState, SuggestionsStateUpdate};
 
 /// Node `formatResponse`.
 pub(crate) async fn format_response(
-    state: View<AgentState>,
+    state: View<SuggestionsState>,
     context: RunContext<SuggestionsContext>,
     writer: StreamWriter,
-) -> Result<AgentStateUpdate, NodeError> {
+) -> Result<SuggestionsStateUpdate, NodeError> {
     let messages: Vec<&Message> = state.messages.iter().collect();
     let formatted = response_format::format_response(&messages, context.post_id());
     for warning in &formatted.warnings {
         writer.send_named("on_warning", json!({ "message": warning, "dropped": formatted.dropped })).await?;
     }
     context.set_report(report(&messages, formatted.warnings));
-    Ok(AgentState::update().response(formatted.response))
+    Ok(SuggestionsState::update().response(formatted.response))
 }

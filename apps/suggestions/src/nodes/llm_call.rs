@@ -10,7 +10,7 @@ use superstep::{Error, ErrorCode, FromTask, Message, Node, NodeError, RunContext
 
 use crate::context::SuggestionsContext;
 use crate::prompt;
-use crate::state::{AgentState, AgentStateUpdate, without_text};
+use crate::state::{SuggestionsState, SuggestionsStateUpdate, without_text};
 use crate::tools::specs;
 
 /// Node `llmCall`.
@@ -27,27 +27,28 @@ impl LlmCall {
 
     /// Builds the chat request. The last round has no tools: tool calls without results would leave nothing to
     /// format and an invalid message history.
-    fn request(&self, state: &AgentState) -> ChatRequest {
-        let said = ChatRequest::from(&state.messages);
+    fn request(&self, state: &SuggestionsState) -> ChatRequest {
+        let base_request = ChatRequest::from(&state.messages);
         if self.is_last(state) {
-            let mut request = said;
+            let mut request = base_request;
             request.messages.push(Arc::new(prompt::final_round_message()));
             return request;
         }
-        said.tools(self.tools.iter().cloned())
+        base_request.tools(self.tools.iter().cloned())
     }
 
-    fn is_last(&self, state: &AgentState) -> bool {
+    fn is_last(&self, state: &SuggestionsState) -> bool {
         state.llm_call_count.saturating_add(1) >= self.rounds
     }
 }
 
-impl Node<AgentState, SuggestionsContext> for LlmCall {
-    type Output = AgentStateUpdate;
+impl Node<SuggestionsState, SuggestionsContext> for LlmCall {
+    type Output = SuggestionsStateUpdate;
 
-    async fn run(&self, cx: TaskContext) -> Result<AgentStateUpdate, NodeError> {
-        let state = <View<AgentState> as FromTask<AgentState, SuggestionsContext>>::from_task(&cx)?;
-        let context = <RunContext<SuggestionsContext> as FromTask<AgentState, SuggestionsContext>>::from_task(&cx)?;
+    async fn run(&self, cx: TaskContext) -> Result<SuggestionsStateUpdate, NodeError> {
+        let state = <View<SuggestionsState> as FromTask<SuggestionsState, SuggestionsContext>>::from_task(&cx)?;
+        let context =
+            <RunContext<SuggestionsContext> as FromTask<SuggestionsState, SuggestionsContext>>::from_task(&cx)?;
         context.check()?;
         if prompt::post(&state.messages).text.is_empty() {
             return Err(without_text().into());
@@ -57,8 +58,8 @@ impl Node<AgentState, SuggestionsContext> for LlmCall {
             return Err(error.with_help("give one, or search without: `suggest` does so").into());
         };
         let limit = context.timeouts().model;
-        let asked = cx.model(model).request(self.request(&state)).into_future();
-        let answer = match select(asked, pin!(cx.sleep(limit))).await {
+        let call = cx.model(model).request(self.request(&state)).into_future();
+        let answer = match select(call, pin!(cx.sleep(limit))).await {
             Either::Left((answer, _)) => answer?,
             Either::Right(_) => {
                 let fact = format!("the model `{}` took longer than {limit:?}", model.info());
@@ -70,6 +71,6 @@ impl Node<AgentState, SuggestionsContext> for LlmCall {
             // A model may return tool calls although it was given no tools; they would stay without results.
             message.tool_calls.clear();
         }
-        Ok(AgentState::update().messages(message).llm_call_count(1u32))
+        Ok(SuggestionsState::update().messages(message).llm_call_count(1u32))
     }
 }

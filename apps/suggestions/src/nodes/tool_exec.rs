@@ -8,7 +8,7 @@ use superstep::{FromTask, Message, Node, NodeError, TaskContext, ToolNode, View}
 
 use crate::context::SuggestionsContext;
 use crate::response_format::statuses;
-use crate::state::AgentState;
+use crate::state::SuggestionsState;
 use crate::tools::tools;
 
 /// Node `toolExec`.
@@ -21,17 +21,17 @@ impl ToolExec {
     }
 }
 
-impl Node<AgentState, SuggestionsContext> for ToolExec {
+impl Node<SuggestionsState, SuggestionsContext> for ToolExec {
     type Output = TaskOutput;
 
     async fn run(&self, cx: TaskContext) -> Result<TaskOutput, NodeError> {
-        let state = <View<AgentState> as FromTask<AgentState, SuggestionsContext>>::from_task(&cx)?;
-        let mut output = Node::<AgentState, SuggestionsContext>::run(&self.0, cx).await?;
+        let state = <View<SuggestionsState> as FromTask<SuggestionsState, SuggestionsContext>>::from_task(&cx)?;
+        let mut output = Node::<SuggestionsState, SuggestionsContext>::run(&self.0, cx).await?;
         let answers = tool_messages(&output);
         // Computed over all rounds: a source that returned results once is not unavailable because a later search
         // failed.
         let statuses = statuses(state.messages.iter().chain(answers.iter().copied()));
-        output.updates.push(AgentState::update().tool_status(statuses).into_update());
+        output.updates.push(SuggestionsState::update().tool_status(statuses).into_update());
         Ok(output)
     }
 }

@@ -40,8 +40,8 @@ impl SynonymFile {
     pub(super) fn open(file: Option<&Path>) -> Result<Self> {
         let list = Self { file: file.map(Path::to_owned), read: Mutex::default() };
         list.reload_if_changed().map_err(|cause| {
-            let shown = file.unwrap_or(Path::new("")).display();
-            Error::new(ErrorCode::ConfigInvalid, format!("cannot read the words in `{shown}`: {cause}"))
+            let path = file.unwrap_or(Path::new("")).display();
+            Error::new(ErrorCode::ConfigInvalid, format!("cannot read the words in `{path}`: {cause}"))
         })?;
         Ok(list)
     }
@@ -51,18 +51,18 @@ impl SynonymFile {
         // If the file is temporarily unreadable, the groups loaded before stay in use.
         self.reload_if_changed().ok();
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut found: Vec<(usize, SynonymMatch)> = Vec::new();
+        let mut matches: Vec<(usize, SynonymMatch)> = Vec::new();
         for group in &read.groups {
-            let places = group.iter().map(|term| (place(text, &term.words), term));
-            let (held, others): (Vec<_>, Vec<_>) = places.partition(|(place, _)| place.is_some());
-            if let Some(first) = held.iter().filter_map(|(place, _)| *place).min() {
+            let positions = group.iter().map(|term| (find_phrase(text, &term.words), term));
+            let (held, others): (Vec<_>, Vec<_>) = positions.partition(|(position, _)| position.is_some());
+            if let Some(first) = held.iter().filter_map(|(position, _)| *position).min() {
                 let words = held.iter().flat_map(|(_, term)| term.words.iter().cloned()).collect();
                 let others = others.into_iter().map(|(_, term)| term.text.clone()).collect();
-                found.push((first, SynonymMatch { words, others }));
+                matches.push((first, SynonymMatch { words, others }));
             }
         }
-        found.sort_by_key(|(first, _)| *first);
-        found.into_iter().map(|(_, matched)| matched).collect()
+        matches.sort_by_key(|(first, _)| *first);
+        matches.into_iter().map(|(_, matched)| matched).collect()
     }
 
     /// Reloads the file if its size or modification time has changed.
@@ -90,6 +90,6 @@ fn term(text: &str) -> Option<Term> {
 }
 
 /// Returns the index of a phrase in a text.
-fn place(text: &[String], phrase: &[String]) -> Option<usize> {
+fn find_phrase(text: &[String], phrase: &[String]) -> Option<usize> {
     text.windows(phrase.len()).position(|window| window == phrase)
 }

@@ -11,26 +11,26 @@ const TRACKING: [&str; 8] = ["fbclid", "gclid", "dclid", "msclkid", "mc_cid", "m
 /// Merges lists of suggestions: best first, without duplicates, each with the longest description that any hit had.
 pub(super) fn merged_suggestions(lists: Vec<Vec<McpSuggestion>>) -> Vec<McpSuggestion> {
     let mut longest: BTreeMap<String, String> = BTreeMap::new();
-    for found in lists.iter().flatten() {
-        let known = longest.entry(key(&found.url, &found.title)).or_default();
-        if found.description.chars().count() > known.chars().count() {
-            known.clone_from(&found.description);
+    for suggestion in lists.iter().flatten() {
+        let best = longest.entry(key(&suggestion.url, &suggestion.title)).or_default();
+        if suggestion.description.chars().count() > best.chars().count() {
+            best.clone_from(&suggestion.description);
         }
     }
     // Suggestions without a URL are not fused: equal empty URLs do not make them duplicates.
     let (nowhere, somewhere): (Vec<_>, Vec<_>) = split(lists);
     let mut merged: Vec<McpSuggestion> = Vec::new();
-    for mut found in fuse(somewhere).into_iter().chain(nowhere.into_iter().flatten()) {
-        if let Some(description) = longest.remove(&key(&found.url, &found.title)) {
-            found.description = description;
-            merged.push(found);
+    for mut suggestion in fuse(somewhere).into_iter().chain(nowhere.into_iter().flatten()) {
+        if let Some(description) = longest.remove(&key(&suggestion.url, &suggestion.title)) {
+            suggestion.description = description;
+            merged.push(suggestion);
         }
     }
     merged
 }
 
 fn split(lists: Vec<Vec<McpSuggestion>>) -> (Vec<Vec<McpSuggestion>>, Vec<Vec<McpSuggestion>>) {
-    let is_nowhere = |found: &McpSuggestion| found.url.trim().is_empty();
+    let is_nowhere = |suggestion: &McpSuggestion| suggestion.url.trim().is_empty();
     lists.into_iter().map(|list| list.into_iter().partition::<Vec<_>, _>(is_nowhere)).unzip()
 }
 
@@ -38,8 +38,8 @@ fn split(lists: Vec<Vec<McpSuggestion>>) -> (Vec<Vec<McpSuggestion>>, Vec<Vec<Mc
 pub(super) fn merged_posts(lists: Vec<Vec<PostSummary>>) -> Vec<PostSummary> {
     let longest = lists.iter().map(Vec::len).max().unwrap_or_default();
     let mut merged: Vec<PostSummary> = Vec::new();
-    for post in (0..longest).flat_map(|place| lists.iter().filter_map(move |list| list.get(place))) {
-        if !merged.iter().any(|known| known.id == post.id) {
+    for post in (0..longest).flat_map(|index| lists.iter().filter_map(move |list| list.get(index))) {
+        if !merged.iter().any(|existing| existing.id == post.id) {
             merged.push(post.clone());
         }
     }
@@ -55,8 +55,8 @@ pub(super) fn key(url: &str, title: &str) -> String {
     }
     let address = url.split_once('#').map_or(url, |(address, _)| address);
     let (path, query) = address.split_once('?').unwrap_or((address, ""));
-    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !is_tracking(pair)).collect();
-    let query = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
+    let params: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !is_tracking(pair)).collect();
+    let query = if params.is_empty() { String::new() } else { format!("?{}", params.join("&")) };
     format!("url {}{query}", plain(path))
 }
 
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use crate::types::{Availability, SourceType};
 
-    fn found(url: &str, title: &str, description: &str) -> McpSuggestion {
+    fn suggestion(url: &str, title: &str, description: &str) -> McpSuggestion {
         let (url, title, description) = (url.to_owned(), title.to_owned(), description.to_owned());
         McpSuggestion {
             title,
@@ -94,7 +94,7 @@ mod tests {
     /// R-SUG-33: results are equal if their URLs match without fragment and tracking parameters, or else if titles
     /// match.
     #[test]
-    fn the_same_thing_has_the_same_key() {
+    fn equal_results_have_the_same_key() {
         let rows = [
             ("https://Docs.example/a#b", "https://docs.example/a?utm_source=mail&gclid=1", true),
             ("https://docs.example/a?page=2", "https://docs.example/a?page=2&UTM_campaign=x#top", true),
@@ -115,17 +115,21 @@ mod tests {
     #[test]
     fn of_duplicates_the_longer_description_stays() {
         let lists = vec![
-            vec![found("docs/a.md#x", "A", "short"), found("", "Nowhere", "n"), found("", "Elsewhere", "e")],
             vec![
-                found("docs/a.md?utm_medium=x", "A", "much longer"),
-                found("docs/b.md", "B", "b"),
-                found("", "nowhere", ""),
+                suggestion("docs/a.md#x", "A", "short"),
+                suggestion("", "Nowhere", "n"),
+                suggestion("", "Elsewhere", "e"),
+            ],
+            vec![
+                suggestion("docs/a.md?utm_medium=x", "A", "much longer"),
+                suggestion("docs/b.md", "B", "b"),
+                suggestion("", "nowhere", ""),
             ],
         ];
         let merged = merged_suggestions(lists);
-        let shown: Vec<(&str, &str)> =
+        let pairs: Vec<(&str, &str)> =
             merged.iter().map(|one| (one.title.as_str(), one.description.as_str())).collect();
-        assert_eq!(shown, [("A", "much longer"), ("B", "b"), ("Nowhere", "n"), ("Elsewhere", "e")]);
+        assert_eq!(pairs, [("A", "much longer"), ("B", "b"), ("Nowhere", "n"), ("Elsewhere", "e")]);
         assert_eq!(merged[0].url, "docs/a.md#x");
     }
 }

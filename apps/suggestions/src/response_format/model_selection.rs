@@ -9,7 +9,7 @@ use super::tool_results::MergedResults;
 use crate::types::{CombinedSuggestionsResponse, McpSuggestion, PostSummary, SourceType};
 
 /// Maximum length of a hint in characters.
-const LONGEST_HINT: usize = 400;
+const MAX_HINT_CHARS: usize = 400;
 
 /// Selects results in the order chosen by the model. If a list has the wrong JSON type, all results of that source
 /// are used.
@@ -21,11 +21,11 @@ pub(super) fn select_results(answer: &ModelAnswer, results: &MergedResults) -> F
     {
         match listed {
             ListField::Missing => {}
-            ListField::Wrong => all.iter().for_each(|found| put(&mut response, found)),
+            ListField::Invalid => all.iter().for_each(|result| put(&mut response, result)),
             ListField::Items(items) => {
                 for item in items {
                     match suggestion(item, results) {
-                        Some(found) => put(&mut response, found),
+                        Some(result) => put(&mut response, result),
                         None => dropped += 1,
                     }
                 }
@@ -34,12 +34,12 @@ pub(super) fn select_results(answer: &ModelAnswer, results: &MergedResults) -> F
     }
     match &answer.posts {
         ListField::Missing => {}
-        ListField::Wrong => response.posts.clone_from(&results.posts),
+        ListField::Invalid => response.posts.clone_from(&results.posts),
         ListField::Items(items) => {
             for item in items {
                 match post(item, results) {
-                    Some(found) if response.posts.iter().any(|known| known.id == found.id) => {}
-                    Some(found) => response.posts.push(found.clone()),
+                    Some(summary) if response.posts.iter().any(|existing| existing.id == summary.id) => {}
+                    Some(summary) => response.posts.push(summary.clone()),
                     None => dropped += 1,
                 }
             }
@@ -55,15 +55,15 @@ pub(super) fn select_results(answer: &ModelAnswer, results: &MergedResults) -> F
 
 /// Appends a suggestion to the list of its source unless the list contains it. The source is taken from the search
 /// tool.
-fn put(response: &mut CombinedSuggestionsResponse, found: &McpSuggestion) {
-    let list = match found.source_type {
+fn put(response: &mut CombinedSuggestionsResponse, result: &McpSuggestion) {
+    let list = match result.source_type {
         SourceType::M365 => &mut response.m365,
         SourceType::Doc => &mut response.docs,
         SourceType::Issue => &mut response.issues,
         SourceType::Post => return,
     };
-    if !list.contains(found) {
-        list.push(found.clone());
+    if !list.contains(result) {
+        list.push(result.clone());
     }
 }
 
@@ -77,12 +77,12 @@ fn suggestion<'a>(item: &Value, results: &'a MergedResults) -> Option<&'a McpSug
     if url.trim().is_empty() && title.trim().is_empty() {
         return None;
     }
-    let wanted = key(url, title);
-    let is_meant = |found: &&McpSuggestion| match url.trim().is_empty() {
-        true => key("", &found.title) == wanted,
-        false => key(&found.url, &found.title) == wanted,
+    let expected = key(url, title);
+    let is_match = |result: &&McpSuggestion| match url.trim().is_empty() {
+        true => key("", &result.title) == expected,
+        false => key(&result.url, &result.title) == expected,
     };
-    results.suggestions().find(is_meant)
+    results.suggestions().find(is_match)
 }
 
 fn post<'a>(item: &Value, results: &'a MergedResults) -> Option<&'a PostSummary> {
@@ -95,12 +95,12 @@ fn validate_hint(hint: &str, results: &MergedResults, warnings: &mut Vec<String>
     let hint = hint.trim();
     let is_known = |word: &str| {
         let word = word.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '/');
-        results.suggestions().any(|found| key(&found.url, "") == key(word, ""))
+        results.suggestions().any(|result| key(&result.url, "") == key(word, ""))
     };
     let is_foreign = hint.split_whitespace().any(|word| is_address(word) && !is_known(word));
-    if is_foreign || hint.chars().count() > LONGEST_HINT {
-        let why = if is_foreign { "it leads to an address that no tool returned" } else { "it is too long" };
-        warnings.push(format!("dropped the model's hint: {why}"));
+    if is_foreign || hint.chars().count() > MAX_HINT_CHARS {
+        let reason = if is_foreign { "it leads to an address that no tool returned" } else { "it is too long" };
+        warnings.push(format!("dropped the model's hint: {reason}"));
         return results.hint.clone();
     }
     (!hint.is_empty()).then(|| hint.to_owned())

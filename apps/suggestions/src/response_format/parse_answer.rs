@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 const LISTS: [&str; 4] = ["m365", "docs", "issues", "posts"];
 const HINT: &str = "actionHint";
 /// Maximum number of opening braces that are tried as the start of the answer.
-const MOST_STARTS: usize = 64;
+const MAX_STARTS: usize = 64;
 
 /// One list of the answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +14,7 @@ pub(super) enum ListField {
     /// The field is absent or null.
     Missing,
     /// The field has a value that is not an array.
-    Wrong,
+    Invalid,
     /// Items of the array.
     Items(Vec<Value>),
 }
@@ -32,19 +32,19 @@ pub(super) struct ModelAnswer {
 /// Parses the answer from a text. Returns `None` if the text contains no object with at least one expected field.
 pub(super) fn parse_answer(text: &str) -> Option<ModelAnswer> {
     // Bounds the work for a text that consists only of braces.
-    let starts = text.match_indices('{').map(|(start, _)| start).take(MOST_STARTS);
-    let object = starts.filter_map(|start| object(&text[start..])).find_map(known)?;
+    let starts = text.match_indices('{').map(|(start, _)| start).take(MAX_STARTS);
+    let object = starts.filter_map(|start| object(&text[start..])).find_map(find_answer_object)?;
     let listed = |name: &str| match object.get(name) {
         None | Some(Value::Null) => ListField::Missing,
         Some(Value::Array(items)) => ListField::Items(items.clone()),
-        Some(_) => ListField::Wrong,
+        Some(_) => ListField::Invalid,
     };
     let [m365, docs, issues, posts] = LISTS.map(listed);
     Some(ModelAnswer { m365, docs, issues, posts, hint: object.get(HINT).and_then(Value::as_str).map(str::to_owned) })
 }
 
 /// Returns the object that has an expected field: the object itself or one of its direct children.
-fn known(object: Map<String, Value>) -> Option<Map<String, Value>> {
+fn find_answer_object(object: Map<String, Value>) -> Option<Map<String, Value>> {
     let is_known = |object: &Map<String, Value>| LISTS.iter().chain([&HINT]).any(|name| object.contains_key(*name));
     if is_known(&object) {
         return Some(object);
@@ -58,8 +58,8 @@ fn known(object: Map<String, Value>) -> Option<Map<String, Value>> {
 /// Parses the JSON object at the start of a text.
 fn object(text: &str) -> Option<Map<String, Value>> {
     // Parses the text unrepaired first, because a repair must not change valid JSON.
-    let mut whole = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
-    whole.next().and_then(Result::ok).or_else(|| serde_json::from_str(&repair_json(text)).ok())
+    let mut objects = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
+    objects.next().and_then(Result::ok).or_else(|| serde_json::from_str(&repair_json(text)).ok())
 }
 
 /// Repairs the JSON object at the start of a text: removes trailing commas, escapes line breaks in strings, and
@@ -148,7 +148,7 @@ mod tests {
         for row in ["", "I do not know.", "{}", "[]", r#"{"weather": "fine"}"#, "{{{{", r#""docs""#, "{\"docs"] {
             assert_eq!(docs(row), None, "{row}");
         }
-        assert_eq!(docs(r#"{"docs": "none", "posts": []}"#), Some(ListField::Wrong));
+        assert_eq!(docs(r#"{"docs": "none", "posts": []}"#), Some(ListField::Invalid));
         assert_eq!(docs(r#"{"docs": null, "posts": []}"#), Some(ListField::Missing));
         assert_eq!(docs(r#"{"posts": []}"#), Some(ListField::Missing));
     }

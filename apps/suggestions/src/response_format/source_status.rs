@@ -18,7 +18,7 @@ enum CallOutcome {
     Empty,
     /// Ranks above `Empty`: "nothing found" would be wrong if another call failed.
     Failed,
-    Found,
+    HasResults,
 }
 
 /// Returns the status of each searched source.
@@ -26,11 +26,11 @@ pub(crate) fn statuses<'a>(messages: impl Iterator<Item = &'a Message>) -> BTree
     let mut calls: BTreeMap<String, CallOutcome> = BTreeMap::new();
     for (search, message) in messages.filter_map(searched) {
         let call = call(message);
-        let known = calls.entry(search.source().to_owned()).or_insert(call);
-        *known = call.max(*known);
+        let outcome = calls.entry(search.source().to_owned()).or_insert(call);
+        *outcome = call.max(*outcome);
     }
     let status = |call| match call {
-        CallOutcome::Found => SourceStatus::Ok,
+        CallOutcome::HasResults => SourceStatus::Ok,
         CallOutcome::Empty => SourceStatus::Empty,
         CallOutcome::Failed | CallOutcome::Malformed => SourceStatus::Error,
     };
@@ -52,8 +52,8 @@ fn reason(search: SearchTool, message: &Message) -> String {
     }
     let text = message.text();
     // The text before the reason is addressed to the model.
-    let known = format!("{} cannot be searched: ", search.source());
-    text.split_once(&known).map_or(&*text, |(_, reason)| reason).to_owned()
+    let prefix = format!("{} cannot be searched: ", search.source());
+    text.split_once(&prefix).map_or(&*text, |(_, reason)| reason).to_owned()
 }
 
 fn searched(message: &Message) -> Option<(SearchTool, &Message)> {
@@ -69,7 +69,7 @@ fn call(message: &Message) -> CallOutcome {
     match list::<Value>(message) {
         None => CallOutcome::Failed,
         Some(listed) if listed.is_empty() => CallOutcome::Empty,
-        Some(listed) if listed.iter().any(Value::is_object) => CallOutcome::Found,
+        Some(listed) if listed.iter().any(Value::is_object) => CallOutcome::HasResults,
         Some(_) => CallOutcome::Failed,
     }
 }

@@ -6,7 +6,7 @@ use superstep::Message;
 use superstep::core::message::{Role, ToolStatus};
 
 use super::merge::{merged_posts, merged_suggestions};
-use crate::tools::{HINT, LONGEST_RESULT, SearchResult, SearchTool, truncate};
+use crate::tools::{HINT, MAX_RESULT_CHARS, SearchResult, SearchTool, truncate};
 use crate::types::{CombinedSuggestionsResponse, McpSuggestion, PostSummary, SourceType};
 
 /// Maximum number of results that are passed to the hint tool.
@@ -25,21 +25,21 @@ pub(crate) struct ToolResults {
 impl ToolResults {
     /// Parses tool messages. Skips failed calls and contents that are not a list.
     pub(crate) fn from_messages(messages: &[&Message]) -> Self {
-        let mut found = Self::default();
+        let mut results = Self::default();
         for message in messages.iter().filter(|message| is_success(message)) {
             let name = message.name.as_deref().unwrap_or_default();
             match SearchTool::from_tool_name(name) {
-                Some(SearchTool::Posts) => found.posts.extend(list(message)),
+                Some(SearchTool::Posts) => results.posts.extend(list(message)),
                 Some(search) => {
                     let hits = list(message)
                         .map(|hits| hits.into_iter().filter(is_openable).map(|hit| of(search, hit)).collect());
-                    found.of_search(search).extend(hits);
+                    results.of_search(search).extend(hits);
                 }
-                None if name == HINT => found.hint = Some(message.text().trim().to_owned()),
+                None if name == HINT => results.hint = Some(message.text().trim().to_owned()),
                 None => {}
             }
         }
-        found
+        results
     }
 
     fn of_search(&mut self, search: SearchTool) -> &mut Vec<Vec<McpSuggestion>> {
@@ -95,7 +95,7 @@ impl MergedResults {
         let posts: Vec<SearchResult> = self.posts.iter().map(post_result).collect();
         let lists = [&self.docs, &self.m365, &self.issues].map(|list| list.iter().map(result).collect::<Vec<_>>());
         let longest = lists.iter().map(Vec::len).chain([posts.len()]).max().unwrap_or_default();
-        let rows = (0..longest).flat_map(|place| lists.iter().chain([&posts]).filter_map(move |list| list.get(place)));
+        let rows = (0..longest).flat_map(|index| lists.iter().chain([&posts]).filter_map(move |list| list.get(index)));
         rows.take(HINTED).cloned().collect()
     }
 }
@@ -111,8 +111,8 @@ pub(super) fn count(message: &Message) -> usize {
 pub(super) fn list<T: DeserializeOwned>(message: &Message) -> Option<Vec<T>> {
     let values: Vec<Value> = serde_json::from_str(&message.text()).ok()?;
     let is_empty = values.is_empty();
-    let things: Vec<T> = values.into_iter().filter_map(|value| serde_json::from_value(value).ok()).collect();
-    (is_empty || !things.is_empty()).then_some(things)
+    let items: Vec<T> = values.into_iter().filter_map(|value| serde_json::from_value(value).ok()).collect();
+    (is_empty || !items.is_empty()).then_some(items)
 }
 
 fn is_success(message: &Message) -> bool {
@@ -140,6 +140,6 @@ fn post_result(post: &PostSummary) -> SearchResult {
 }
 
 fn hinted(title: &str, description: &str, source_type: SourceType) -> SearchResult {
-    let (title, description) = (truncate(title, LONGEST_RESULT), truncate(description, LONGEST_RESULT));
+    let (title, description) = (truncate(title, MAX_RESULT_CHARS), truncate(description, MAX_RESULT_CHARS));
     SearchResult { title, description, source_type }
 }

@@ -41,17 +41,22 @@ impl Docs {
         let mut sections: BTreeSet<String> = firsts.iter().map(|passage| passage.source.clone()).collect();
         // A long section is split into several passages, but is one search result.
         let others = rest.into_iter().filter(|passage| sections.insert(passage.source.clone()));
-        firsts.into_iter().chain(others.collect::<Vec<_>>()).take(limit).map(|found| self.hit(found, query)).collect()
+        firsts
+            .into_iter()
+            .chain(others.collect::<Vec<_>>())
+            .take(limit)
+            .map(|passage| self.hit(passage, query))
+            .collect()
     }
 
-    fn hit(&self, found: Passage, query: &str) -> McpSuggestion {
-        let is_named = !found.heading.is_empty() && found.heading != found.title;
-        let url = format!("{}{}#{}", self.base, encoded(&found.file), encoded(found.anchor()));
-        let title = if is_named { format!("{}: {}", found.title, found.heading) } else { found.title };
+    fn hit(&self, passage: Passage, query: &str) -> McpSuggestion {
+        let is_named = !passage.heading.is_empty() && passage.heading != passage.title;
+        let url = format!("{}{}#{}", self.base, encoded(&passage.file), encoded(passage.anchor()));
+        let title = if is_named { format!("{}: {}", passage.title, passage.heading) } else { passage.title };
         McpSuggestion {
             title,
             url,
-            description: excerpt(&found.text, query),
+            description: excerpt(&passage.text, query),
             source_type: SourceType::Doc,
             source: None,
             status: Availability::Available,

@@ -3,17 +3,17 @@
 use crate::query_expansion::{content_words, cut, stem};
 
 /// Maximum length of a description in characters.
-pub(crate) const LONGEST: usize = 300;
+pub(crate) const MAX_EXCERPT_CHARS: usize = 300;
 
 /// Returns the best passage: as many complete sentences as fit, starting where most words of the query occur.
 pub(crate) fn excerpt(text: &str, query: &str) -> String {
-    let wanted: Vec<String> = content_words(query).iter().map(|word| stem(word)).collect();
+    let query_stems: Vec<String> = content_words(query).iter().map(|word| stem(word)).collect();
     let sentences = sentences(text);
     let mut best = (0, String::new());
     for start in 0..sentences.len() {
         let passage = passage(&sentences[start..]);
         let held: Vec<String> = content_words(&passage).iter().map(|word| stem(word)).collect();
-        let count = wanted.iter().filter(|word| held.contains(word)).count();
+        let count = query_stems.iter().filter(|word| held.contains(word)).count();
         // On a tie the first passage wins, because earlier text usually introduces later text.
         if best.1.is_empty() || count > best.0 {
             best = (count, passage);
@@ -27,7 +27,7 @@ fn passage(sentences: &[&str]) -> String {
     let mut passage = String::new();
     for sentence in sentences {
         let joined = if passage.is_empty() { (*sentence).to_owned() } else { format!("{passage} {sentence}") };
-        if joined.chars().count() > LONGEST {
+        if joined.chars().count() > MAX_EXCERPT_CHARS {
             break;
         }
         passage = joined;
@@ -37,7 +37,7 @@ fn passage(sentences: &[&str]) -> String {
 
 /// Cuts a text at a word boundary and appends an ellipsis.
 fn shortened(text: &str) -> String {
-    cut(text, LONGEST - 2).map_or_else(|| text.to_owned(), |head| format!("{head} …"))
+    cut(text, MAX_EXCERPT_CHARS - 2).map_or_else(|| text.to_owned(), |head| format!("{head} …"))
 }
 
 /// Splits a text into sentences. An empty line also ends a sentence.
@@ -69,16 +69,16 @@ mod tests {
     fn the_passage_with_most_words_is_taken() {
         let filler = "Nothing to see in this sentence at all. ".repeat(12);
         let text = format!("{filler}Use helm rollback to return. It waits.\n\n{filler}");
-        let found = excerpt(&text, "How does helm rollback wait?");
-        assert!(found.contains("Use helm rollback to return. It waits."), "{found}");
-        assert!(found.chars().count() <= LONGEST && found.ends_with('.'), "{found}");
+        let actual = excerpt(&text, "How does helm rollback wait?");
+        assert!(actual.contains("Use helm rollback to return. It waits."), "{actual}");
+        assert!(actual.chars().count() <= MAX_EXCERPT_CHARS && actual.ends_with('.'), "{actual}");
     }
 
     /// R-SUG-19: a sentence that is too long is cut at a word boundary.
     #[test]
     fn a_long_sentence_is_cut_at_a_word() {
-        let found = excerpt(&"größe ".repeat(100), "größe");
-        assert!(found.chars().count() <= LONGEST && found.ends_with("größe …"), "{found}");
+        let actual = excerpt(&"größe ".repeat(100), "größe");
+        assert!(actual.chars().count() <= MAX_EXCERPT_CHARS && actual.ends_with("größe …"), "{actual}");
         assert_eq!(excerpt("", "x"), "");
     }
 }

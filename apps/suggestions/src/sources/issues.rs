@@ -14,7 +14,7 @@ use superstep_documents::{
     DocumentLine, FileIndex, IndexedItem, ReadLimits, SearchFields, SearchHit, markdown as lines_of,
 };
 
-use super::excerpt::{LONGEST, excerpt};
+use super::excerpt::{MAX_EXCERPT_CHARS, excerpt};
 use super::url::{encoded, is_web};
 use crate::query_expansion::content_words;
 use crate::types::{Availability, McpSuggestion, SourceType};
@@ -59,9 +59,9 @@ impl Issues {
     /// Returns matching issues, best first. Among issues of comparable relevance, resolved ones come first.
     #[must_use]
     pub fn search(&self, query: &str, limit: usize) -> Vec<McpSuggestion> {
-        self.0.search(&content_words(query).join(" "), limit.saturating_mul(5), |mut found| {
-            solved_first(&mut found);
-            found.into_iter().take(limit).map(|found| hit(found, query)).collect()
+        self.0.search(&content_words(query).join(" "), limit.saturating_mul(5), |mut hits| {
+            solved_first(&mut hits);
+            hits.into_iter().take(limit).map(|search_hit| hit(search_hit, query)).collect()
         })
     }
 
@@ -92,24 +92,24 @@ impl Issues {
 }
 
 /// Moves resolved issues to the front of the hits that are comparable to the best.
-fn solved_first(found: &mut [SearchHit<'_, Issue>]) {
-    let Some(best) = found.first().map(|found| found.score) else { return };
-    let comparable = found.partition_point(|found| found.score >= best * COMPARABLE);
-    found[..comparable].sort_by_key(|found| !found.thing.is_resolved);
+fn solved_first(hits: &mut [SearchHit<'_, Issue>]) {
+    let Some(best) = hits.first().map(|search_hit| search_hit.score) else { return };
+    let comparable = hits.partition_point(|search_hit| search_hit.score >= best * COMPARABLE);
+    hits[..comparable].sort_by_key(|search_hit| !search_hit.item.is_resolved);
 }
 
-fn hit(found: SearchHit<'_, Issue>, query: &str) -> McpSuggestion {
-    let issue = found.thing;
+fn hit(search_hit: SearchHit<'_, Issue>, query: &str) -> McpSuggestion {
+    let issue = search_hit.item;
     let text = excerpt(&issue.text(), query);
     let description = format!("{}. {text}", issue.state());
-    let is_short = description.chars().count() <= LONGEST;
+    let is_short = description.chars().count() <= MAX_EXCERPT_CHARS;
     // Drops the state if the description would be too long: a complete sentence is more useful.
     let description = if is_short { description.trim_end().to_owned() } else { text };
-    let place = || format!("issues/{}?issue={}", encoded(found.file), found.number + 1);
+    let local_url = || format!("issues/{}?issue={}", encoded(search_hit.file), search_hit.number + 1);
     McpSuggestion {
         title: format!("{} {}", issue.key, issue.title).trim().to_owned(),
         // An export may contain any URL. For anything but a web URL, link to the page of this server.
-        url: if is_web(&issue.url) { issue.url.clone() } else { place() },
+        url: if is_web(&issue.url) { issue.url.clone() } else { local_url() },
         description,
         source_type: SourceType::Issue,
         source: None,

@@ -20,7 +20,7 @@ pub(super) const SOURCE: &str = "m365";
 #[derive(Debug, Clone, Default)]
 pub struct M365SearchResult {
     /// Results of the successful parts.
-    pub found: Vec<McpSuggestion>,
+    pub suggestions: Vec<McpSuggestion>,
     /// Parts that failed, each with the reason.
     pub failed: Vec<SourceUnavailable>,
 }
@@ -34,15 +34,15 @@ impl M365SearchResult {
     /// temporary.
     pub fn into_result(self) -> Result<Vec<McpSuggestion>, SourceUnavailable> {
         match self.failed.into_iter().min_by_key(|failed| failed.kind) {
-            Some(failed) if self.found.is_empty() => Err(failed),
-            _ => Ok(self.found),
+            Some(failed) if self.suggestions.is_empty() => Err(failed),
+            _ => Ok(self.suggestions),
         }
     }
 }
 
 impl From<SourceUnavailable> for M365SearchResult {
     fn from(unavailable: SourceUnavailable) -> Self {
-        Self { found: Vec::new(), failed: vec![unavailable] }
+        Self { suggestions: Vec::new(), failed: vec![unavailable] }
     }
 }
 
@@ -71,7 +71,7 @@ impl M365Backend {
             Self::Mirror(mirror) => {
                 let (mirror, query) = (mirror.clone(), query.to_owned());
                 match super::run_blocking(SOURCE, move || mirror.search(&query, limit)).await {
-                    Ok(found) => M365SearchResult { found, failed: Vec::new() },
+                    Ok(suggestions) => M365SearchResult { suggestions, failed: Vec::new() },
                     Err(failed) => failed.into(),
                 }
             }

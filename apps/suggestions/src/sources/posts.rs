@@ -21,7 +21,7 @@ use superstep::{Error, ErrorCode, Result};
 use super::settings::SourceSettings;
 use crate::types::{Mode, PostEmbedding, PostSummary};
 
-pub use new_post::{LONGEST_TAG, LONGEST_TEXT, MOST_SENTENCES, MOST_TAGS, NewPost, PostViolation, TimeToLive};
+pub use new_post::{MAX_SENTENCES, MAX_TAG_CHARS, MAX_TAGS, MAX_TEXT_CHARS, NewPost, PostViolation, TimeToLive};
 pub use sentences::sentences;
 
 /// The table of posts. Clones share the same connections.

@@ -5,7 +5,7 @@ use superstep::{Error, ErrorCode, Result};
 use crate::query_expansion::cut;
 
 /// Maximum length of a query in characters.
-pub const LONGEST_QUERY: usize = 200;
+pub const MAX_QUERY_CHARS: usize = 200;
 
 /// A validated query.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +31,11 @@ pub fn normalize_query(query: &str) -> Result<SearchQuery> {
     if text.is_empty() {
         return Err(Error::new(ErrorCode::InputInvalid, "the query is empty").with_help("name one to a few words"));
     }
-    let Some(head) = cut(text, LONGEST_QUERY) else {
+    let Some(head) = cut(text, MAX_QUERY_CHARS) else {
         return Ok(SearchQuery { text: text.to_owned(), warning: None });
     };
     let length = text.chars().count();
     let warning =
-        format!("the query has {length} characters; the first {LONGEST_QUERY} were searched for, up to a whole word");
+        format!("the query has {length} characters; the first {MAX_QUERY_CHARS} were searched for, up to a whole word");
     Ok(SearchQuery { text: head.to_owned(), warning: Some(warning) })
 }

@@ -18,11 +18,11 @@ pub fn fuse(lists: Vec<Vec<McpSuggestion>>) -> Vec<McpSuggestion> {
                 continue;
             }
             let worth = 1.0 / (SMOOTH + rank as f64);
-            match fused.iter_mut().find(|(_, _, known)| self::document(&known.url) == document) {
-                Some((sum, best, known)) => {
+            match fused.iter_mut().find(|(_, _, existing)| self::document(&existing.url) == document) {
+                Some((sum, best, existing)) => {
                     *sum += worth;
                     if rank < *best {
-                        (*best, *known) = (rank, suggestion);
+                        (*best, *existing) = (rank, suggestion);
                     }
                 }
                 None => fused.push((worth, rank, suggestion)),

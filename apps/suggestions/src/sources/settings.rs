@@ -109,9 +109,9 @@ impl SourceSettings {
 impl std::fmt::Debug for SourceSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { docs, docs_url, issues, posts, m365, words, limits, embedder, clock: _ } = self;
-        let mut shown = f.debug_struct("SourceSettings");
-        shown.field("docs", docs).field("docs_url", docs_url).field("issues", issues).field("posts", posts);
-        shown.field("m365", m365).field("words", words).field("limits", limits).field("embedder", embedder);
-        shown.finish()
+        let mut debug = f.debug_struct("SourceSettings");
+        debug.field("docs", docs).field("docs_url", docs_url).field("issues", issues).field("posts", posts);
+        debug.field("m365", m365).field("words", words).field("limits", limits).field("embedder", embedder);
+        debug.finish()
     }
 }

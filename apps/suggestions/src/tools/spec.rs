@@ -75,11 +75,11 @@ pub(crate) fn hint_spec() -> ToolSpec {
 }
 
 /// Maximum length in characters of the post passed to the hint tool; stored posts are far shorter.
-pub(crate) const LONGEST_POST: usize = 4_000;
+pub(crate) const MAX_POST_CHARS: usize = 4_000;
 /// Maximum number of results passed to the hint tool.
-pub(crate) const MOST_RESULTS: usize = 50;
+pub(crate) const MAX_RESULTS: usize = 50;
 /// Maximum length of the title and of the description of a result, in characters.
-pub(crate) const LONGEST_RESULT: usize = 2_000;
+pub(crate) const MAX_RESULT_CHARS: usize = 2_000;
 
 /// Arguments of `search_m365`, `search_docs` and `search_issues`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -106,10 +106,10 @@ pub(crate) struct PostsArguments {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct HintArguments {
     /// Text of the post.
-    #[schemars(length(min = 1, max = LONGEST_POST))]
+    #[schemars(length(min = 1, max = MAX_POST_CHARS))]
     pub(crate) post_text: String,
     /// Results to choose from, best first.
-    #[schemars(length(max = MOST_RESULTS))]
+    #[schemars(length(max = MAX_RESULTS))]
     pub(crate) search_results: Vec<SearchResult>,
 }
 
@@ -118,10 +118,10 @@ pub(crate) struct HintArguments {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SearchResult {
     /// Title of the result.
-    #[schemars(length(max = LONGEST_RESULT))]
+    #[schemars(length(max = MAX_RESULT_CHARS))]
     pub(crate) title: String,
     /// Excerpt of the result.
-    #[schemars(length(max = LONGEST_RESULT))]
+    #[schemars(length(max = MAX_RESULT_CHARS))]
     pub(crate) description: String,
     /// Kind of the result.
     pub(crate) source_type: SourceType,

@@ -128,19 +128,19 @@ async fn links_lead_to_files_of_any_name() {
     let folder = Folder::new();
     let names = ["c# notes", "what?", "100% sure", "a b", "größe", "a&b=c+d", "x#top", "50%25"];
     for (number, name) in names.into_iter().enumerate() {
-        let said = format!("zebra{number} stands here");
-        folder.write(&format!("own/docs/{name}/{name}.md"), &format!("# Title\n\n## Größe #1\n\n{said}\n"));
-        folder.write(&format!("own/m365/{name}.md"), &format!("# Title\n\n{said}\n"));
-        let mail = format!("From a@b Mon Jan  1 00:00:00 2024\n{MAIL}\n{said}\n");
+        let sentence = format!("zebra{number} stands here");
+        folder.write(&format!("own/docs/{name}/{name}.md"), &format!("# Title\n\n## Größe #1\n\n{sentence}\n"));
+        folder.write(&format!("own/m365/{name}.md"), &format!("# Title\n\n{sentence}\n"));
+        let mail = format!("From a@b Mon Jan  1 00:00:00 2024\n{MAIL}\n{sentence}\n");
         folder.write(&format!("own/m365/mail/{name}.mbox"), &mail);
-        folder.write(&format!("own/issues/{name}.json"), &ISSUES.replace("It gets cold.", &said));
+        folder.write(&format!("own/issues/{name}.json"), &ISSUES.replace("It gets cold.", &sentence));
     }
     let platform = over(&folder).await;
     for (number, name) in names.into_iter().enumerate() {
-        let found = platform.json(&format!("/api/search?q=zebra{number}")).await;
+        let response = platform.json(&format!("/api/search?q=zebra{number}")).await;
         for source in ["docs", "issues", "m365"] {
-            let links = found[source].as_array().unwrap();
-            assert_eq!(links.len(), if source == "m365" { 2 } else { 1 }, "{source} {name}: {found}");
+            let links = response[source].as_array().unwrap();
+            assert_eq!(links.len(), if source == "m365" { 2 } else { 1 }, "{source} {name}: {response}");
             for url in links.iter().map(|one| one["url"].as_str().unwrap()) {
                 let (path, anchor) = url.split_once('#').unwrap_or((url, ""));
                 let page = platform.get(path).await;
@@ -156,11 +156,11 @@ async fn links_lead_to_files_of_any_name() {
 
 /// R-SUG-55: if the URL of an issue in an export is not a web URL, the link does not use it.
 #[tokio::test]
-async fn an_export_cannot_say_what_a_link_does() {
+async fn an_export_cannot_set_a_non_web_link() {
     let folder = Folder::new();
     folder.write("own/issues/list.json", ISSUES);
     let platform = over(&folder).await;
-    let found = platform.json("/api/search?q=leaves").await;
-    let urls: Vec<&Value> = found["issues"].as_array().unwrap().iter().map(|one| &one["url"]).collect();
+    let response = platform.json("/api/search?q=leaves").await;
+    let urls: Vec<&Value> = response["issues"].as_array().unwrap().iter().map(|one| &one["url"]).collect();
     assert_eq!(urls, ["/api/suggestions/files/issues/list.json?issue=2"]);
 }

@@ -14,7 +14,7 @@ use superstep::models::{ChatRequest, ScriptedReply, SharedModel};
 use superstep::tools::ToolSpec;
 use superstep::{CompiledGraph, Message, RunBuilder, ToolError, ToolOutput};
 use superstep_suggestions::sources::Sources;
-use superstep_suggestions::{AgentState, SuggestionsContext};
+use superstep_suggestions::{SuggestionsContext, SuggestionsState};
 
 pub(crate) const QUESTION: &str = "How do I roll back a failed AKS deployment?";
 /// Id of the sample post with the question.
@@ -28,11 +28,11 @@ pub(crate) async fn on(sources: &Sources, model: impl Into<SharedModel>) -> Sugg
 }
 
 /// Starts a run for the question.
-pub(crate) fn asked(
-    graph: &CompiledGraph<AgentState, SuggestionsContext>,
+pub(crate) fn invoke_question(
+    graph: &CompiledGraph<SuggestionsState, SuggestionsContext>,
     context: SuggestionsContext,
-) -> RunBuilder<AgentState, SuggestionsContext> {
-    graph.invoke(AgentState::initial_state(QUESTION, &[], None).unwrap()).context(context)
+) -> RunBuilder<SuggestionsState, SuggestionsContext> {
+    graph.invoke(SuggestionsState::initial_state(QUESTION, &[], None).unwrap()).context(context)
 }
 
 /// Creates a reply with search calls.
@@ -47,10 +47,10 @@ pub(crate) fn everything(request: &ChatRequest) -> Value {
     let mut answer = json!({ "m365": [], "docs": [], "issues": [], "posts": [] });
     for message in request.messages.iter().filter(|message| message.role == Role::Tool) {
         let source = message.name.as_deref().unwrap().trim_start_matches("search_").to_owned();
-        if let (Some(list), Ok(found)) =
+        if let (Some(list), Ok(items)) =
             (answer[&source].as_array_mut(), serde_json::from_str::<Vec<Value>>(&message.text()))
         {
-            list.extend(found);
+            list.extend(items);
         }
     }
     answer
@@ -60,17 +60,17 @@ pub(crate) fn everything(request: &ChatRequest) -> Value {
 pub(crate) async fn watch<S: superstep::GraphState, C: Send + Sync + 'static>(
     run: RunBuilder<S, C>,
 ) -> (Vec<Value>, superstep::Result<superstep::Outcome<S>>) {
-    let (mut stream, mut told) = (run.stream_events(), Vec::new());
+    let (mut stream, mut events) = (run.stream_events(), Vec::new());
     while let Some(event) = stream.next().await {
-        told.push(serde_json::to_value(&event).unwrap());
+        events.push(serde_json::to_value(&event).unwrap());
     }
-    (told, stream.finish().await)
+    (events, stream.finish().await)
 }
 
 /// Returns the warnings among the events, in order.
-pub(crate) fn warned(told: &[Value]) -> Vec<String> {
+pub(crate) fn warned(events: &[Value]) -> Vec<String> {
     let is_warning = |event: &&Value| event["event"] == "on_custom_event" && event["name"] == "on_warning";
-    told.iter().filter(is_warning).map(|event| event["data"]["message"].as_str().unwrap().to_owned()).collect()
+    events.iter().filter(is_warning).map(|event| event["data"]["message"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Returns the tool messages as name, success and text.
@@ -84,7 +84,7 @@ pub(crate) fn tool_messages<'a>(messages: impl IntoIterator<Item = &'a Message>)
 /// Behaviour of a tool of a [`Fake`].
 #[derive(Clone)]
 pub(crate) enum Does {
-    Says(String),
+    Replies(String),
     Fails(String),
     Hangs,
 }
@@ -93,12 +93,12 @@ pub(crate) enum Does {
 #[derive(Clone, Default)]
 pub(crate) struct Fake {
     does: BTreeMap<String, Does>,
-    asked: Arc<Mutex<Vec<(String, Value)>>>,
+    calls: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
 impl Fake {
-    pub(crate) fn says(self, tool: &str, what: &Value) -> Self {
-        self.does(tool, Does::Says(what.to_string()))
+    pub(crate) fn replies(self, tool: &str, value: &Value) -> Self {
+        self.does(tool, Does::Replies(value.to_string()))
     }
 
     pub(crate) fn does(mut self, tool: &str, does: Does) -> Self {
@@ -106,8 +106,8 @@ impl Fake {
         self
     }
 
-    pub(crate) fn asked(&self) -> Vec<(String, Value)> {
-        self.asked.lock().unwrap().clone()
+    pub(crate) fn calls(&self) -> Vec<(String, Value)> {
+        self.calls.lock().unwrap().clone()
     }
 
     pub(crate) fn server(&self) -> McpServer {
@@ -136,9 +136,9 @@ impl Tool for FakeTool {
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        self.fake.asked.lock().unwrap().push((self.name.to_owned(), Value::Object(call.args)));
+        self.fake.calls.lock().unwrap().push((self.name.to_owned(), Value::Object(call.args)));
         match self.fake.does.get(self.name) {
-            Some(Does::Says(text)) => Ok(text.as_str().into()),
+            Some(Does::Replies(text)) => Ok(text.as_str().into()),
             Some(Does::Fails(text)) => Err(ToolError::new(text.as_str())),
             Some(Does::Hangs) => std::future::pending().await,
             None if self.name == HINT => Ok("".into()),

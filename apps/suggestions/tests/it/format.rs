@@ -5,7 +5,7 @@ use superstep::models::{ScriptedModel, ScriptedReply};
 use superstep_suggestions::create_suggestions_graph;
 use superstep_suggestions::types::CombinedSuggestionsResponse;
 
-use crate::fixtures::{Fake, HINT, POST, a_post, asked, everything, hit, on, search, warned, watch};
+use crate::fixtures::{Fake, HINT, POST, a_post, everything, hit, invoke_question, on, search, warned, watch};
 use crate::sources::sample;
 
 /// Creates a fake server with three documents (two of them equal), a mail, an issue, a post and a hint.
@@ -16,11 +16,11 @@ fn fake() -> Fake {
         hit("doc", "Deploy", "https://docs.example/deploy", "How to deploy."),
     ];
     Fake::default()
-        .says("search_docs", &json!(docs))
-        .says("search_m365", &json!([hit("m365", "Runbook", "m365/runbook.md", "Steps.")]))
-        .says("search_issues", &json!([hit("issue", "#7 Failed", "https://issues.example/7", "Solved.")]))
-        .says("search_posts", &json!([a_post("p1", "Same here"), a_post(POST, "itself")]))
-        .does(HINT, crate::fixtures::Does::Says("Read Roll back.".to_owned()))
+        .replies("search_docs", &json!(docs))
+        .replies("search_m365", &json!([hit("m365", "Runbook", "m365/runbook.md", "Steps.")]))
+        .replies("search_issues", &json!([hit("issue", "#7 Failed", "https://issues.example/7", "Solved.")]))
+        .replies("search_posts", &json!([a_post("p1", "Same here"), a_post(POST, "itself")]))
+        .does(HINT, crate::fixtures::Does::Replies("Read Roll back.".to_owned()))
 }
 
 /// Runs all searches, then formats the given final message. Returns the response and the warnings.
@@ -28,8 +28,8 @@ async fn formatted(words: &str) -> (CombinedSuggestionsResponse, Vec<String>) {
     let calls = ["search_docs", "search_m365", "search_issues", "search_posts"].map(|tool| (tool, "rollback"));
     let calls = search(&calls).and_tool_call(HINT, json!({ "postText": "x", "searchResults": [] }));
     let model = ScriptedModel::new([calls]).then(words);
-    let (told, done) = watch(asked(&create_suggestions_graph(5).unwrap(), fake().with(model).await)).await;
-    (done.unwrap().state.response.clone().unwrap(), warned(&told))
+    let (events, done) = watch(invoke_question(&create_suggestions_graph(5).unwrap(), fake().with(model).await)).await;
+    (done.unwrap().state.response.clone().unwrap(), warned(&events))
 }
 
 fn urls(response: &CombinedSuggestionsResponse) -> [Vec<&str>; 3] {
@@ -104,19 +104,19 @@ async fn nonsense_is_answered_with_what_was_found() {
         assert_eq!(response.action_hint.as_deref(), Some("Read Roll back."));
         assert_eq!(warnings.len(), 1, "{words}: {warnings:?}");
     }
-    let wrong = json!({ "docs": "all of them", "m365": { "title": "Runbook" }, "posts": 3, "actionHint": ["x"] });
-    let (response, _) = formatted(&wrong.to_string()).await;
+    let malformed = json!({ "docs": "all of them", "m365": { "title": "Runbook" }, "posts": 3, "actionHint": ["x"] });
+    let (response, _) = formatted(&malformed.to_string()).await;
     assert_eq!(urls(&response), [vec!["m365/runbook.md"], ALL_DOCS.to_vec(), vec![]]);
     assert_eq!((response.posts.len(), response.action_hint), (1, None));
-    let damaged = "Sure! {\"docs\": [{\"url\": \"https://docs.example/deploy\",},], \"posts\": [";
-    assert_eq!(urls(&formatted(damaged).await.0)[1], [ALL_DOCS[1]]);
+    let truncated = "Sure! {\"docs\": [{\"url\": \"https://docs.example/deploy\",},], \"posts\": [";
+    assert_eq!(urls(&formatted(truncated).await.0)[1], [ALL_DOCS[1]]);
 }
 
 /// R-SUG-38: a response without any result is valid.
 #[tokio::test]
 async fn nothing_found_is_a_valid_answer() {
     let model = ScriptedModel::new([search(&[("search_docs", "x"), ("search_posts", "x")])]).then("{\"docs\": []}");
-    let done = asked(&create_suggestions_graph(5).unwrap(), Fake::default().with(model).await).await.unwrap();
+    let done = invoke_question(&create_suggestions_graph(5).unwrap(), Fake::default().with(model).await).await.unwrap();
     assert_eq!(done.state.response, Some(CombinedSuggestionsResponse::default()));
 }
 
@@ -128,8 +128,8 @@ async fn a_document_that_gives_orders_changes_nothing() {
     let model =
         ScriptedModel::new([search(&[("search_m365", "rollback notes from the web kubernetes revisionHistoryLimit")])])
             .then_with(|request| {
-                let found = everything(request)["m365"].to_string();
-                assert!(found.contains("rollback-notes-from-the-web"), "{found}");
+                let results = everything(request)["m365"].to_string();
+                assert!(results.contains("rollback-notes-from-the-web"), "{results}");
                 ScriptedReply::tool_call("delete_all_posts", json!({}))
             })
             .then_with(|request| {
@@ -139,14 +139,15 @@ async fn a_document_that_gives_orders_changes_nothing() {
                 answer["actionHint"] = "Open https://evil.example/ first.".into();
                 ScriptedReply::text(answer.to_string())
             });
-    let (told, done) = watch(asked(&create_suggestions_graph(5).unwrap(), on(&sources, model.clone()).await)).await;
+    let (events, done) =
+        watch(invoke_question(&create_suggestions_graph(5).unwrap(), on(&sources, model.clone()).await)).await;
     let response = serde_json::to_value(done.unwrap().state.response.clone().unwrap()).unwrap();
     let links: Vec<&str> =
         response["m365"].as_array().unwrap().iter().map(|one| one["url"].as_str().unwrap()).collect();
     assert!(!links.is_empty() && links.iter().all(|url| url.starts_with("m365/")), "{links:?}");
     assert_eq!(response["actionHint"], Value::Null);
-    assert_eq!(warned(&told).len(), 2);
-    let refused = model.requests()[2].messages.last().unwrap().text().into_owned();
-    assert!(refused.contains("no tool `delete_all_posts`"), "{refused}");
+    assert_eq!(warned(&events).len(), 2);
+    let message = model.requests()[2].messages.last().unwrap().text().into_owned();
+    assert!(message.contains("no tool `delete_all_posts`"), "{message}");
     assert_eq!(sources.posts().get(POST).await.unwrap(), before);
 }

@@ -10,11 +10,11 @@ use superstep::tools::ensure_tool_results;
 use superstep::{CompiledGraph, ErrorCode, HistoryQuery, MemoryCheckpointer, StateSnapshot};
 use superstep_suggestions::sources::{M365Settings, PostFilter, SourceSettings, Sources};
 use superstep_suggestions::{
-    AgentState, MAX_TOOL_ROUNDS, SourceStatus, SuggestionsContext, create_suggestions_graph, sample, state_graph,
+    MAX_TOOL_ROUNDS, SourceStatus, SuggestionsContext, SuggestionsState, create_suggestions_graph, sample, state_graph,
 };
 
 use crate::fixtures::{
-    Fake, HINT, POST, QUESTION, asked, everything, hit, microsoft_graph, on, search, tool_messages, watch,
+    Fake, HINT, POST, QUESTION, everything, hit, invoke_question, microsoft_graph, on, search, tool_messages, watch,
 };
 use crate::sources::{Folder, noon, sample as sample_sources};
 
@@ -28,8 +28,9 @@ fn script() -> ScriptedModel {
     ]);
     ScriptedModel::new([first])
         .then_with(|request| {
-            let found = everything(request)["docs"][0].clone();
-            let result = json!({ "title": found["title"], "description": found["description"], "sourceType": "doc" });
+            let document = everything(request)["docs"][0].clone();
+            let result =
+                json!({ "title": document["title"], "description": document["description"], "sourceType": "doc" });
             ScriptedReply::tool_call(HINT, json!({ "postText": QUESTION, "searchResults": [result] }))
         })
         .then_with(|request| {
@@ -40,15 +41,15 @@ fn script() -> ScriptedModel {
 }
 
 async fn history(
-    graph: &CompiledGraph<AgentState, SuggestionsContext>,
+    graph: &CompiledGraph<SuggestionsState, SuggestionsContext>,
     thread: &str,
-) -> Vec<StateSnapshot<AgentState>> {
+) -> Vec<StateSnapshot<SuggestionsState>> {
     let mut all = graph.threads().get_state_history(thread, &HistoryQuery::default()).await.unwrap();
     all.reverse();
     all
 }
 
-fn saved() -> CompiledGraph<AgentState, SuggestionsContext> {
+fn saved() -> CompiledGraph<SuggestionsState, SuggestionsContext> {
     state_graph(MAX_TOOL_ROUNDS).unwrap().checkpointer(MemoryCheckpointer::new()).compile().unwrap()
 }
 
@@ -57,13 +58,13 @@ fn saved() -> CompiledGraph<AgentState, SuggestionsContext> {
 async fn the_example_goes_from_state_to_state() {
     let (_folder, sources, _clock) = sample_sources().await;
     let (graph, model) = (saved(), script());
-    asked(&graph, on(&sources, model.clone()).await).thread("t").await.unwrap();
+    invoke_question(&graph, on(&sources, model.clone()).await).thread("t").await.unwrap();
     assert_eq!((model.requests().len(), model.remaining()), (3, 0));
 
     let all = history(&graph, "t").await;
-    let due: Vec<String> = all.iter().map(|saved| saved.next.join("+")).collect();
+    let next_nodes: Vec<String> = all.iter().map(|saved| saved.next.join("+")).collect();
     let nodes = ["llmCall", "toolExec", "llmCall", "toolExec", "llmCall", "formatResponse", ""];
-    assert_eq!(due[due.len() - nodes.len()..], nodes);
+    assert_eq!(next_nodes[next_nodes.len() - nodes.len()..], nodes);
     let all = &all[all.len() - nodes.len()..];
     let counts: Vec<usize> = all.iter().map(|saved| saved.state.messages.len()).collect();
     assert_eq!(counts, [2, 3, 7, 8, 9, 10, 10]);
@@ -83,20 +84,20 @@ async fn the_example_goes_from_state_to_state() {
 
 /// R-SUG-45, R-SUG-30, R-SUG-33, R-SUG-15: events and response of the example.
 #[tokio::test]
-async fn the_example_is_told_and_answered() {
+async fn the_example_publishes_events_and_a_response() {
     let (_folder, sources, _clock) = sample_sources().await;
     let graph = create_suggestions_graph(MAX_TOOL_ROUNDS).unwrap();
-    let (told, done) = watch(asked(&graph, on(&sources, script()).await)).await;
+    let (events, done) = watch(invoke_question(&graph, on(&sources, script()).await)).await;
     let done = done.unwrap();
     assert_eq!(done.supersteps, 6);
 
-    let nodes: Vec<&str> = told
+    let nodes: Vec<&str> = events
         .iter()
         .filter(|event| event["event"] == "on_chain_start" && event["name"] != "suggestions")
         .map(|event| event["name"].as_str().unwrap())
         .collect();
     assert_eq!(nodes, ["llmCall", "toolExec", "llmCall", "toolExec", "llmCall", "formatResponse"]);
-    let tools: Vec<(&str, &str)> = told
+    let tools: Vec<(&str, &str)> = events
         .iter()
         .map(|event| (event["event"].as_str().unwrap(), event["name"].as_str().unwrap()))
         .filter(|(event, _)| event.starts_with("on_tool_"))
@@ -113,7 +114,7 @@ async fn the_example_is_told_and_answered() {
     assert!(response.posts.iter().all(|post| post.id != POST));
     let urls: BTreeSet<&str> = response.m365.iter().map(|hit| hit.url.split('#').next().unwrap()).collect();
     assert_eq!(urls.len(), response.m365.len());
-    let returned: usize = told
+    let returned: usize = events
         .iter()
         .filter(|event| event["event"] == "on_tool_end" && event["name"] == "search_m365")
         .map(|event| serde_json::from_str::<Vec<Value>>(event["data"]["output"].as_str().unwrap()).unwrap().len())
@@ -127,9 +128,10 @@ async fn the_example_is_told_and_answered() {
 #[tokio::test]
 async fn the_agent_runs_with_and_without_a_store() {
     let (_folder, sources, _clock) = sample_sources().await;
-    let without =
-        asked(&create_suggestions_graph(MAX_TOOL_ROUNDS).unwrap(), on(&sources, script()).await).await.unwrap();
-    let with = asked(&saved(), on(&sources, script()).await).thread("t").await.unwrap();
+    let without = invoke_question(&create_suggestions_graph(MAX_TOOL_ROUNDS).unwrap(), on(&sources, script()).await)
+        .await
+        .unwrap();
+    let with = invoke_question(&saved(), on(&sources, script()).await).thread("t").await.unwrap();
     assert!(without.state.response.is_some());
     assert_eq!(without.to_json().unwrap(), with.to_json().unwrap());
     let output = without.to_json().unwrap();
@@ -140,11 +142,11 @@ async fn the_agent_runs_with_and_without_a_store() {
 
 /// R-SUG-46, R-SUG-5: if Microsoft 365 responds with 401, it is listed as unavailable and the other sources have results.
 #[tokio::test]
-async fn a_source_that_refuses_is_named_and_the_others_are_there() {
+async fn a_rejecting_source_is_listed_and_the_others_have_results() {
     let folder = Folder::new();
     sample::unpack(folder.path()).unwrap();
-    let refusal = (StatusCode::UNAUTHORIZED, json!({ "error": { "code": "InvalidAuthenticationToken" } }));
-    let m365 = M365Settings::Graph { base_url: microsoft_graph(refusal.clone(), refusal).await };
+    let unauthorized = (StatusCode::UNAUTHORIZED, json!({ "error": { "code": "InvalidAuthenticationToken" } }));
+    let m365 = M365Settings::Graph { base_url: microsoft_graph(unauthorized.clone(), unauthorized).await };
     let settings =
         SourceSettings { m365, clock: std::sync::Arc::new(noon()), ..SourceSettings::from_folder(folder.path()) };
     let sources = Sources::open(&settings).unwrap();
@@ -154,7 +156,7 @@ async fn a_source_that_refuses_is_named_and_the_others_are_there() {
         .access_token(Secret::new("a-token-of-somebody"))
         .locale("gsw-CH-1901");
     let graph = saved();
-    let done = asked(&graph, context.connect_mcp(sources, None).await.unwrap()).thread("t").await.unwrap();
+    let done = invoke_question(&graph, context.connect_mcp(sources, None).await.unwrap()).thread("t").await.unwrap();
     let response = done.state.response.clone().unwrap();
     assert_eq!((response.m365.len(), response.unavailable_sources), (0, vec!["m365".to_owned()]));
     assert!(!response.docs.is_empty() && !response.posts.is_empty() && response.action_hint.is_some());
@@ -169,20 +171,20 @@ async fn a_source_that_refuses_is_named_and_the_others_are_there() {
     for field in ["mcpClient", "postId", "accessToken", "locale", "limits"] {
         assert!(fields.get(field).is_none(), "{field}");
     }
-    let kept = serde_json::to_string(&**state).unwrap() + &format!("{:?}", all.last().unwrap().checkpoint);
-    assert!(!kept.contains("a-token-of-somebody") && !kept.contains("gsw-CH-1901"));
+    let stored = serde_json::to_string(&**state).unwrap() + &format!("{:?}", all.last().unwrap().checkpoint);
+    assert!(!stored.contains("a-token-of-somebody") && !stored.contains("gsw-CH-1901"));
 }
 
 /// R-SUG-48, R-SUG-29, R-SUG-26: a model that always calls tools is called five times, the last time without tools.
 #[tokio::test]
-async fn a_model_that_keeps_asking_is_made_to_answer() {
-    let fake = Fake::default().says("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", "How.")]));
+async fn a_model_that_keeps_calling_tools_is_forced_to_answer() {
+    let fake = Fake::default().replies("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", "How.")]));
     let model = ScriptedModel::default().when(|_| true, search(&[("search_docs", "again")]));
     let graph = saved();
-    let done = asked(&graph, fake.with(model.clone()).await).thread("t").await.unwrap();
+    let done = invoke_question(&graph, fake.with(model.clone()).await).thread("t").await.unwrap();
     let requests = model.requests();
     let tools: Vec<usize> = requests.iter().map(|request| request.tools.len()).collect();
-    assert_eq!((tools, fake.asked().len(), done.supersteps), (vec![5, 5, 5, 5, 0], 4, 10));
+    assert_eq!((tools, fake.calls().len(), done.supersteps), (vec![5, 5, 5, 5, 0], 4, 10));
     assert!(requests[4].messages.last().unwrap().text().starts_with("No more tools"));
     assert_eq!(done.state.response.clone().unwrap().docs[0].url, "docs/a.md");
     let all = history(&graph, "t").await;
@@ -198,8 +200,9 @@ async fn rounds_are_bounded() {
     for (rounds, searched) in [(1, 0), (2, 1), (3, 2), (20, 19)] {
         let fake = Fake::default();
         let model = ScriptedModel::default().when(|_| true, search(&[("search_docs", "again")]));
-        let done = asked(&create_suggestions_graph(rounds).unwrap(), fake.with(model.clone()).await).await.unwrap();
-        assert_eq!((model.requests().len(), fake.asked().len()), (rounds as usize, searched));
+        let done =
+            invoke_question(&create_suggestions_graph(rounds).unwrap(), fake.with(model.clone()).await).await.unwrap();
+        assert_eq!((model.requests().len(), fake.calls().len()), (rounds as usize, searched));
         assert!(done.supersteps <= u64::from(2 * rounds + 2) && done.state.response.is_some());
     }
     for rounds in [0, 21] {
@@ -209,20 +212,21 @@ async fn rounds_are_bounded() {
 
 /// R-SUG-51: a run without an MCP client fails before the first model call.
 #[tokio::test]
-async fn without_a_client_the_model_is_not_asked() {
+async fn without_a_client_the_model_is_not_called() {
     let model = ScriptedModel::new(["{}"]);
-    let error = asked(&create_suggestions_graph(5).unwrap(), SuggestionsContext::new(POST).model(model.clone()))
-        .await
-        .unwrap_err();
+    let error =
+        invoke_question(&create_suggestions_graph(5).unwrap(), SuggestionsContext::new(POST).model(model.clone()))
+            .await
+            .unwrap_err();
     assert_eq!((error.code(), model.requests().len()), (ErrorCode::MissingContext, 0));
     assert!(error.message().contains("mcpClient"), "{error}");
 }
 
 /// R-SUG-50: a post without text is rejected, also if the graph is called directly.
 #[tokio::test]
-async fn a_post_without_text_is_refused() {
+async fn a_post_without_text_is_rejected() {
     assert_eq!(
-        AgentState::initial_state(" \n", &["aks".to_owned()], None).unwrap_err().code(),
+        SuggestionsState::initial_state(" \n", &["aks".to_owned()], None).unwrap_err().code(),
         ErrorCode::InputInvalid
     );
     let model = ScriptedModel::new(["{}"]);
@@ -237,7 +241,7 @@ async fn a_post_without_text_is_refused() {
 #[tokio::test]
 async fn the_prompt_asks_for_two_or_three_queries() {
     let model = ScriptedModel::new(["{}"]);
-    let input = AgentState::initial_state(QUESTION, &["aks".to_owned()], Some("de")).unwrap();
+    let input = SuggestionsState::initial_state(QUESTION, &["aks".to_owned()], Some("de")).unwrap();
     create_suggestions_graph(5)
         .unwrap()
         .invoke(input)
@@ -258,7 +262,7 @@ async fn no_post_is_changed() {
     let (_folder, sources, _clock) = sample_sources().await;
     let all = PostFilter { limit: 200, ..PostFilter::default() };
     let before = sources.posts().list(all.clone()).await.unwrap();
-    asked(&create_suggestions_graph(5).unwrap(), on(&sources, script()).await).await.unwrap();
+    invoke_question(&create_suggestions_graph(5).unwrap(), on(&sources, script()).await).await.unwrap();
     assert_eq!(sources.posts().list(all).await.unwrap(), before);
     assert!(before.posts.len() > 20);
 }

@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use superstep::models::{ChatRequest, ChatResponse, ChunkSender, Model, ModelInfo, ModelKind, ScriptedModel};
 use superstep::settings::Secret;
 use superstep_server::{ModelRegistry, RateLimit, RunInput, RunRequest, ServerConfig, Storage};
-use superstep_suggestions::Settings;
+use superstep_suggestions::SuggestionsSettings;
 use superstep_suggestions::sources::M365Settings;
 use superstep_suggestions::types::{CombinedSuggestionsResponse, PostSummary};
 
 use crate::fixtures::{POST, QUESTION, microsoft_graph, search};
 use crate::sources::Folder;
-use crate::test_server::{Platform, events, paced, platform, refusing_graph, started};
+use crate::test_server::{Platform, events, paced, platform, rejecting_graph, started};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -34,9 +34,9 @@ fn pointers(problem: &Value) -> Vec<&str> {
 #[tokio::test]
 async fn posts_are_listed_page_by_page() {
     let (_folder, platform) = platform().await;
-    let whole = platform.json("/api/posts?limit=200").await;
-    let all = ids(&whole["posts"]);
-    assert!(all.len() > 20 && all.contains(&POST.to_owned()) && whole["next"].is_null(), "{all:?}");
+    let full_page = platform.json("/api/posts?limit=200").await;
+    let all = ids(&full_page["posts"]);
+    assert!(all.len() > 20 && all.contains(&POST.to_owned()) && full_page["next"].is_null(), "{all:?}");
     let (mut paged, mut after) = (Vec::new(), String::new());
     loop {
         let page = platform.json(&format!("/api/posts?limit=7&after={after}")).await;
@@ -51,9 +51,9 @@ async fn posts_are_listed_page_by_page() {
     assert!(ids(&tagged["posts"]).contains(&POST.to_owned()));
     let offers = platform.json("/api/posts?mode=offer").await;
     assert!(offers["posts"].as_array().unwrap().iter().all(|post| post["mode"] == "offer"));
-    let (status, problem) = platform.refused("/api/posts?mode=offfer").await;
+    let (status, problem) = platform.get_rejected("/api/posts?mode=offfer").await;
     assert_eq!((status, problem["hint"].as_str().unwrap().contains("offer")), (422, true));
-    let (status, problem) = platform.refused("/api/posts?after=p-nobody-knows").await;
+    let (status, problem) = platform.get_rejected("/api/posts?after=p-nobody-knows").await;
     assert_eq!((status, pointers(&problem)), (422, vec!["/after"]));
 }
 
@@ -64,26 +64,26 @@ async fn a_post_is_written_and_counted() {
     let body = json!({ "text": " Who knows Kafka? ", "tags": [" kafka\t"], "mode": "offer", "ttl": "1h", "authorName": "Ann" });
     let response = platform.client.post(platform.url("/api/posts")).json(&body).send().await.unwrap();
     assert_eq!(response.status(), 201);
-    let place = response.headers()["location"].to_str().unwrap().to_owned();
+    let location = response.headers()["location"].to_str().unwrap().to_owned();
     let post: PostSummary = response.json().await.unwrap();
     assert_eq!((post.text.as_str(), post.author_name.as_str(), post.interested_count), ("Who knows Kafka?", "Ann", 0));
-    assert_eq!(place, format!("/api/posts/{}", post.id));
+    assert_eq!(location, format!("/api/posts/{}", post.id));
     assert_eq!(post.tags, ["kafka"]);
     assert_eq!(ids(&platform.json("/api/posts?tag=Kafka&limit=1").await["posts"]), [post.id.as_str()]);
-    assert_eq!(platform.json(&place).await, json!(post));
+    assert_eq!(platform.json(&location).await, json!(post));
     for (kind, counts) in [("interested", (1, 0)), ("join", (1, 1)), ("interested", (2, 1))] {
-        let (status, engaged) = platform.post(&format!("{place}/engagement"), &json!({ "kind": kind })).await;
+        let (status, engaged) = platform.post(&format!("{location}/engagement"), &json!({ "kind": kind })).await;
         let counted = (engaged["interestedCount"].as_u64().unwrap(), engaged["joinCount"].as_u64().unwrap());
         assert_eq!((status, counted), (200, counts));
     }
-    let (status, problem) = platform.post(&format!("{place}/engagement"), &json!({ "kind": "leave" })).await;
+    let (status, problem) = platform.post(&format!("{location}/engagement"), &json!({ "kind": "leave" })).await;
     assert_eq!((status, pointers(&problem)), (422, vec!["/kind"]));
     assert_eq!(ids(&platform.json("/api/posts?limit=1").await["posts"]), [post.id]);
 }
 
 /// R-SUG-40, R-SUG-50: an invalid post is rejected with the pointer of every violation, and not created.
 #[tokio::test]
-async fn a_post_that_breaks_rules_is_refused_with_every_place() {
+async fn an_invalid_post_is_rejected_with_every_pointer() {
     let (_folder, platform) = platform().await;
     let before = platform.json("/api/posts?limit=1").await;
     for (body, expected) in [
@@ -135,8 +135,8 @@ async fn an_address_searches_and_engages_so_often() {
     }
     assert_eq!(engaged, [200, 422, 200, 429]);
     let post = platform.json(&format!("/api/posts/{POST}")).await;
-    let refused = platform.post(&format!("/api/posts/{POST}/engagement"), &json!({ "kind": "join" })).await;
-    assert_eq!((refused.0, platform.json(&format!("/api/posts/{POST}")).await), (429, post));
+    let rejected = platform.post(&format!("/api/posts/{POST}/engagement"), &json!({ "kind": "join" })).await;
+    assert_eq!((rejected.0, platform.json(&format!("/api/posts/{POST}")).await), (429, post));
     assert_eq!(platform.get(&format!("/api/posts/{POST}/suggestions")).await.status(), 200);
 }
 
@@ -150,7 +150,7 @@ async fn unknown_and_expired_posts_are_not_there() {
     platform.clock.advance(HOUR);
     for id in [id, "p999", "%20"] {
         for path in ["", "/suggestions", "/suggestions?stream=1"] {
-            let (status, problem) = platform.refused(&format!("/api/posts/{id}{path}")).await;
+            let (status, problem) = platform.get_rejected(&format!("/api/posts/{id}{path}")).await;
             assert_eq!((status, problem["code"].as_str()), (404, Some("SS-015")), "{id}{path}");
         }
         let (status, _) = platform.post(&format!("/api/posts/{id}/engagement"), &json!({ "kind": "join" })).await;
@@ -162,14 +162,14 @@ async fn unknown_and_expired_posts_are_not_there() {
 #[tokio::test]
 async fn suggestions_lead_to_documents() {
     let (_folder, platform) = platform().await;
-    let found = platform.json(&format!("/api/posts/{POST}/suggestions")).await;
-    let response: CombinedSuggestionsResponse = serde_json::from_value(found.clone()).unwrap();
+    let body = platform.json(&format!("/api/posts/{POST}/suggestions")).await;
+    let response: CombinedSuggestionsResponse = serde_json::from_value(body.clone()).unwrap();
     assert!(!response.m365.is_empty() && !response.docs.is_empty() && !response.issues.is_empty());
     assert!(!response.posts.is_empty() && response.posts.iter().all(|post| post.id != POST));
     assert!(response.action_hint.is_some() && response.unavailable_sources.is_empty());
     let label = "keyword planner, no language model";
-    assert_eq!(found["model"], json!({ "provider": "local", "name": "rules", "kind": "rules", "label": label }));
-    let queries = found["queries"].as_array().unwrap();
+    assert_eq!(body["model"], json!({ "provider": "local", "name": "rules", "kind": "rules", "label": label }));
+    let queries = body["queries"].as_array().unwrap();
     assert!(queries.len() >= 8, "{queries:?}");
     for query in queries {
         let expected = if query["found"] == 0 { "empty" } else { "ok" };
@@ -202,31 +202,31 @@ async fn suggestions_are_streamed() {
     let response = platform.get(&format!("/api/posts/{POST}/suggestions?stream=1&model=local")).await;
     assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/event-stream"));
     assert_eq!(response.headers()["cache-control"], "no-cache, no-transform");
-    let told = events(&response.text().await.unwrap());
-    let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+    let published = events(&response.text().await.unwrap());
+    let names: Vec<&str> = published.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         (names[0], names[names.len() - 2], names[names.len() - 1]),
         ("on_chain_start", "on_chain_end", "suggestions")
     );
-    assert!(told[..told.len() - 1].iter().all(|(name, event)| event["event"] == name.as_str()));
-    let started: BTreeSet<&str> = told
+    assert!(published[..published.len() - 1].iter().all(|(name, event)| event["event"] == name.as_str()));
+    let started: BTreeSet<&str> = published
         .iter()
         .filter(|(name, _)| name == "on_tool_start")
         .map(|(_, event)| event["name"].as_str().unwrap())
         .collect();
     assert_eq!(started.len(), 5, "{started:?}");
-    assert_eq!(told.last().unwrap().1, plain);
+    assert_eq!(published.last().unwrap().1, plain);
 }
 
 /// R-SUG-47, R-SUG-34: without a model there are suggestions, streamed or not.
 #[tokio::test]
 async fn without_a_model_there_are_suggestions() {
     let (_folder, platform) = platform().await;
-    let found = platform.json(&format!("/api/posts/{POST}/suggestions?model=direct")).await;
-    assert_eq!((&found["model"]["kind"], &found["model"]["name"]), (&json!("rules"), &json!("direct")));
-    assert!(!found["docs"].as_array().unwrap().is_empty());
+    let body = platform.json(&format!("/api/posts/{POST}/suggestions?model=direct")).await;
+    assert_eq!((&body["model"]["kind"], &body["model"]["name"]), (&json!("rules"), &json!("direct")));
+    assert!(!body["docs"].as_array().unwrap().is_empty());
     let streamed = platform.get(&format!("/api/posts/{POST}/suggestions?model=direct&stream=1")).await;
-    assert_eq!(events(&streamed.text().await.unwrap()), [("suggestions".to_owned(), found)]);
+    assert_eq!(events(&streamed.text().await.unwrap()), [("suggestions".to_owned(), body)]);
 }
 
 /// R-SUG-54: a model that answers nonsense, nothing or wrong types leads to suggestions, never to a 500.
@@ -238,34 +238,34 @@ async fn nonsense_of_a_model_is_no_failure() {
         let folder = Folder::new();
         let model = ScriptedModel::new([search(&[("search_docs", "rollback")])]).then(nonsense);
         let platform = started(&folder, |_| {}, ModelRegistry::default().with("odd", model)).await;
-        let found = platform.json(&format!("/api/posts/{POST}/suggestions?model=odd")).await;
-        let response: CombinedSuggestionsResponse = serde_json::from_value(found).unwrap();
+        let body = platform.json(&format!("/api/posts/{POST}/suggestions?model=odd")).await;
+        let response: CombinedSuggestionsResponse = serde_json::from_value(body).unwrap();
         assert!(!response.docs.is_empty(), "{nonsense}: {response:?}");
     }
 }
 
 /// R-SUG-46, R-SUG-17: Microsoft 365 rejects the user's token: status 200 with the reason and the other sources.
 #[tokio::test]
-async fn a_source_that_refuses_is_named_with_its_reason() {
+async fn a_rejecting_source_is_listed_with_its_reason() {
     let folder = Folder::new();
-    let (base_url, heard) = refusing_graph().await;
-    let change = |settings: &mut Settings| settings.m365 = Some(M365Settings::Graph { base_url });
+    let (base_url, tokens) = rejecting_graph().await;
+    let change = |settings: &mut SuggestionsSettings| settings.m365 = Some(M365Settings::Graph { base_url });
     let platform = started(&folder, change, ModelRegistry::default()).await;
-    let ask = |path: String| platform.client.get(platform.url(&path)).header("x-graph-token", "secret-token").send();
+    let send = |path: String| platform.client.get(platform.url(&path)).header("x-graph-token", "secret-token").send();
     for path in [format!("/api/posts/{POST}/suggestions"), "/api/search?q=rollback".to_owned()] {
-        let response = ask(path).await.unwrap();
+        let response = send(path).await.unwrap();
         assert_eq!(response.status(), 200);
-        let found: Value = response.json().await.unwrap();
-        assert_eq!((&found["m365"], &found["unavailableSources"]), (&json!([]), &json!(["m365"])));
-        assert!(!found["docs"].as_array().unwrap().is_empty());
-        let reason = found["reasons"]["m365"].as_str().unwrap();
-        assert!(!reason.is_empty() && !found.to_string().contains("secret-token"), "{reason}");
-        for query in found["queries"].as_array().into_iter().flatten().filter(|query| query["tool"] == "search_m365") {
+        let body: Value = response.json().await.unwrap();
+        assert_eq!((&body["m365"], &body["unavailableSources"]), (&json!([]), &json!(["m365"])));
+        assert!(!body["docs"].as_array().unwrap().is_empty());
+        let reason = body["reasons"]["m365"].as_str().unwrap();
+        assert!(!reason.is_empty() && !body.to_string().contains("secret-token"), "{reason}");
+        for query in body["queries"].as_array().into_iter().flatten().filter(|query| query["tool"] == "search_m365") {
             assert_eq!(query["status"], "error");
         }
     }
-    let heard = heard.lock().unwrap();
-    assert!(!heard.is_empty() && heard.iter().all(|token| token == "Bearer secret-token"), "{heard:?}");
+    let tokens = tokens.lock().unwrap();
+    assert!(!tokens.is_empty() && tokens.iter().all(|token| token == "Bearer secret-token"), "{tokens:?}");
 }
 
 /// R-SUG-17, R-SUG-5: a request without a token uses the token of the server, any other its own; no response
@@ -273,21 +273,21 @@ async fn a_source_that_refuses_is_named_with_its_reason() {
 #[tokio::test]
 async fn the_token_of_the_server_stands_in() {
     let folder = Folder::new();
-    let (base_url, heard) = refusing_graph().await;
-    let change = |settings: &mut Settings| {
+    let (base_url, tokens) = rejecting_graph().await;
+    let change = |settings: &mut SuggestionsSettings| {
         (settings.m365, settings.token) =
             (Some(M365Settings::Graph { base_url }), Some(Secret::new("token-of-the-server")));
     };
     let platform = started(&folder, change, ModelRegistry::default()).await;
     for path in [format!("/api/posts/{POST}/suggestions"), "/api/search?q=rollback".to_owned()] {
         for (brought, expected) in [(None, "token-of-the-server"), (Some("own-token"), "own-token")] {
-            let asked = platform.client.get(platform.url(&path));
-            let asked = brought.into_iter().fold(asked, |asked, token| asked.header("x-graph-token", token));
-            let text = asked.send().await.unwrap().text().await.unwrap();
+            let request = platform.client.get(platform.url(&path));
+            let request = brought.into_iter().fold(request, |request, token| request.header("x-graph-token", token));
+            let text = request.send().await.unwrap().text().await.unwrap();
             assert!(!text.contains("token-of-the-server") && !text.contains("own-token"), "{text}");
-            let heard = std::mem::take(&mut *heard.lock().unwrap());
+            let tokens = std::mem::take(&mut *tokens.lock().unwrap());
             let expected = format!("Bearer {expected}");
-            assert!(!heard.is_empty() && heard.iter().all(|token| *token == expected), "{path}: {heard:?}");
+            assert!(!tokens.is_empty() && tokens.iter().all(|token| *token == expected), "{path}: {tokens:?}");
         }
     }
 }
@@ -300,13 +300,13 @@ async fn a_search_tells_which_part_of_a_source_failed() {
         "webUrl": "https://lf.sharepoint.com/sites/p/runbook.docx" } });
     let files = (StatusCode::OK, json!({ "value": [{ "hitsContainers": [{ "hits": [file] }] }] }));
     let base_url = microsoft_graph(files, (StatusCode::TOO_MANY_REQUESTS, json!({}))).await;
-    let change = |settings: &mut Settings| {
+    let change = |settings: &mut SuggestionsSettings| {
         (settings.m365, settings.token) = (Some(M365Settings::Graph { base_url }), Some(Secret::new("token")));
     };
     let platform = started(&folder, change, ModelRegistry::default()).await;
-    let found = platform.json("/api/search?q=rollback").await;
-    assert_eq!((found["m365"].as_array().unwrap().len(), &found["unavailableSources"]), (1, &json!([])));
-    let [warning] = found["warnings"].as_array().unwrap().as_slice() else { panic!("{found}") };
+    let body = platform.json("/api/search?q=rollback").await;
+    assert_eq!((body["m365"].as_array().unwrap().len(), &body["unavailableSources"]), (1, &json!([])));
+    let [warning] = body["warnings"].as_array().unwrap().as_slice() else { panic!("{body}") };
     assert!(warning.as_str().unwrap().contains("mail: ") && warning.as_str().unwrap().contains("429"), "{warning}");
 }
 
@@ -314,13 +314,13 @@ async fn a_search_tells_which_part_of_a_source_failed() {
 #[tokio::test]
 async fn everything_is_searched_at_once() {
     let (_folder, platform) = platform().await;
-    let found = platform.json("/api/search?q=AKS%20rollback").await;
+    let body = platform.json("/api/search?q=AKS%20rollback").await;
     for source in ["posts", "docs", "issues", "m365"] {
-        assert!(!found[source].as_array().unwrap().is_empty(), "{source}");
+        assert!(!body[source].as_array().unwrap().is_empty(), "{source}");
     }
-    assert_eq!((&found["unavailableSources"], &found["reasons"]), (&json!([]), &json!({})));
-    assert!(found["docs"][0]["url"].as_str().unwrap().starts_with("/api/suggestions/files/docs/"));
-    let (status, problem) = platform.refused("/api/search?q=%20").await;
+    assert_eq!((&body["unavailableSources"], &body["reasons"]), (&json!([]), &json!({})));
+    assert!(body["docs"][0]["url"].as_str().unwrap().starts_with("/api/suggestions/files/docs/"));
+    let (status, problem) = platform.get_rejected("/api/search?q=%20").await;
     assert_eq!((status, pointers(&problem)), (422, vec!["/q"]));
     assert_eq!(platform.get("/api/search").await.status(), 422);
 }
@@ -341,21 +341,21 @@ async fn settings_name_models_and_sources() {
     assert_eq!(settings["sources"]["m365"]["configured"], false);
     assert!(!settings["sources"]["m365"]["reason"].as_str().unwrap().is_empty());
     assert_eq!(platform.json("/api/posts").await["posts"], json!([]));
-    let (status, _) = platform.refused("/api/posts/p1/suggestions?model=odd").await;
+    let (status, _) = platform.get_rejected("/api/posts/p1/suggestions?model=odd").await;
     assert_eq!(status, 404);
 }
 
 /// R-SUG-39: an unknown model, an invalid `stream` value and an unknown parameter are rejected.
 #[tokio::test]
-async fn what_cannot_be_asked_for_is_refused() {
+async fn invalid_parameters_are_rejected() {
     let (_folder, platform) = platform().await;
     for (query, status) in [("model=nobody", 422), ("stream=maybe", 422), ("colour=blue", 422)] {
-        let (refused, problem) = platform.refused(&format!("/api/posts/{POST}/suggestions?{query}")).await;
-        assert_eq!(refused, status, "{query}: {problem}");
+        let (actual, problem) = platform.get_rejected(&format!("/api/posts/{POST}/suggestions?{query}")).await;
+        assert_eq!(actual, status, "{query}: {problem}");
     }
     for limit in ["-1", "many", "1.5"] {
-        let (refused, problem) = platform.refused(&format!("/api/posts?limit={limit}")).await;
-        assert_eq!((refused, &problem["errors"][0]["pointer"]), (422, &json!("/limit")), "{problem}");
+        let (actual, problem) = platform.get_rejected(&format!("/api/posts?limit={limit}")).await;
+        assert_eq!((actual, &problem["errors"][0]["pointer"]), (422, &json!("/limit")), "{problem}");
         assert!(!problem.to_string().contains("deserialize"), "{problem}");
     }
     assert_eq!(platform.get("/api/posts?limit=").await.status(), 200, "a field that is left empty");
@@ -409,10 +409,10 @@ async fn leaving_stops_a_search_and_gives_its_place_back() {
     let folder = Folder::new();
     let (model, platform) = silent(&folder).await;
     for query in ["model=silent&stream=1", "model=silent"] {
-        let asked = platform.client.get(platform.url(&format!("/api/posts/{POST}/suggestions?{query}"))).send();
-        let listener = tokio::spawn(async move { asked.await.unwrap().text().await });
+        let request = platform.client.get(platform.url(&format!("/api/posts/{POST}/suggestions?{query}"))).send();
+        let listener = tokio::spawn(async move { request.await.unwrap().text().await });
         model.until(1).await;
-        let (status, problem) = platform.refused(&format!("/api/posts/{POST}/suggestions")).await;
+        let (status, problem) = platform.get_rejected(&format!("/api/posts/{POST}/suggestions")).await;
         assert_eq!((status, problem["retryable"].as_bool()), (429, Some(true)));
         listener.abort();
         model.until(0).await;
@@ -453,25 +453,25 @@ async fn posts_outlive_the_server() {
     assert_eq!(third.json(&format!("/api/posts/{POST}")).await["text"], QUESTION);
     assert_eq!(third.get(&path).await.status(), 404);
     let table = rusqlite::Connection::open(folder.path().join("home/posts.db")).unwrap();
-    let kept: String = table
+    let stored: String = table
         .query_row("SELECT text FROM posts WHERE id = ?1", [mine["id"].as_str().unwrap()], |row| row.get(0))
         .unwrap();
-    assert_eq!(kept, "Who has a key?");
+    assert_eq!(stored, "Who has a key?");
 }
 
 /// R-SUG-36, R-SUG-5: the graph is registered by name for runs with a checkpointer; the run options name the post.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_graph_can_be_run_by_an_order() {
     let (_folder, platform) = platform().await;
-    let desk = platform.server.run_service();
+    let runs = platform.server.run_service();
     let input = json!({ "messages": [{ "role": "user", "content": QUESTION }] });
     let order = RunRequest::new("suggestions", "t1", RunInput::Input(input)).context(json!({ "postId": POST }));
-    desk.start(order).await.unwrap();
-    let mut feed = desk.subscribe(&"t1".into(), None).await.unwrap();
+    runs.start(order).await.unwrap();
+    let mut feed = runs.subscribe(&"t1".into(), None).await.unwrap();
     let mut output = Value::Null;
-    while let Some(told) = feed.next().await {
-        if told.kind() == "on_chain_end" {
-            output = told.event()["data"]["output"].clone();
+    while let Some(event) = feed.next().await {
+        if event.kind() == "on_chain_end" {
+            output = event.event()["data"]["output"].clone();
         }
     }
     assert!(!output["response"]["docs"].as_array().unwrap().is_empty(), "{output}");
@@ -480,20 +480,20 @@ async fn the_graph_can_be_run_by_an_order() {
 
 /// R-SUG-36: a search over HTTP persists nothing; its events contain the ids of their parent runs.
 #[tokio::test]
-async fn a_search_is_traced_and_not_kept() {
+async fn a_search_is_traced_and_not_persisted() {
     let (_folder, platform) = platform().await;
     platform.json(&format!("/api/posts/{POST}/suggestions")).await;
     let response = platform.get(&format!("/api/posts/{POST}/suggestions?stream=1")).await;
-    let told = events(&response.text().await.unwrap());
-    let run = told[0].1["run_id"].as_str().unwrap();
-    let traced = told.iter().filter(|(name, _)| name == "on_tool_start" || name == "on_chat_model_start");
+    let published = events(&response.text().await.unwrap());
+    let run = published[0].1["run_id"].as_str().unwrap();
+    let traced = published.iter().filter(|(name, _)| name == "on_tool_start" || name == "on_chat_model_start");
     let parents: Vec<&Value> = traced.map(|(_, event)| &event["parent_ids"]).collect();
     assert!(parents.len() > 10, "{parents:?}");
     assert!(parents.iter().all(|parents| parents.as_array().unwrap().contains(&json!(run))), "{parents:?}");
     let metrics = platform.get("/metrics").await.text().await.unwrap();
     assert!(metrics.contains("suggestions"), "{metrics}");
-    let kept = platform.server.run_service().search_threads(&Default::default()).await.unwrap();
-    assert!(kept.is_empty(), "{} threads are kept", kept.len());
+    let threads = platform.server.run_service().search_threads(&Default::default()).await.unwrap();
+    assert!(threads.is_empty(), "{} threads are kept", threads.len());
 }
 
 /// R-SUG-27: invalid settings are rejected before the server starts, and no file is created before the first
@@ -503,11 +503,15 @@ async fn settings_are_checked_first_and_nothing_is_made() {
     let folder = Folder::new();
     let home = folder.path().join("home");
     for settings in [
-        Settings { max_tool_rounds: 21, data_dir: home.clone(), ..Settings::default() },
-        Settings { folder: Some(folder.path().join("none")), data_dir: home.clone(), ..Settings::default() },
+        SuggestionsSettings { max_tool_rounds: 21, data_dir: home.clone(), ..SuggestionsSettings::default() },
+        SuggestionsSettings {
+            folder: Some(folder.path().join("none")),
+            data_dir: home.clone(),
+            ..SuggestionsSettings::default()
+        },
     ] {
-        let refused = superstep_suggestions::app(settings, ModelRegistry::default()).err().unwrap();
-        assert_eq!(refused.code(), superstep::ErrorCode::ConfigInvalid);
+        let error = superstep_suggestions::app(settings, ModelRegistry::default()).err().unwrap();
+        assert_eq!(error.code(), superstep::ErrorCode::ConfigInvalid);
     }
     let platform = started(&folder, |_| {}, ModelRegistry::default()).await;
     assert!(!home.exists());

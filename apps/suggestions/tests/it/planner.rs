@@ -10,7 +10,7 @@ use superstep_suggestions::planner::{LABEL, planner};
 use superstep_suggestions::sources::{SourceSettings, Sources};
 use superstep_suggestions::{MAX_TOOL_ROUNDS, create_suggestions_graph, suggest};
 
-use crate::fixtures::{HINT, POST, QUESTION, SEARCHES, asked, on, watch};
+use crate::fixtures::{HINT, POST, QUESTION, SEARCHES, invoke_question, on, watch};
 use crate::sources::sample;
 
 /// R-SUG-42, R-SUG-35: one message with all searches for two or three queries, then the hint, then the answer.
@@ -18,10 +18,10 @@ use crate::sources::sample;
 async fn the_planner_goes_the_way_of_a_model() {
     let (_folder, sources, _clock) = sample().await;
     let graph = create_suggestions_graph(MAX_TOOL_ROUNDS).unwrap();
-    let (told, done) = watch(asked(&graph, on(&sources, planner(sources.clone())).await)).await;
+    let (events, done) = watch(invoke_question(&graph, on(&sources, planner(sources.clone())).await)).await;
     let done = done.unwrap();
     assert_eq!(done.supersteps, 6);
-    let tools: Vec<(String, String)> = told
+    let tools: Vec<(String, String)> = events
         .iter()
         .filter(|event| event["event"] == "on_tool_start")
         .map(|event| {
@@ -48,9 +48,9 @@ async fn the_planner_goes_the_way_of_a_model() {
     assert!(!response.m365.is_empty() && !response.issues.is_empty() && !response.posts.is_empty());
     assert!(response.posts.iter().all(|post| post.id != POST));
     assert!(response.action_hint.unwrap().contains(&response.docs[0].title));
-    let models: Vec<&Value> = told.iter().filter(|event| event["event"] == "on_chat_model_end").collect();
+    let models: Vec<&Value> = events.iter().filter(|event| event["event"] == "on_chat_model_end").collect();
     assert_eq!(models.len(), 3);
-    assert!(!told.iter().any(|event| event["name"] == "on_warning"));
+    assert!(!events.iter().any(|event| event["name"] == "on_warning"));
 }
 
 /// R-SUG-42: the planner is labelled as not being a language model.
@@ -65,7 +65,7 @@ async fn the_planner_is_labelled() {
         (ModelKind::Rules, "local/rules (rules)".to_owned())
     );
     assert_eq!((suggested.label.as_str(), LABEL), (LABEL, "keyword planner, no language model"));
-    assert!(suggested.queries.len() >= 8 && suggested.queries.iter().any(|query| query.found > 0));
+    assert!(suggested.queries.len() >= 8 && suggested.queries.iter().any(|query| query.result_count > 0));
     assert!(suggested.warnings.is_empty() && suggested.unavailable_reasons.is_empty());
 }
 
@@ -74,9 +74,10 @@ async fn the_planner_is_labelled() {
 async fn the_planner_answers_when_no_tools_are_left() {
     let (_folder, sources, _clock) = sample().await;
     for (rounds, has_docs, has_hint) in [(1, false, false), (2, true, false), (3, true, true)] {
-        let done = asked(&create_suggestions_graph(rounds).unwrap(), on(&sources, planner(sources.clone())).await)
-            .await
-            .unwrap();
+        let done =
+            invoke_question(&create_suggestions_graph(rounds).unwrap(), on(&sources, planner(sources.clone())).await)
+                .await
+                .unwrap();
         let response = done.state.response.clone().unwrap();
         assert_eq!((!response.docs.is_empty(), response.action_hint.is_some()), (has_docs, has_hint), "{rounds}");
     }
@@ -99,13 +100,13 @@ fn the_planner_never_holds_a_thread_up() {
     let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
     runtime.block_on(async {
         let planner = planner(Sources::open(&SourceSettings::default()).unwrap());
-        let (go_on, held) = mpsc::channel::<()>();
+        let (release, held) = mpsc::channel::<()>();
         // Occupies the only blocking thread: a task that needs it stays pending until it is released.
         let taken = tokio::task::spawn_blocking(move || held.recv());
         let mut answer = std::pin::pin!(planner.complete(QUESTION));
         let is_pending = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx).is_pending())).await;
         assert!(is_pending);
-        go_on.send(()).unwrap();
+        release.send(()).unwrap();
         assert_eq!(answer.await.unwrap().model.to_string(), "local/rules (rules)");
         taken.await.unwrap().unwrap();
     });

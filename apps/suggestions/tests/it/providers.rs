@@ -31,14 +31,14 @@ enum Dialect {
 const ALL: [Dialect; 4] = [Dialect::OpenAi, Dialect::Azure, Dialect::Anthropic, Dialect::Google];
 
 /// Response of the provider: a text, or parallel tool calls.
-enum Say {
+enum ProviderReply {
     Text(String),
     Calls(Vec<(String, &'static str, Value)>),
 }
 
 /// One received request.
-struct Asked {
-    place: String,
+struct ReceivedRequest {
+    uri: String,
     key: String,
     body: Value,
 }
@@ -46,12 +46,12 @@ struct Asked {
 #[derive(Clone)]
 struct Provider {
     dialect: Dialect,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    requests: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
 impl Provider {
     async fn start(dialect: Dialect) -> (Self, String) {
-        let provider = Self { dialect, asked: Arc::default() };
+        let provider = Self { dialect, requests: Arc::default() };
         let app = Router::new().fallback(answer).with_state(provider.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}{}", listener.local_addr().unwrap(), dialect.base());
@@ -60,8 +60,8 @@ impl Provider {
     }
 
     /// Removes and returns the requests received since the last call.
-    fn take(&self) -> Vec<Asked> {
-        std::mem::take(&mut *self.asked.lock().unwrap())
+    fn take(&self) -> Vec<ReceivedRequest> {
+        std::mem::take(&mut *self.requests.lock().unwrap())
     }
 }
 
@@ -70,24 +70,24 @@ async fn answer(State(provider): State<Provider>, uri: Uri, headers: HeaderMap, 
     let dialect = provider.dialect;
     let key = headers.get(dialect.key_header()).map(|key| key.to_str().unwrap().to_owned()).unwrap_or_default();
     let is_streamed = body["stream"] == true || uri.path().ends_with(":streamGenerateContent");
-    let say = say(dialect, &body);
-    provider.asked.lock().unwrap().push(Asked { place: uri.to_string(), key, body });
+    let reply = scripted_reply(dialect, &body);
+    provider.requests.lock().unwrap().push(ReceivedRequest { uri: uri.to_string(), key, body });
     let (kind, text) = match is_streamed {
-        true => ("text/event-stream", dialect.streamed(&say)),
-        false => ("application/json", dialect.whole(&say).to_string()),
+        true => ("text/event-stream", dialect.streamed(&reply)),
+        false => ("application/json", dialect.full_response(&reply).to_string()),
     };
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }
 
 /// Returns the scripted response: four parallel searches, then the hint call, then the answer; for a request without
 /// tools, the hint text.
-fn say(dialect: Dialect, body: &Value) -> Say {
+fn scripted_reply(dialect: Dialect, body: &Value) -> ProviderReply {
     if !dialect.has_tools(body) {
-        return Say::Text(WRITTEN.to_owned());
+        return ProviderReply::Text(WRITTEN.to_owned());
     }
     let call = |number: usize, tool, args| (format!("call_{number}"), tool, args);
     match dialect.results(body).len() {
-        0 => Say::Calls(
+        0 => ProviderReply::Calls(
             SEARCHES
                 .into_iter()
                 .enumerate()
@@ -96,9 +96,9 @@ fn say(dialect: Dialect, body: &Value) -> Say {
         ),
         4 => {
             let result = json!({ "title": "Roll back a deployment", "description": "", "sourceType": "doc" });
-            Say::Calls(vec![call(4, HINT, json!({ "postText": QUESTION, "searchResults": [result] }))])
+            ProviderReply::Calls(vec![call(4, HINT, json!({ "postText": QUESTION, "searchResults": [result] }))])
         }
-        _ => Say::Text(json!({ "docs": [{ "url": DOCUMENT }], "actionHint": WRITTEN }).to_string()),
+        _ => ProviderReply::Text(json!({ "docs": [{ "url": DOCUMENT }], "actionHint": WRITTEN }).to_string()),
     }
 }
 
@@ -121,7 +121,7 @@ impl Dialect {
     }
 
     /// Returns the path of the API.
-    const fn place(self) -> &'static str {
+    const fn api_path(self) -> &'static str {
         match self {
             Self::OpenAi => "/v1/chat/completions",
             Self::Azure => "/openai/deployments/m/chat/completions",
@@ -170,12 +170,12 @@ impl Dialect {
         if self == Self::Google { tool.to_owned() } else { id.to_owned() }
     }
 
-    fn whole(self, say: &Say) -> Value {
+    fn full_response(self, reply: &ProviderReply) -> Value {
         match self {
             Self::OpenAi | Self::Azure => {
-                let (message, reason) = match say {
-                    Say::Text(text) => (json!({ "role": "assistant", "content": text }), "stop"),
-                    Say::Calls(calls) => {
+                let (message, reason) = match reply {
+                    ProviderReply::Text(text) => (json!({ "role": "assistant", "content": text }), "stop"),
+                    ProviderReply::Calls(calls) => {
                         let calls: Vec<Value> = calls.iter().map(openai_call).collect();
                         (json!({ "role": "assistant", "content": null, "tool_calls": calls }), "tool_calls")
                     }
@@ -187,9 +187,11 @@ impl Dialect {
                 })
             }
             Self::Anthropic => {
-                let (content, reason) = match say {
-                    Say::Text(text) => (vec![json!({ "type": "text", "text": text })], "end_turn"),
-                    Say::Calls(calls) => (calls.iter().map(|call| tool_use(call, &call.2)).collect(), "tool_use"),
+                let (content, reason) = match reply {
+                    ProviderReply::Text(text) => (vec![json!({ "type": "text", "text": text })], "end_turn"),
+                    ProviderReply::Calls(calls) => {
+                        (calls.iter().map(|call| tool_use(call, &call.2)).collect(), "tool_use")
+                    }
                 };
                 json!({
                     "id": "m", "type": "message", "role": "assistant", "model": "m", "content": content,
@@ -197,9 +199,9 @@ impl Dialect {
                 })
             }
             Self::Google => {
-                let parts: Vec<Value> = match say {
-                    Say::Text(text) => vec![json!({ "text": text })],
-                    Say::Calls(calls) => calls
+                let parts: Vec<Value> = match reply {
+                    ProviderReply::Text(text) => vec![json!({ "text": text })],
+                    ProviderReply::Calls(calls) => calls
                         .iter()
                         .map(|(_, tool, args)| json!({ "functionCall": { "name": tool, "args": args } }))
                         .collect(),
@@ -214,16 +216,16 @@ impl Dialect {
         }
     }
 
-    fn streamed(self, say: &Say) -> String {
+    fn streamed(self, reply: &ProviderReply) -> String {
         match self {
             Self::OpenAi | Self::Azure => {
                 let chunk = |delta: Value, reason: Value| {
                     let choice = json!({ "index": 0, "delta": delta, "finish_reason": reason });
                     json!({ "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice] })
                 };
-                let deltas: Vec<Value> = match say {
-                    Say::Text(text) => vec![json!({ "role": "assistant", "content": text })],
-                    Say::Calls(calls) => {
+                let deltas: Vec<Value> = match reply {
+                    ProviderReply::Text(text) => vec![json!({ "role": "assistant", "content": text })],
+                    ProviderReply::Calls(calls) => {
                         let indexed = calls.iter().map(openai_call).enumerate().map(|(index, mut call)| {
                             call["index"] = index.into();
                             json!({ "tool_calls": [call] })
@@ -231,13 +233,13 @@ impl Dialect {
                         indexed.collect()
                     }
                 };
-                let reason = if matches!(say, Say::Text(_)) { "stop" } else { "tool_calls" };
+                let reason = if matches!(reply, ProviderReply::Text(_)) { "stop" } else { "tool_calls" };
                 let chunks = deltas.into_iter().map(|delta| chunk(delta, Value::Null));
                 let all = chunks.chain([chunk(json!({}), reason.into())]);
                 all.map(|event| format!("data: {event}\n\n")).collect::<String>() + "data: [DONE]\n\n"
             }
-            Self::Anthropic => anthropic_stream(say),
-            Self::Google => format!("data: {}\r\n\r\n", self.whole(say)),
+            Self::Anthropic => anthropic_stream(reply),
+            Self::Google => format!("data: {}\r\n\r\n", self.full_response(reply)),
         }
     }
 }
@@ -250,13 +252,13 @@ fn tool_use((id, tool, _): &(String, &str, Value), input: &Value) -> Value {
     json!({ "type": "tool_use", "id": id, "name": tool, "input": input })
 }
 
-fn anthropic_stream(say: &Say) -> String {
-    let (blocks, reason): (Vec<(Value, Value)>, &str) = match say {
-        Say::Text(text) => {
+fn anthropic_stream(reply: &ProviderReply) -> String {
+    let (blocks, reason): (Vec<(Value, Value)>, &str) = match reply {
+        ProviderReply::Text(text) => {
             let delta = json!({ "type": "text_delta", "text": text });
             (vec![(json!({ "type": "text", "text": "" }), delta)], "end_turn")
         }
-        Say::Calls(calls) => {
+        ProviderReply::Calls(calls) => {
             let block = |call: &(String, &'static str, Value)| {
                 let delta = json!({ "type": "input_json_delta", "partial_json": call.2.to_string() });
                 (tool_use(call, &json!({})), delta)
@@ -264,18 +266,18 @@ fn anthropic_stream(say: &Say) -> String {
             (calls.iter().map(block).collect(), "tool_use")
         }
     };
-    let mut message = Dialect::Anthropic.whole(&Say::Text(String::new()));
+    let mut message = Dialect::Anthropic.full_response(&ProviderReply::Text(String::new()));
     (message["content"], message["stop_reason"]) = (json!([]), Value::Null);
-    let mut told = vec![json!({ "type": "message_start", "message": message })];
+    let mut events = vec![json!({ "type": "message_start", "message": message })];
     for (index, (block, delta)) in blocks.into_iter().enumerate() {
-        told.push(json!({ "type": "content_block_start", "index": index, "content_block": block }));
-        told.push(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
-        told.push(json!({ "type": "content_block_stop", "index": index }));
+        events.push(json!({ "type": "content_block_start", "index": index, "content_block": block }));
+        events.push(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
+        events.push(json!({ "type": "content_block_stop", "index": index }));
     }
     let delta = json!({ "stop_reason": reason, "stop_sequence": null });
-    told.push(json!({ "type": "message_delta", "delta": delta, "usage": { "output_tokens": 9 } }));
-    told.push(json!({ "type": "message_stop" }));
-    told.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect()
+    events.push(json!({ "type": "message_delta", "delta": delta, "usage": { "output_tokens": 9 } }));
+    events.push(json!({ "type": "message_stop" }));
+    events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect()
 }
 
 /// Starts a server per provider and configures a model for each.
@@ -294,18 +296,19 @@ async fn configured() -> (Vec<Provider>, ModelRegistry) {
 }
 
 /// Returns the parts of a response that do not depend on the model.
-fn common(found: &Value) -> Value {
+fn common(response: &Value) -> Value {
     let parts = ["m365", "docs", "issues", "posts", "actionHint", "queries", "unavailableSources", "warnings"];
-    parts.iter().map(|part| found[part].clone()).collect()
+    parts.iter().map(|part| response[part].clone()).collect()
 }
 
 /// Checks the requests of a provider: API key in its header, a result for every call, tools in every round.
-fn check_asked(provider: &Provider, asked: &[Asked]) {
+fn check_requests(provider: &Provider, requests: &[ReceivedRequest]) {
     let dialect = provider.dialect;
     let key = if dialect == Dialect::OpenAi { format!("Bearer {KEY}") } else { KEY.to_owned() };
-    assert!(asked.iter().all(|one| one.place.starts_with(dialect.place()) && one.key == key), "{dialect:?}");
+    assert!(requests.iter().all(|one| one.uri.starts_with(dialect.api_path()) && one.key == key), "{dialect:?}");
     // Three calls by the graph and one by the hint tool.
-    let (graph, hint): (Vec<&Asked>, Vec<&Asked>) = asked.iter().partition(|one| dialect.has_tools(&one.body));
+    let (graph, hint): (Vec<&ReceivedRequest>, Vec<&ReceivedRequest>) =
+        requests.iter().partition(|one| dialect.has_tools(&one.body));
     assert_eq!((graph.len(), hint.len()), (3, 1), "{dialect:?}");
     let results = dialect.results(&graph[2].body);
     let tools = SEARCHES.into_iter().chain([HINT]).enumerate();
@@ -326,36 +329,35 @@ async fn every_provider_leads_through_the_same_graph() {
     for provider in &providers {
         let name = provider.dialect.name();
         let path = format!("/api/posts/{POST}/suggestions?model=my-{name}");
-        let found = platform.json(&path).await;
-        check_asked(provider, &provider.take());
-        assert_eq!(found["model"]["kind"], "remote", "{name}: {found}");
-        assert_eq!(found["actionHint"], WRITTEN, "{name}: {found}");
-        let urls: Vec<&str> =
-            found["docs"].as_array().unwrap().iter().map(|one| one["url"].as_str().unwrap()).collect();
+        let body = platform.json(&path).await;
+        check_requests(provider, &provider.take());
+        assert_eq!(body["model"]["kind"], "remote", "{name}: {body}");
+        assert_eq!(body["actionHint"], WRITTEN, "{name}: {body}");
+        let urls: Vec<&str> = body["docs"].as_array().unwrap().iter().map(|one| one["url"].as_str().unwrap()).collect();
         assert!(urls.len() == 1 && urls[0].contains(DOCUMENT), "{name}: {urls:?}");
 
         let response = platform.get(&format!("{path}&stream=1")).await.text().await.unwrap();
         assert!(!response.contains(KEY), "{name}");
-        let told = events(&response);
-        check_asked(provider, &provider.take());
-        check_way(&told);
-        assert_eq!(told.last().unwrap(), &("suggestions".to_owned(), found.clone()), "{name}");
-        all.push(common(&found));
+        let published = events(&response);
+        check_requests(provider, &provider.take());
+        check_way(&published);
+        assert_eq!(published.last().unwrap(), &("suggestions".to_owned(), body.clone()), "{name}");
+        all.push(common(&body));
     }
     assert!(all.iter().all(|found| found == &all[0]), "{all:#?}");
 }
 
 /// Checks that a run has six supersteps and that the four searches of the first message overlap.
-fn check_way(told: &[(String, Value)]) {
+fn check_way(published: &[(String, Value)]) {
     let named = |event: &str| -> Vec<&str> {
-        let events = told.iter().filter(|(name, _)| name == event);
+        let events = published.iter().filter(|(name, _)| name == event);
         events.map(|(_, event)| event["name"].as_str().unwrap()).collect()
     };
     let nodes: Vec<&str> = named("on_chain_start").into_iter().filter(|name| *name != "suggestions").collect();
     assert_eq!(nodes, ["llmCall", "toolExec", "llmCall", "toolExec", "llmCall", "formatResponse"]);
     assert_eq!(named("on_chat_model_end").len(), 3);
     let tools: Vec<&str> =
-        told.iter().map(|(name, _)| name.as_str()).filter(|name| name.starts_with("on_tool_")).collect();
+        published.iter().map(|(name, _)| name.as_str()).filter(|name| name.starts_with("on_tool_")).collect();
     let last_end = tools[..8].iter().rposition(|name| *name == "on_tool_end").unwrap();
     let started = tools[..last_end].iter().filter(|name| **name == "on_tool_start").count();
     assert_eq!((last_end, started), (7, 4), "{tools:?}");

@@ -19,9 +19,9 @@ use crate::sources::sample;
 
 fn fake() -> Fake {
     Fake::default()
-        .says("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", "How.")]))
+        .replies("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", "How.")]))
         .does("search_m365", Does::Fails("m365 cannot be searched: nobody is signed in".to_owned()))
-        .does(HINT, Does::Says("Read Roll back.".to_owned()))
+        .does(HINT, Does::Replies("Read Roll back.".to_owned()))
 }
 
 /// Checks the result of a search without a model against [`fake`].
@@ -31,14 +31,14 @@ fn check_direct(fake: &Fake, suggested: &SuggestionResult) {
     assert_eq!(suggested.response.action_hint.as_deref(), Some("Read Roll back."));
     assert_eq!(suggested.response.unavailable_sources, ["m365"]);
     assert_eq!(suggested.unavailable_reasons["m365"], "nobody is signed in");
-    let asked = fake.asked();
-    let mut tools: Vec<&str> = asked[asked.len() - 5..].iter().map(|(tool, _)| tool.as_str()).collect();
+    let calls = fake.calls();
+    let mut tools: Vec<&str> = calls[calls.len() - 5..].iter().map(|(tool, _)| tool.as_str()).collect();
     assert_eq!(tools.pop(), Some(HINT));
     tools.sort_unstable();
     let mut searches = SEARCHES;
     searches.sort_unstable();
     assert_eq!(tools, searches);
-    for (tool, args) in &asked[asked.len() - 5..asked.len() - 1] {
+    for (tool, args) in &calls[calls.len() - 5..calls.len() - 1] {
         let excluded = if tool == "search_posts" { json!(POST) } else { json!(null) };
         assert_eq!((&args["query"], &args["excludePostId"]), (&json!(QUESTION), &excluded));
     }
@@ -55,7 +55,7 @@ async fn without_a_model_it_is_searched_directly() {
     assert!(suggested.warnings.is_empty());
     assert_eq!(
         suggested.queries[1],
-        ExecutedQuery { tool: "search_docs".to_owned(), query: QUESTION.to_owned(), found: 1 }
+        ExecutedQuery { tool: "search_docs".to_owned(), query: QUESTION.to_owned(), result_count: 1 }
     );
 }
 
@@ -65,16 +65,16 @@ async fn the_direct_searches_run_in_parallel() {
     let fake = SEARCHES.into_iter().fold(Fake::default(), |fake, tool| fake.does(tool, Does::Hangs));
     let context = SuggestionsContext::new(POST).mcp_client(fake.client().await);
     let graph = create_suggestions_graph(5).unwrap();
-    let begun = async {
-        while fake.asked().len() < 4 {
+    let started = async {
+        while fake.calls().len() < 4 {
             tokio::task::yield_now().await;
         }
     };
     // A search that hangs is given up after ten seconds: one after the other, only the first would have begun by then.
-    let all = tokio::time::timeout(Duration::from_secs(9), begun);
+    let all = tokio::time::timeout(Duration::from_secs(9), started);
     tokio::select! {
         _ = suggest(&graph, &context, QUESTION, &[]) => panic!("a search hangs and it ends"),
-        begun = all => assert!(begun.is_ok(), "{:?}", fake.asked()),
+        begun = all => assert!(begun.is_ok(), "{:?}", fake.calls()),
     }
 }
 
@@ -83,19 +83,19 @@ async fn the_direct_searches_run_in_parallel() {
 #[tokio::test]
 async fn the_direct_way_tells_no_secrets() {
     let (mail, key) = ("ada.byron@example.com", "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH");
-    let said = format!("Ask {mail}, with {key}.");
+    let secret_text = format!("Ask {mail}, with {key}.");
     let fake = Fake::default()
-        .says("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", &said)]))
-        .does("search_m365", Does::Fails(format!("m365 cannot be searched: {said}")))
-        .does(HINT, Does::Says(format!("Read Roll back. {said}")));
+        .replies("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", &secret_text)]))
+        .does("search_m365", Does::Fails(format!("m365 cannot be searched: {secret_text}")))
+        .does(HINT, Does::Replies(format!("Read Roll back. {secret_text}")));
     let context = SuggestionsContext::new(POST).mcp_client(fake.client().await);
     let suggested = suggest(&create_suggestions_graph(5).unwrap(), &context, QUESTION, &[]).await.unwrap();
-    let hinted = fake.asked().into_iter().find(|(tool, _)| tool == HINT).unwrap().1;
+    let hinted = fake.calls().into_iter().find(|(tool, _)| tool == HINT).unwrap().1;
     assert_eq!(hinted["searchResults"][0]["title"], "Roll back");
     let redacted = "Ask [REDACTED:mail], with [REDACTED:api_key].";
     assert_eq!(suggested.response.docs[0].description, redacted);
-    let whole = format!("{suggested:?} {hinted}");
-    assert!(whole.contains(redacted) && !whole.contains(mail) && !whole.contains(key), "{whole}");
+    let output = format!("{suggested:?} {hinted}");
+    assert!(output.contains(redacted) && !output.contains(mail) && !output.contains(key), "{output}");
 }
 
 /// R-SUG-47: the search without a model finds results in the sample.
@@ -129,7 +129,7 @@ async fn a_model_that_fails_is_followed_by_a_direct_search() {
         let suggested =
             suggest(&create_suggestions_graph(5).unwrap(), &fake.with(model).await, QUESTION, &[]).await.unwrap();
         check_direct(&fake, &suggested);
-        assert_eq!(fake.asked().len(), calls);
+        assert_eq!(fake.calls().len(), calls);
         assert!(suggested.warnings[0].starts_with("searched without the model: "), "{:?}", suggested.warnings);
     }
 }
@@ -152,8 +152,8 @@ impl Model for Silent {
 async fn a_model_has_fifteen_seconds() {
     let (fake, clock) = (fake(), ManualClock::new());
     let context = fake.with(Silent).await;
-    let asking = SuggestionRun::new(&context, QUESTION, &[]).unwrap();
-    let run = asking.run(&create_suggestions_graph(5).unwrap()).unwrap().clock(clock.clone()).spawn();
+    let suggestion_run = SuggestionRun::new(&context, QUESTION, &[]).unwrap();
+    let run = suggestion_run.run(&create_suggestions_graph(5).unwrap()).unwrap().clock(clock.clone()).spawn();
     while clock.sleepers() < 2 {
         tokio::task::yield_now().await;
     }
@@ -161,7 +161,7 @@ async fn a_model_has_fifteen_seconds() {
     let result = run.await;
     let error = result.as_ref().err().unwrap();
     assert!(error.code() == ErrorCode::Timeout && error.message().contains("15s"), "{error}");
-    let suggested = asking.finish(result).await.unwrap();
+    let suggested = suggestion_run.finish(result).await.unwrap();
     check_direct(&fake, &suggested);
     assert!(suggested.warnings[0].contains("15s"), "{:?}", suggested.warnings);
 }
@@ -172,15 +172,15 @@ async fn a_run_has_thirty_seconds() {
     let (fake, clock) = (fake(), ManualClock::new());
     let limits = superstep_suggestions::Timeouts { model: Duration::from_secs(600), ..Default::default() };
     let context = fake.with(Silent).await.limits(limits);
-    let asking = SuggestionRun::new(&context, QUESTION, &[]).unwrap();
-    let run = asking.run(&create_suggestions_graph(5).unwrap()).unwrap().clock(clock.clone()).spawn();
+    let suggestion_run = SuggestionRun::new(&context, QUESTION, &[]).unwrap();
+    let run = suggestion_run.run(&create_suggestions_graph(5).unwrap()).unwrap().clock(clock.clone()).spawn();
     while clock.sleepers() < 2 {
         tokio::task::yield_now().await;
     }
     clock.advance(Duration::from_secs(30));
     let result = run.await;
     assert_eq!(result.as_ref().err().unwrap().code(), ErrorCode::Timeout);
-    check_direct(&fake, &asking.finish(result).await.unwrap());
+    check_direct(&fake, &suggestion_run.finish(result).await.unwrap());
 }
 
 /// R-SUG-50, R-SUG-51: errors of the caller are returned and not hidden by a fallback.
@@ -193,12 +193,12 @@ async fn faults_of_the_caller_are_errors() {
     let error = suggest(&create_suggestions_graph(5).unwrap(), &SuggestionsContext::new(POST), QUESTION, &[])
         .await
         .unwrap_err();
-    assert_eq!((error.code(), fake.asked().len()), (ErrorCode::MissingContext, 0));
+    assert_eq!((error.code(), fake.calls().len()), (ErrorCode::MissingContext, 0));
     let control = RunControl::new();
     control.cancel();
-    let asking = SuggestionRun::new(&context, QUESTION, &[]).unwrap();
-    let stopped = asking.run(&create_suggestions_graph(5).unwrap()).unwrap().control(control).await;
-    assert_eq!(asking.finish(stopped).await.unwrap_err().code(), ErrorCode::Cancelled);
+    let suggestion_run = SuggestionRun::new(&context, QUESTION, &[]).unwrap();
+    let stopped = suggestion_run.run(&create_suggestions_graph(5).unwrap()).unwrap().control(control).await;
+    assert_eq!(suggestion_run.finish(stopped).await.unwrap_err().code(), ErrorCode::Cancelled);
 }
 
 /// R-SUG-34: there is a response even if every tool fails.
@@ -211,12 +211,12 @@ async fn when_everything_fails_there_is_an_answer() {
     let suggested = suggest(&create_suggestions_graph(5).unwrap(), &context, QUESTION, &[]).await.unwrap();
     let unavailable_sources = ["m365", "docs", "issues", "posts"].map(str::to_owned).to_vec();
     assert_eq!(suggested.response, CombinedSuggestionsResponse { unavailable_sources, ..Default::default() });
-    assert_eq!((suggested.unavailable_reasons.len(), fake.asked().len()), (4, 4));
+    assert_eq!((suggested.unavailable_reasons.len(), fake.calls().len()), (4, 4));
 }
 
 /// R-SUG-41: the result contains queries and model, and contexts can be reused.
 #[tokio::test]
-async fn queries_and_the_model_are_told() {
+async fn queries_and_the_model_are_reported() {
     let (_folder, sources, _clock) = sample().await;
     let model = ScriptedModel::new([
         search(&[("search_docs", "rollback"), ("search_issues", "zzzz")]),
@@ -228,7 +228,7 @@ async fn queries_and_the_model_are_told() {
     let graph = create_suggestions_graph(5).unwrap();
     let first = suggest(&graph, &context, QUESTION, &[]).await.unwrap();
     let tools: Vec<(&str, &str, bool)> =
-        first.queries.iter().map(|one| (one.tool.as_str(), one.query.as_str(), one.found > 0)).collect();
+        first.queries.iter().map(|one| (one.tool.as_str(), one.query.as_str(), one.result_count > 0)).collect();
     assert_eq!(tools, [("search_docs", "rollback", true), ("search_issues", "zzzz", false)]);
     assert_eq!(
         (first.model.to_string(), first.label),

@@ -9,7 +9,7 @@ use reqwest::{Client, Response};
 use serde_json::Value;
 use superstep::testing::ManualClock;
 use superstep_server::{ModelRegistry, Server, ServerConfig, Storage, serve};
-use superstep_suggestions::{Settings, app};
+use superstep_suggestions::{SuggestionsSettings, app};
 
 use crate::sources::{Folder, noon};
 
@@ -28,13 +28,17 @@ pub(crate) async fn platform() -> (Folder, Platform) {
 }
 
 /// Starts the application in a folder with custom settings and models.
-pub(crate) async fn started(folder: &Folder, change: impl FnOnce(&mut Settings), models: ModelRegistry) -> Platform {
+pub(crate) async fn started(
+    folder: &Folder,
+    change: impl FnOnce(&mut SuggestionsSettings),
+    models: ModelRegistry,
+) -> Platform {
     paced(folder, change, models, ServerConfig::new(Storage::memory())).await
 }
 
 pub(crate) async fn paced(
     folder: &Folder,
-    change: impl FnOnce(&mut Settings),
+    change: impl FnOnce(&mut SuggestionsSettings),
     models: ModelRegistry,
     config: ServerConfig,
 ) -> Platform {
@@ -44,7 +48,8 @@ pub(crate) async fn paced(
     let clock = noon();
     let home = folder.path().join("home");
     let posts = Some(home.join("posts.db"));
-    let mut settings = Settings { data_dir: home, posts, clock: Arc::new(clock.clone()), ..Settings::default() };
+    let mut settings =
+        SuggestionsSettings { data_dir: home, posts, clock: Arc::new(clock.clone()), ..SuggestionsSettings::default() };
     change(&mut settings);
     let server = serve(vec![app(settings, models).unwrap()], config.port(0)).await.unwrap();
     Platform { server, client: Client::builder().no_proxy().build().unwrap(), clock }
@@ -71,7 +76,7 @@ impl Platform {
     }
 
     /// Requests a path that must be rejected. Returns the status and the problem body.
-    pub(crate) async fn refused(&self, path: &str) -> (u16, Value) {
+    pub(crate) async fn get_rejected(&self, path: &str) -> (u16, Value) {
         let response = self.get(path).await;
         assert_eq!(response.headers()["content-type"], "application/problem+json", "{path}");
         (response.status().as_u16(), response.json().await.unwrap())
@@ -88,16 +93,16 @@ pub(crate) fn events(text: &str) -> Vec<(String, Value)> {
 }
 
 /// Starts a Microsoft Graph server that rejects every request and records the `Authorization` headers.
-pub(crate) async fn refusing_graph() -> (String, Arc<Mutex<Vec<String>>>) {
-    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
-    let heard = asked.clone();
-    let refuse = move |headers: HeaderMap| {
-        heard.lock().unwrap().push(headers["authorization"].to_str().unwrap().to_owned());
+pub(crate) async fn rejecting_graph() -> (String, Arc<Mutex<Vec<String>>>) {
+    let tokens: Arc<Mutex<Vec<String>>> = Arc::default();
+    let recorded = tokens.clone();
+    let reject = move |headers: HeaderMap| {
+        recorded.lock().unwrap().push(headers["authorization"].to_str().unwrap().to_owned());
         async { (StatusCode::UNAUTHORIZED, r#"{"error": {"code": "InvalidAuthenticationToken"}}"#) }
     };
-    let router = Router::new().route("/v1.0/search/query", post(refuse));
+    let router = Router::new().route("/v1.0/search/query", post(reject));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, router).await });
-    (url, asked)
+    (url, tokens)
 }

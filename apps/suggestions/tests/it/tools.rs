@@ -14,12 +14,12 @@ use superstep_suggestions::planner::planner;
 use superstep_suggestions::sources::{M365Settings, SourceSettings, Sources};
 use superstep_suggestions::tools::{search_posts_tool, tools};
 use superstep_suggestions::{
-    AgentState, SourceStatus, SuggestionsContext, create_suggestions_graph, mcp, state_graph, suggest,
+    SourceStatus, SuggestionsContext, SuggestionsState, create_suggestions_graph, mcp, state_graph, suggest,
 };
 
 use crate::fixtures::{
-    Does, Fake, HINT, POST, QUESTION, SEARCHES, a_post, asked, hit, microsoft_graph, on, search, tool_messages, warned,
-    watch,
+    Does, Fake, HINT, POST, QUESTION, SEARCHES, a_post, hit, invoke_question, microsoft_graph, on, search,
+    tool_messages, warned, watch,
 };
 use crate::sources::sample;
 
@@ -29,17 +29,17 @@ fn object(value: Value) -> Map<String, Value> {
 
 async fn call(client: &McpClient, tool: &str, args: Value) -> (String, bool) {
     let tools = client.tools().await.unwrap();
-    let found = tools.iter().find(|found| found.spec().name == tool).unwrap();
-    let output = found.call(ToolInvocation::new("1", object(args))).await.unwrap();
+    let matched = tools.iter().find(|matched| matched.spec().name == tool).unwrap();
+    let output = matched.call(ToolInvocation::new("1", object(args))).await.unwrap();
     (output.content.unwrap().text().into_owned(), output.is_error)
 }
 
 /// Runs the graph with one round of tool calls and an empty answer. Returns the final state.
-async fn ran(context: SuggestionsContext, calls: ScriptedReply) -> AgentState {
+async fn ran(context: SuggestionsContext, calls: ScriptedReply) -> SuggestionsState {
     let graph = state_graph(5).unwrap().checkpointer(superstep::MemoryCheckpointer::new()).compile().unwrap();
     let context = context.model(ScriptedModel::new([calls]).then("{\"docs\": []}"));
-    asked(&graph, context).thread("t").await.unwrap();
-    AgentState::clone(&graph.threads().get_state("t").await.unwrap().state)
+    invoke_question(&graph, context).thread("t").await.unwrap();
+    SuggestionsState::clone(&graph.threads().get_state("t").await.unwrap().state)
 }
 
 /// R-SUG-9, R-SUG-10, R-SUG-11, R-SUG-12, R-SUG-13, R-SUG-14: wrappers and server have the same tools with the same
@@ -48,20 +48,20 @@ async fn ran(context: SuggestionsContext, calls: ScriptedReply) -> AgentState {
 async fn wrappers_take_what_the_server_takes() {
     let sources = Sources::open(&SourceSettings::default()).unwrap();
     let listed = connect_in_process(&mcp::server(sources, None)).await.unwrap().tools().await.unwrap();
-    let shown = |tools: &[SharedTool]| -> Vec<(String, Value)> {
+    let specs = |tools: &[SharedTool]| -> Vec<(String, Value)> {
         tools.iter().map(|tool| (tool.spec().name.clone(), (*tool.spec().input_schema).clone())).collect()
     };
     let wrappers = tools();
-    assert_eq!(shown(&listed), shown(&wrappers));
+    assert_eq!(specs(&listed), specs(&wrappers));
     let names: Vec<String> = wrappers.iter().map(|tool| tool.spec().name.clone()).collect();
     assert_eq!(names, SEARCHES.into_iter().chain([HINT]).collect::<Vec<_>>());
     assert!(wrappers.iter().chain(&listed).all(|tool| tool.spec().annotations.read_only));
-    for (place, properties, required) in [
+    for (index, properties, required) in [
         (0, vec!["query"], json!(["query"])),
         (3, vec!["excludePostId", "query"], json!(["query"])),
         (4, vec!["postText", "searchResults"], json!(["postText", "searchResults"])),
     ] {
-        let schema = &wrappers[place].spec().input_schema;
+        let schema = &wrappers[index].spec().input_schema;
         let mut names: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
         names.sort();
         assert_eq!(
@@ -81,9 +81,9 @@ async fn searches_return_lists() {
     let client = connect_in_process(&mcp::server(sources, None)).await.unwrap();
     for (tool, kind) in [("search_m365", "m365"), ("search_docs", "doc"), ("search_issues", "issue")] {
         let (text, is_error) = call(&client, tool, json!({ "query": "rollback deployment" })).await;
-        let found: Vec<Value> = serde_json::from_str(&text).unwrap();
-        assert!(!is_error && !found.is_empty(), "{tool}");
-        assert!(found.iter().all(|one| one["sourceType"] == kind && one["status"] == "available"), "{text}");
+        let results: Vec<Value> = serde_json::from_str(&text).unwrap();
+        assert!(!is_error && !results.is_empty(), "{tool}");
+        assert!(results.iter().all(|one| one["sourceType"] == kind && one["status"] == "available"), "{text}");
     }
     let args = json!({ "query": "AKS deployment failed", "excludePostId": POST });
     let (text, _) = call(&client, "search_posts", args).await;
@@ -94,18 +94,18 @@ async fn searches_return_lists() {
 #[tokio::test]
 async fn both_posts_are_left_out() {
     let posts = json!([a_post("other", "a"), a_post(POST, "b"), a_post("third", "c")]);
-    let fake = Fake::default().says("search_posts", &posts);
+    let fake = Fake::default().replies("search_posts", &posts);
     for (args, left) in [
         (json!({ "query": "x" }), vec!["other", "third"]),
         (json!({ "query": "x", "excludePostId": "other" }), vec!["third"]),
     ] {
         let state =
             ran(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call("search_posts", args)).await;
-        let found: Vec<Value> = serde_json::from_str(&tool_messages(&state.messages)[0].2).unwrap();
-        assert_eq!(found.iter().map(|post| post["id"].as_str().unwrap()).collect::<Vec<_>>(), left);
+        let results: Vec<Value> = serde_json::from_str(&tool_messages(&state.messages)[0].2).unwrap();
+        assert_eq!(results.iter().map(|post| post["id"].as_str().unwrap()).collect::<Vec<_>>(), left);
     }
-    let asked: Vec<Value> = fake.asked().into_iter().map(|(_, args)| args).collect();
-    assert_eq!(asked, vec![json!({ "query": "x", "excludePostId": POST }); 2]);
+    let calls: Vec<Value> = fake.calls().into_iter().map(|(_, args)| args).collect();
+    assert_eq!(calls, vec![json!({ "query": "x", "excludePostId": POST }); 2]);
 }
 
 /// R-SUG-16: queries are trimmed; a long one is cut at a word boundary with a warning, an empty one is rejected.
@@ -116,9 +116,10 @@ async fn queries_are_trimmed_and_cut_with_a_warning() {
     let model =
         ScriptedModel::new([search(&[("search_docs", &long), ("search_docs", "  rollback  "), ("search_docs", " ")])])
             .then("{\"docs\": []}");
-    let (told, done) = watch(asked(&create_suggestions_graph(5).unwrap(), on(&sources, model.clone()).await)).await;
+    let (events, done) =
+        watch(invoke_question(&create_suggestions_graph(5).unwrap(), on(&sources, model.clone()).await)).await;
     done.unwrap();
-    let warnings = warned(&told);
+    let warnings = warned(&events);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(warnings[0].contains("359 characters"), "{warnings:?}");
     let tools = tool_messages(model.requests()[1].messages.iter().map(|message| &**message));
@@ -133,7 +134,7 @@ async fn hints_come_from_templates() {
     let client =
         connect_in_process(&mcp::server(Sources::open(&SourceSettings::default()).unwrap(), None)).await.unwrap();
     let german = "Wie kann ich das Deployment nach einem Fehler zurücksetzen?";
-    for (post, kind, begins) in [
+    for (post, kind, prefix) in [
         (QUESTION, "doc", "Follow the documentation"),
         (QUESTION, "m365", "Read “"),
         (QUESTION, "issue", "See what was done"),
@@ -147,7 +148,7 @@ async fn hints_come_from_templates() {
     ] {
         let results = json!([{ "title": "Roll back", "description": "", "sourceType": kind }]);
         let (hint, is_error) = call(&client, HINT, json!({ "postText": post, "searchResults": results })).await;
-        assert!(!is_error && hint.starts_with(begins) && hint.contains("Roll back"), "{hint}");
+        assert!(!is_error && hint.starts_with(prefix) && hint.contains("Roll back"), "{hint}");
         assert_eq!(hint.matches('.').count(), 1, "{hint}");
     }
     let two = ["Second best", "Best"].map(|title| json!({ "title": title, "description": "", "sourceType": "doc" }));
@@ -175,7 +176,7 @@ async fn an_empty_hint_is_null() {
 #[tokio::test]
 async fn hints_of_a_model_must_name_a_result() {
     let results = json!([{ "title": "Roll back a deployment", "description": "", "sourceType": "doc" }]);
-    for (reply, is_kept) in [
+    for (reply, is_used) in [
         (ScriptedReply::text("Open Roll back a deployment and run helm rollback."), true),
         (ScriptedReply::text("\n\"Open Roll back a deployment now.\"\nIt helps."), true),
         (ScriptedReply::text("Have a look around."), false),
@@ -190,7 +191,7 @@ async fn hints_of_a_model_must_name_a_result() {
         let server = mcp::server(Sources::open(&SourceSettings::default()).unwrap(), Some(hints));
         let client = connect_in_process(&server).await.unwrap();
         let (hint, _) = call(&client, HINT, json!({ "postText": QUESTION, "searchResults": results })).await;
-        assert_eq!(hint.starts_with("Open"), is_kept, "{hint}");
+        assert_eq!(hint.starts_with("Open"), is_used, "{hint}");
         assert!(hint.contains("Roll back a deployment"), "{hint}");
         assert_eq!(model.requests()[0].max_tokens, Some(60));
     }
@@ -213,19 +214,20 @@ async fn a_source_that_is_not_set_up_is_unavailable() {
 /// R-SUG-4: one search with results makes a source available; an empty one does not hide a failed one.
 #[tokio::test]
 async fn all_searches_of_a_source_count_together() {
-    let found = json!([hit("doc", "Roll back", "docs/a.md", "How.")]);
+    let results = json!([hit("doc", "Roll back", "docs/a.md", "How.")]);
     for (first, second, expected) in [
-        (Does::Fails("no".to_owned()), Does::Says(found.to_string()), SourceStatus::Ok),
-        (Does::Says(found.to_string()), Does::Fails("no".to_owned()), SourceStatus::Ok),
-        (Does::Fails("no".to_owned()), Does::Says("[]".to_owned()), SourceStatus::Error),
-        (Does::Says("[]".to_owned()), Does::Says("[]".to_owned()), SourceStatus::Empty),
+        (Does::Fails("no".to_owned()), Does::Replies(results.to_string()), SourceStatus::Ok),
+        (Does::Replies(results.to_string()), Does::Fails("no".to_owned()), SourceStatus::Ok),
+        (Does::Fails("no".to_owned()), Does::Replies("[]".to_owned()), SourceStatus::Error),
+        (Does::Replies("[]".to_owned()), Does::Replies("[]".to_owned()), SourceStatus::Empty),
     ] {
         let graph = state_graph(5).unwrap().checkpointer(superstep::MemoryCheckpointer::new()).compile().unwrap();
         for does in [first, second] {
             let fake = Fake::default().does("search_docs", does);
             let model = ScriptedModel::new([search(&[("search_docs", "x")])]).then("{\"docs\": []}");
-            let run =
-                graph.invoke(AgentState::initial_state(QUESTION, &[], None).unwrap()).context(fake.with(model).await);
+            let run = graph
+                .invoke(SuggestionsState::initial_state(QUESTION, &[], None).unwrap())
+                .context(fake.with(model).await);
             run.thread("t").await.unwrap();
         }
         let state = graph.threads().get_state("t").await.unwrap().state;
@@ -236,9 +238,9 @@ async fn all_searches_of_a_source_count_together() {
 /// R-SUG-53: a tool result that is not a JSON list is passed to the model, counts as an error, and is not in the
 /// response.
 #[tokio::test]
-async fn text_that_is_no_json_is_kept_for_the_model_only() {
+async fn non_json_text_is_passed_to_the_model_only() {
     for nonsense in ["<html>Bad gateway</html>", "{\"title\": \"x\"}", "[1, 2]"] {
-        let fake = Fake::default().does("search_docs", Does::Says(nonsense.to_owned()));
+        let fake = Fake::default().does("search_docs", Does::Replies(nonsense.to_owned()));
         let state = ran(fake.with(ScriptedModel::default()).await, search(&[("search_docs", "x")])).await;
         assert_eq!(tool_messages(&state.messages)[0].2, nonsense);
         assert_eq!(state.tool_status["docs"], SourceStatus::Error, "{nonsense}");
@@ -258,7 +260,7 @@ async fn wrong_arguments_never_reach_the_server() {
         .and_tool_call(HINT, json!({ "postText": "x", "searchResults": [{ "title": "x" }] }));
     let state = ran(fake.with(ScriptedModel::default()).await, calls).await;
     let tools = tool_messages(&state.messages);
-    assert_eq!((tools.len(), fake.asked().len()), (5, 0));
+    assert_eq!((tools.len(), fake.calls().len()), (5, 0));
     for (tool, went_well, text) in tools {
         assert!(!went_well && text.contains("bad arguments") && !text.contains("/etc/passwd"), "{tool}: {text}");
     }
@@ -267,12 +269,12 @@ async fn wrong_arguments_never_reach_the_server() {
 /// R-SUG-56: arguments that are too long, too many or unknown are rejected, by the agent before it calls the server
 /// and by the server for any other client; arguments at the limit are accepted.
 #[tokio::test]
-async fn arguments_beyond_their_limits_are_refused() {
+async fn arguments_beyond_their_limits_are_rejected() {
     let result = |title: usize| json!({ "title": "x".repeat(title), "description": "", "sourceType": "doc" });
     let hint = |post: usize, results: Vec<Value>| json!({ "postText": "x".repeat(post), "searchResults": results });
     let mut odd = result(1);
     odd["url"] = "https://a.example".into();
-    let refused = [
+    let rejected = [
         (HINT, hint(0, vec![])),
         (HINT, hint(4_001, vec![])),
         (HINT, hint(1, vec![result(1); 51])),
@@ -284,19 +286,19 @@ async fn arguments_beyond_their_limits_are_refused() {
     let taken = [(HINT, hint(4_000, vec![result(2_000); 50])), ("search_posts", json!({ "query": "x".repeat(9_000) }))];
     let client =
         connect_in_process(&mcp::server(Sources::open(&SourceSettings::default()).unwrap(), None)).await.unwrap();
-    for (tool, args) in &refused {
+    for (tool, args) in &rejected {
         let fake = Fake::default();
         let state = ran(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call(*tool, args.clone())).await;
-        let told = &tool_messages(&state.messages)[0];
-        assert!(!told.1 && told.2.contains("bad arguments") && told.2.len() < 600, "{tool}: {told:?}");
-        assert!(fake.asked().is_empty(), "{tool}");
+        let message = &tool_messages(&state.messages)[0];
+        assert!(!message.1 && message.2.contains("bad arguments") && message.2.len() < 600, "{tool}: {message:?}");
+        assert!(fake.calls().is_empty(), "{tool}");
         let (text, is_error) = call(&client, tool, args.clone()).await;
         assert!(is_error && text.len() < 600, "{tool}: {text}");
     }
     for (tool, args) in taken {
         let fake = Fake::default();
         let state = ran(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call(tool, args.clone())).await;
-        assert!(tool_messages(&state.messages)[0].1 && fake.asked().len() == 1, "{tool}");
+        assert!(tool_messages(&state.messages)[0].1 && fake.calls().len() == 1, "{tool}");
         let (text, is_error) = call(&client, tool, args).await;
         assert!(!is_error, "{tool}: {text}");
     }
@@ -323,7 +325,7 @@ async fn other_tools_cannot_be_called() {
         ran(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call("delete_all_posts", json!({}))).await;
     let tools = tool_messages(&state.messages);
     assert!(!tools[0].1 && tools[0].2.contains("no tool `delete_all_posts`"), "{tools:?}");
-    assert!(fake.asked().is_empty() && state.tool_status.is_empty());
+    assert!(fake.calls().is_empty() && state.tool_status.is_empty());
 }
 
 /// R-SUG-34: a tool call times out after ten seconds, and the run continues.
@@ -333,8 +335,8 @@ async fn a_tool_that_hangs_is_stopped_after_ten_seconds() {
     let clock = ManualClock::new();
     let model = ScriptedModel::new([search(&[("search_docs", "x"), ("search_issues", "x")])]).then("{\"docs\": []}");
     let graph = create_suggestions_graph(5).unwrap();
-    let run = asked(&graph, fake.with(model.clone()).await).clock(clock.clone()).spawn();
-    while fake.asked().len() < 2 {
+    let run = invoke_question(&graph, fake.with(model.clone()).await).clock(clock.clone()).spawn();
+    while fake.calls().len() < 2 {
         tokio::task::yield_now().await;
     }
     clock.advance(Duration::from_secs(9));
@@ -352,7 +354,7 @@ async fn a_tool_that_hangs_is_stopped_after_ten_seconds() {
 /// R-SUG-52: if the server disappears during a run, calls return error texts, and its sources are unavailable.
 #[tokio::test]
 async fn a_server_that_is_gone_is_an_error_text() {
-    let fake = Fake::default().says("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", "How.")]));
+    let fake = Fake::default().replies("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", "How.")]));
     // A separate runtime, so that all connections end with the server.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let service = fake.server().http_service().unwrap();
@@ -375,7 +377,8 @@ async fn a_server_that_is_gone_is_an_error_text() {
         })
         .then("nothing to add");
     let graph = create_suggestions_graph(5).unwrap();
-    let done = asked(&graph, SuggestionsContext::new(POST).model(model.clone()).mcp_client(client)).await.unwrap();
+    let done =
+        invoke_question(&graph, SuggestionsContext::new(POST).model(model.clone()).mcp_client(client)).await.unwrap();
     let response = done.state.response.clone().unwrap();
     assert_eq!((response.docs.len(), response.unavailable_sources), (1, vec!["m365".to_owned(), "posts".to_owned()]));
     let tools = tool_messages(model.requests()[2].messages.iter().map(|message| &**message));
@@ -384,14 +387,14 @@ async fn a_server_that_is_gone_is_an_error_text() {
 
 /// R-SUG-51: a context without an MCP client is rejected with `MissingContext`.
 #[tokio::test]
-async fn a_context_without_a_client_is_told_by_its_code() {
+async fn a_context_without_a_client_is_rejected_by_its_code() {
     let error = superstep_suggestions::SuggestionRun::new(&SuggestionsContext::new(POST), QUESTION, &[]).err().unwrap();
     assert_eq!(error.code(), ErrorCode::MissingContext);
 }
 
 /// R-SUG-17, R-SUG-46: if one part of Microsoft 365 fails, the results of the other are returned with the failure.
 #[tokio::test]
-async fn a_part_that_fails_is_told_and_loses_nothing() {
+async fn a_failed_part_is_reported_and_loses_nothing() {
     let file = json!({ "resource": { "@odata.type": "#microsoft.graph.driveItem", "name": "runbook.docx",
         "webUrl": "https://lf.sharepoint.com/sites/p/runbook.docx" } });
     let files = (StatusCode::OK, json!({ "value": [{ "hitsContainers": [{ "hits": [file] }] }] }));

@@ -22,7 +22,7 @@ async fn step(context: NodeContext) -> adk_graph::error::Result<NodeOutput> {
     Ok(if counter < LIST { output.with_update("list", json!([counter])) } else { output })
 }
 
-fn laps(workload: Workload) -> CompiledGraph {
+fn cycle(workload: Workload) -> CompiledGraph {
     let mut graph = StateGraph::new(StateSchema::builder().channel("counter").list_channel("list").build());
     for name in ["a", "b", "c"] {
         graph = graph.add_node_fn(name, step);
@@ -59,14 +59,14 @@ fn read(state: &State) -> (i64, Vec<i64>) {
 
 fn main() {
     let peer = Peer::new("adk-graph", "2.3.0");
-    let look = async |_: &(), state: State| {
+    let inspect = async |_: &(), state: State| {
         let (counter, list) = read(&state);
         End::unsaved(counter, list)
     };
-    let graph = laps(Workload::Loop);
+    let graph = cycle(Workload::Loop);
     peer.measure(
         Workload::Loop,
-        &Steps { ready: async || (), run: async |_: &()| graph.invoke(State::new(), config()).await, look },
+        &Steps { ready: async || (), run: async |_: &()| graph.invoke(State::new(), config()).await, inspect: look: inspect },
     );
     let graph = fan();
     peer.measure(
@@ -79,7 +79,7 @@ fn main() {
                 }
                 graph.invoke(State::new(), config()).await
             },
-            look,
+            inspect: look: inspect,
         },
     );
     type Saved = (CompiledGraph, Arc<MemoryCheckpointer>);
@@ -88,10 +88,10 @@ fn main() {
         &Steps {
             ready: async || {
                 let memory = Arc::new(MemoryCheckpointer::new());
-                (laps(Workload::LoopCheckpointed).with_checkpointer_arc(memory.clone()), memory)
+                (cycle(Workload::LoopCheckpointed).with_checkpointer_arc(memory.clone()), memory)
             },
             run: async |(graph, _): &Saved| graph.invoke(State::new(), config()).await,
-            look: async |(_, memory): &Saved, state: State| {
+            inspect: async |(_, memory): &Saved, state: State| {
                 let (counter, list) = read(&state);
                 End::saved(counter, list, memory.list("t").await.map_or(0, |all| all.len()))
             },

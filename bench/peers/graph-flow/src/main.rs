@@ -32,7 +32,7 @@ impl Task for Step {
     }
 }
 
-fn laps(workload: Workload) -> Graph {
+fn cycle(workload: Workload) -> Graph {
     let limit = workload.limit();
     let mut graph = GraphBuilder::new("laps");
     for name in ["a", "b", "c"] {
@@ -82,8 +82,8 @@ impl Task for Join {
     }
 
     async fn run(&self, context: Context) -> graph_flow::Result<TaskResult> {
-        let said = (0..FAN_OUT).filter_map(|number| context.get::<String>(&format!("fanout.w{number:03}.response")));
-        let list: Vec<i64> = said.filter_map(|number| number.parse().ok()).collect();
+        let responses = (0..FAN_OUT).filter_map(|number| context.get::<String>(&format!("fanout.w{number:03}.response")));
+        let list: Vec<i64> = responses.filter_map(|number| number.parse().ok()).collect();
         let counter: i64 = context.get("counter").unwrap_or(0);
         context.set("counter", counter + list.iter().sum::<i64>() + 1)?;
         context.set("list", list)?;
@@ -114,13 +114,13 @@ fn end(session: &Session) -> End {
 
 fn main() {
     let peer = Peer::new("graph-flow", "0.8.1");
-    let graph = laps(Workload::Loop);
+    let graph = cycle(Workload::Loop);
     peer.measure(
         Workload::Loop,
         &Steps {
             ready: async || (),
             run: async |_: &()| finish(&graph, "a").await,
-            look: async |_: &(), session: Session| end(&session),
+            inspect: async |_: &(), session: Session| end(&session),
         },
     );
     let graph = fan();
@@ -134,7 +134,7 @@ fn main() {
                 }
                 finish(&graph, "source").await
             },
-            look: async |_: &(), session: Session| end(&session),
+            inspect: async |_: &(), session: Session| end(&session),
         },
     );
     peer.lacks(Workload::LoopCheckpointed, "keeps the newest session, no checkpoint for each step");

@@ -18,7 +18,7 @@ use measure::{End, FAN_OUT, LIST, Peer, Steps, Workload};
 use serde::{Deserialize, Serialize};
 
 #[derive(GraphState, Clone, Debug, Default, Serialize, Deserialize)]
-struct Lap {
+struct CycleState {
     counter: i64,
     #[reducer(append)]
     list: Vec<i64>,
@@ -38,20 +38,20 @@ fn add(current: &mut i64, more: i64) {
 
 struct Below(i64);
 
-impl Router<Lap> for Below {
-    fn route(&self, lap: &Lap) -> Pin<Box<dyn Future<Output = Result<RouteResult, JunctureError>> + Send + '_>> {
-        let target = if lap.counter < self.0 { "again" } else { "done" };
+impl Router<CycleState> for Below {
+    fn route(&self, state: &CycleState) -> Pin<Box<dyn Future<Output = Result<RouteResult, JunctureError>> + Send + '_>> {
+        let target = if state.counter < self.0 { "again" } else { "done" };
         Box::pin(async move { Ok(RouteResult::One(target.to_owned())) })
     }
 }
 
-fn step(lap: &Lap) -> impl Future<Output = Result<LapUpdate, JunctureError>> + Send + use<> {
-    let counter = lap.counter;
-    async move { Ok(LapUpdate { counter: Some(counter + 1), list: (counter < LIST).then(|| vec![counter]) }) }
+fn step(state: &CycleState) -> impl Future<Output = Result<CycleStateUpdate, JunctureError>> + Send + use<> {
+    let counter = state.counter;
+    async move { Ok(CycleStateUpdate { counter: Some(counter + 1), list: (counter < LIST).then(|| vec![counter]) }) }
 }
 
-fn laps(workload: Workload, saver: Option<Arc<dyn CheckpointSaver>>) -> CompiledGraph<Lap> {
-    let mut graph = StateGraph::<Lap>::new();
+fn cycle(workload: Workload, checkpointer: Option<Arc<dyn CheckpointSaver>>) -> CompiledGraph<CycleState> {
+    let mut graph = StateGraph::<CycleState>::new();
     for name in ["a", "b", "c"] {
         graph.add_node_simple(name, NodeFnUpdate(step)).expect("names differ");
     }
@@ -60,7 +60,7 @@ fn laps(workload: Workload, saver: Option<Arc<dyn CheckpointSaver>>) -> Compiled
     graph.add_edge("b", "c");
     let paths = PathMap::from(&[("again", "a"), ("done", END)][..]);
     graph.add_conditional_edges("c", Arc::new(Below(workload.limit())), paths);
-    graph.compile_with_checkpointer(saver).expect("a circle with a way out compiles")
+    graph.compile_with_checkpointer(checkpointer).expect("a circle with a way out compiles")
 }
 
 fn fan() -> CompiledGraph<Fan> {
@@ -86,29 +86,29 @@ fn config() -> RunnableConfig {
 
 /// A graph with the saver it was compiled with.
 struct Saved {
-    graph: CompiledGraph<Lap>,
-    saver: Arc<MemorySaver>,
+    graph: CompiledGraph<CycleState>,
+    checkpointer: Arc<MemorySaver>,
     config: RunnableConfig,
 }
 
-async fn run_saved(saved: &Saved) -> Result<Lap, impl fmt::Display + use<>> {
+async fn run_saved(saved: &Saved) -> Result<CycleState, impl fmt::Display + use<>> {
     let (events, mut rest) = tokio::sync::mpsc::channel(256);
     let emitter = EventEmitter::new(events, StreamMode::Custom);
     let drain = tokio::spawn(async move { while rest.recv().await.is_some() {} });
-    let done = saved.graph.execute_with_emitter(Lap::default(), &saved.config, emitter).await;
+    let done = saved.graph.execute_with_emitter(CycleState::default(), &saved.config, emitter).await;
     drain.await.expect("nothing can fail in a drain");
     done
 }
 
 fn main() {
     let peer = Peer::new("juncture", "0.4.0");
-    let graph = laps(Workload::Loop, None);
+    let graph = cycle(Workload::Loop, None);
     peer.measure(
         Workload::Loop,
         &Steps {
             ready: async || (),
-            run: async |_: &()| graph.invoke_async(Lap::default(), &config()).await.map(|done| done.value),
-            look: async |_: &(), lap: Lap| End::unsaved(lap.counter, lap.list),
+            run: async |_: &()| graph.invoke_async(CycleState::default(), &config()).await.map(|done| done.value),
+            inspect: async |_: &(), state: CycleState| End::unsaved(state.counter, state.list),
         },
     );
     let graph = fan();
@@ -122,22 +122,22 @@ fn main() {
                 }
                 graph.invoke_async(Fan::default(), &config()).await.map(|done| done.value)
             },
-            look: async |_: &(), fan: Fan| End::unsaved(fan.counter, fan.list),
+            inspect: async |_: &(), fan: Fan| End::unsaved(fan.counter, fan.list),
         },
     );
     peer.measure(
         Workload::LoopCheckpointed,
         &Steps {
             ready: async || {
-                let saver = Arc::new(MemorySaver::new());
-                let graph = laps(Workload::LoopCheckpointed, Some(saver.clone()));
-                Saved { graph, saver, config: config().with_thread_id("t").with_checkpoint_id("first") }
+                let checkpointer = Arc::new(MemorySaver::new());
+                let graph = cycle(Workload::LoopCheckpointed, Some(checkpointer.clone()));
+                Saved { graph, checkpointer: saver: checkpointer, config: config().with_thread_id("t").with_checkpoint_id("first") }
             },
             run: async |saved: &Saved| run_saved(saved).await,
-            look: async |saved: &Saved, lap: Lap| {
+            inspect: async |saved: &Saved, state: CycleState| {
                 let thread = RunnableConfig::new().with_thread_id("t");
-                let checkpoints = saved.saver.list(&thread, None).await.map_or(0, |all| all.len());
-                End::saved(lap.counter, lap.list, checkpoints)
+                let checkpoints = saved.checkpointer.list(&thread, None).await.map_or(0, |all| all.len());
+                End::saved(state.counter, state.list, checkpoints)
             },
         },
     );

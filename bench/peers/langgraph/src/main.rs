@@ -38,7 +38,7 @@ async fn step(state: JsonValue, _config: RunnableConfig) -> Result<JsonValue, Ru
     })
 }
 
-fn laps(workload: Workload, saver: Option<Arc<dyn BaseCheckpointSaver>>) -> Result<CompiledStateGraph, GraphError> {
+fn cycle(workload: Workload, checkpointer: Option<Arc<dyn BaseCheckpointSaver>>) -> Result<CompiledStateGraph, GraphError> {
     let mut graph = StateGraph::new(channels(Box::new(LastValue::new("counter"))));
     for name in ["a", "b", "c"] {
         graph.add_node(name, step)?;
@@ -48,8 +48,8 @@ fn laps(workload: Workload, saver: Option<Arc<dyn BaseCheckpointSaver>>) -> Resu
     let route = move |output: &JsonValue| if counter(output) < limit { "a" } else { END }.to_owned();
     conditional_edges!(graph, "c", route, "a" => "a", END => END)?;
     let builder = graph.compile_builder().recursion_limit(20_000);
-    match saver {
-        Some(saver) => builder.checkpointer(saver).build(),
+    match checkpointer {
+        Some(checkpointer) => builder.checkpointer(checkpointer).build(),
         None => builder.build(),
     }
 }
@@ -78,15 +78,15 @@ fn thread() -> RunnableConfig {
 
 fn main() {
     let peer = Peer::new("langgraph (Rust)", "0.2.5");
-    let look = async |_: &(), state: JsonValue| {
+    let inspect = async |_: &(), state: JsonValue| {
         let (counter, list) = read(&state);
         End::unsaved(counter, list)
     };
     let input = json!({ "counter": 0, "list": [] });
-    let graph = laps(Workload::Loop, None).expect("a circle with a way out compiles");
+    let graph = cycle(Workload::Loop, None).expect("a circle with a way out compiles");
     peer.measure(
         Workload::Loop,
-        &Steps { ready: async || (), run: async |_: &()| graph.ainvoke(&input, &RunnableConfig::new()).await, look },
+        &Steps { ready: async || (), run: async |_: &()| graph.ainvoke(&input, &RunnableConfig::new()).await, inspect: look: inspect },
     );
     let graph = fan().expect("a fan compiles");
     peer.measure(
@@ -99,7 +99,7 @@ fn main() {
                 }
                 graph.ainvoke(&input, &RunnableConfig::new()).await
             },
-            look,
+            inspect: look: inspect,
         },
     );
     type Saved = (CompiledStateGraph, Arc<InMemorySaver>);
@@ -108,10 +108,10 @@ fn main() {
         &Steps {
             ready: async || {
                 let memory = Arc::new(InMemorySaver::new());
-                (laps(Workload::LoopCheckpointed, Some(memory.clone())).expect("it compiled before"), memory)
+                (cycle(Workload::LoopCheckpointed, Some(memory.clone())).expect("it compiled before"), memory)
             },
             run: async |(graph, _): &Saved| graph.ainvoke(&input, &thread()).await,
-            look: async |(_, memory): &Saved, state: JsonValue| {
+            inspect: async |(_, memory): &Saved, state: JsonValue| {
                 let (counter, list) = read(&state);
                 let checkpoints = memory.list(Some(&thread()), None, None, None).map_or(0, |all| all.len());
                 End::saved(counter, list, checkpoints)

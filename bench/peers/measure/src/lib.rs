@@ -15,9 +15,9 @@ pub use crate::workload::{End, FAN_OUT, LIST, Workload};
 
 /// Minimum number of repetitions, after one warm-up.
 const REPETITIONS: usize = 7;
-/// Time budget in seconds for further repetitions of short units, up to `MOST` of them.
+/// Time budget in seconds for further repetitions of short units, up to `MAX_REPETITIONS` of them.
 const SECONDS: f64 = 0.5;
-const MOST: usize = 41;
+const MAX_REPETITIONS: usize = 41;
 
 /// An engine in one version.
 pub struct Peer {
@@ -32,7 +32,7 @@ pub struct Steps<R, U, L> {
     /// Runs one repetition. Timed.
     pub run: U,
     /// Inspects the result of a repetition. Not timed.
-    pub look: L,
+    pub inspect: L,
 }
 
 impl Peer {
@@ -53,26 +53,26 @@ impl Peer {
             ("multi_thread", tokio::runtime::Builder::new_multi_thread()),
         ] {
             let tokio = builder.worker_threads(2).enable_all().build().expect("the system gives a runtime its threads");
-            let (times, wrong) = tokio.block_on(repeat(workload, steps));
+            let (times, problem) = tokio.block_on(repeat(workload, steps));
             println!("{}", self.line(workload, runtime, &times, &wrong));
         }
     }
 
     /// Reports that a peer does not support a workload, with the reason.
-    pub fn lacks(&self, workload: Workload, why: &str) {
+    pub fn lacks(&self, workload: Workload, reason: &str) {
         println!(
             "{}",
             json!({ "peer": self.name, "version": self.version, "workload": workload.name(), "lacks": why })
         );
     }
 
-    fn line(&self, workload: Workload, runtime: &str, times: &[Spent], wrong: &Option<String>) -> Value {
+    fn line(&self, workload: Workload, runtime: &str, times: &[Spent], problem: &Option<String>) -> Value {
         json!({
             "peer": self.name, "version": self.version, "workload": workload.name(), "runtime": runtime,
             "executions": workload.executions(), "repetitions": times.len(),
             "cpu_s": clock::spread(times.iter().map(|spent| spent.cpu)),
             "wall_s": clock::spread(times.iter().map(|spent| spent.wall)),
-            "ok": wrong.is_none(), "wrong": wrong,
+            "ok": problem.is_none(), "wrong": problem,
         })
     }
 }
@@ -85,23 +85,23 @@ where
     U: AsyncFn(&G) -> Result<T, E>,
     L: AsyncFn(&G, T) -> End,
 {
-    let (mut times, mut used, mut wrong) = (Vec::new(), 0.0, None);
+    let (mut times, mut used, mut first_problem) = (Vec::new(), 0.0, None);
     let mut is_warm = false;
-    while times.len() < REPETITIONS || (used < SECONDS && times.len() < MOST) {
-        let given = (steps.ready)().await;
+    while times.len() < REPETITIONS || (used < SECONDS && times.len() < MAX_REPETITIONS) {
+        let prepared = (steps.ready)().await;
         let clocks = Clocks::start();
-        let result = (steps.run)(&given).await;
+        let result = (steps.run)(&prepared).await;
         let spent = clocks.read();
         let problem = match result {
-            Ok(result) => workload.problem(&(steps.look)(&given, result).await),
+            Ok(result) => workload.problem(&(steps.inspect)(&prepared, result).await),
             Err(error) => Some(format!("failed: {error}")),
         };
-        wrong = wrong.or(problem);
+        first_problem = first_problem.or(problem);
         if is_warm {
             times.push(spent);
             used += spent.cpu.max(spent.wall);
         }
         is_warm = true;
     }
-    (times, wrong)
+    (times, first_problem)
 }

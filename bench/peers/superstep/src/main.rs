@@ -6,7 +6,7 @@ use superstep::prelude::*;
 use superstep::{Compiled, Outcome};
 
 #[derive(GraphState, Clone, Serialize, Deserialize)]
-struct Lap {
+struct CycleState {
     counter: i64,
     #[reduce(append)]
     list: Vec<i64>,
@@ -20,17 +20,17 @@ struct Fan {
     list: Vec<i64>,
 }
 
-async fn step(lap: View<Lap>) -> LapUpdate {
-    let update = Lap::update().counter(lap.counter + 1);
-    if lap.counter < LIST { update.list(lap.counter) } else { update }
+async fn step(state: View<CycleState>) -> CycleStateUpdate {
+    let update = CycleState::update().counter(state.counter + 1);
+    if state.counter < LIST { update.list(state.counter) } else { update }
 }
 
-fn laps(workload: Workload) -> Compiled<Lap> {
-    let mut graph = Graph::<Lap>::new("laps");
+fn cycle(workload: Workload) -> Compiled<CycleState> {
+    let mut graph = Graph::<CycleState>::new("laps");
     let [a, b, c] = ["a", "b", "c"].map(|name| graph.node(name, step));
     graph.edge(START, a).edge(a, b).edge(b, c).recursion_limit(u32::MAX);
     let limit = workload.limit();
-    graph.route(c, move |lap: &Lap| if lap.counter < limit { Go::to(a) } else { Go::end() }, [a.into(), END]);
+    graph.route(c, move |state: &CycleState| if state.counter < limit { Go::to(a) } else { Go::end() }, [a.into(), END]);
     graph.compile().expect("a circle with a way out compiles")
 }
 
@@ -50,13 +50,13 @@ fn fan() -> Compiled<Fan> {
 
 fn main() {
     let peer = Peer::new("superstep", "0.1.0");
-    let graph = laps(Workload::Loop);
+    let graph = cycle(Workload::Loop);
     peer.measure(
         Workload::Loop,
         &Steps {
             ready: async || (),
-            run: async |_: &()| graph.run(Lap::input().counter(0)).await,
-            look: async |_: &(), done: Outcome<Lap>| End::unsaved(done.state.counter, done.state.list.clone()),
+            run: async |_: &()| graph.run(CycleState::input().counter(0)).await,
+            inspect: async |_: &(), done: Outcome<CycleState>| End::unsaved(done.state.counter, done.state.list.clone()),
         },
     );
     let graph = fan();
@@ -70,18 +70,18 @@ fn main() {
                 }
                 graph.run(Fan::input().counter(0)).await
             },
-            look: async |_: &(), done: Outcome<Fan>| End::unsaved(done.state.counter, done.state.list.clone()),
+            inspect: async |_: &(), done: Outcome<Fan>| End::unsaved(done.state.counter, done.state.list.clone()),
         },
     );
-    let graph = laps(Workload::LoopCheckpointed);
+    let graph = cycle(Workload::LoopCheckpointed);
     peer.measure(
         Workload::LoopCheckpointed,
         &Steps {
             ready: async || Memory::new(),
             run: async |memory: &Memory| {
-                graph.run(Lap::input().counter(0)).checkpointer(memory.clone()).thread("t").await
+                graph.run(CycleState::input().counter(0)).checkpointer(memory.clone()).thread("t").await
             },
-            look: async |memory: &Memory, done: Outcome<Lap>| {
+            inspect: async |memory: &Memory, done: Outcome<CycleState>| {
                 let stats = memory.stats().await.expect("a store in memory knows what it holds");
                 End::saved(done.state.counter, done.state.list.clone(), stats.checkpoints as usize)
             },

@@ -29,7 +29,7 @@ fn step(count: &Count) -> Patch {
     Patch { counter: counter + 1, item: (counter < LIST).then_some(counter) }
 }
 
-fn laps(workload: Workload) -> CompiledGraph<Count, Patch> {
+fn cycle(workload: Workload) -> CompiledGraph<Count, Patch> {
     let mut graph =
         GraphBuilder::<Count, Patch>::new().set_reducer(ClosureStateReducer::new(|mut count: Count, patch: Patch| {
             count.counter = patch.counter;
@@ -74,13 +74,13 @@ fn fan() -> CompiledGraph<Count, Patch> {
 
 fn main() {
     let peer = Peer::new("tinyagents", "2.1.1");
-    let graph = laps(Workload::Loop);
+    let graph = cycle(Workload::Loop);
     peer.measure(
         Workload::Loop,
         &Steps {
             ready: async || (),
             run: async |_: &()| graph.run(Count::default()).await,
-            look: async |_: &(), done: GraphExecution<Count>| End::unsaved(done.state.counter, done.state.list),
+            inspect: async |_: &(), done: GraphExecution<Count>| End::unsaved(done.state.counter, done.state.list),
         },
     );
     let graph = fan();
@@ -94,7 +94,7 @@ fn main() {
                 }
                 graph.run(Count::default()).await
             },
-            look: async |_: &(), done: GraphExecution<Count>| End::unsaved(done.state.counter, done.state.list),
+            inspect: async |_: &(), done: GraphExecution<Count>| End::unsaved(done.state.counter, done.state.list),
         },
     );
     type Saved = (CompiledGraph<Count, Patch>, Arc<InMemoryCheckpointer<Count>>);
@@ -103,10 +103,10 @@ fn main() {
         &Steps {
             ready: async || {
                 let memory = Arc::new(InMemoryCheckpointer::<Count>::new());
-                (laps(Workload::LoopCheckpointed).with_checkpointer(memory.clone()), memory)
+                (cycle(Workload::LoopCheckpointed).with_checkpointer(memory.clone()), memory)
             },
             run: async |(graph, _): &Saved| graph.run_with_thread("t", Count::default()).await,
-            look: async |(_, memory): &Saved, done: GraphExecution<Count>| {
+            inspect: async |(_, memory): &Saved, done: GraphExecution<Count>| {
                 End::saved(done.state.counter, done.state.list, memory.count("t"))
             },
         },

@@ -64,8 +64,8 @@ pub(crate) fn run(id: &Value) -> RunId {
 }
 
 /// Converts a filter on LangGraph metadata.
-pub(crate) fn filter(wanted: BTreeMap<String, Value>) -> BTreeMap<String, Value> {
-    wanted.into_iter().map(|(key, value)| (format!("{META}{key}"), value)).collect()
+pub(crate) fn filter(metadata: BTreeMap<String, Value>) -> BTreeMap<String, Value> {
+    metadata.into_iter().map(|(key, value)| (format!("{META}{key}"), value)).collect()
 }
 
 /// Converts a checkpoint. `parent` is the stored parent; the text of a missing parent is kept in the metadata.
@@ -117,8 +117,8 @@ pub(crate) fn blob(loaded: &CheckpointTuple, channel: &str, version: &Value) -> 
     let names = [field(channel, version, true), field(channel, version, false)];
     let logs = loaded.fields.iter().filter(|(name, _)| names.contains(name));
     for (_, part) in logs.filter_map(|(_, log)| log.last()) {
-        let (known, value): (Value, Option<EncodedValue>) = read(loaded, part)?;
-        if known == *version {
+        let (stored_version, value): (Value, Option<EncodedValue>) = read(loaded, part)?;
+        if stored_version == *version {
             return Ok(Some(value));
         }
     }
@@ -140,14 +140,14 @@ fn index(channel: &str, position: usize) -> i64 {
 pub(crate) fn pending(put: PutWrites, loaded: &CheckpointTuple) -> Vec<PendingEntry> {
     let (checkpoint, node) = (loaded.checkpoint.id, Arc::<str>::from(put.path));
     let task = TaskId::from_bits(hash_id(&[b"task", put.task.as_bytes()]));
-    let known = |index: i64| {
+    let is_saved = |index: i64| {
         let mut entries = loaded.pending.iter().filter(|pending| pending.task == task);
         entries.any(|pending| matches!(&pending.entry, TaskEntry::Recorded { key, .. } if *key == index.to_string()))
     };
     let mut writes = Vec::new();
     for (position, (channel, kind, data)) in put.writes.into_iter().enumerate() {
         let index = index(&channel, position);
-        if index < 0 || !known(index) {
+        if index < 0 || !is_saved(index) {
             let value = json!([put.task, index, channel, kind, data]).into();
             let entry = TaskEntry::Recorded { key: index.to_string(), value };
             writes.push(PendingEntry { checkpoint, task, node: node.clone(), entry });

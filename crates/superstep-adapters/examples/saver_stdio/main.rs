@@ -1,10 +1,10 @@
 //! A store of ours as a saver of LangGraph's: JSON lines in, JSON lines out.
 //!
 //! `cargo xtask conformance` starts it under LangGraph's own suite. It asks the stores through their port and through
-//! nothing else: `saver` says how, `forms` how a foreign checkpoint looks inside ours, `ask` what may be asked.
+//! nothing else: `checkpointer` says how, `forms` how a foreign checkpoint looks inside ours, `request` what may be asked.
 
 mod encoding;
-mod langgraph_saver;
+mod langgraph_checkpointer;
 mod request;
 
 use std::io::{self, BufRead, Write};
@@ -20,28 +20,28 @@ use superstep_core::error::Result;
 use superstep_core::port::{BoxFuture, SharedCheckpointer};
 use tokio::runtime::Runtime;
 
-use langgraph_saver::LangGraphSaver;
+use langgraph_checkpointer::LangGraphCheckpointer;
 
 /// A kind of store: its word, what comes after it, and how it is opened.
 struct Kind {
     word: &'static str,
-    place: Option<&'static str>,
+    argument: Option<&'static str>,
     open: fn(String) -> BoxFuture<'static, Result<SharedCheckpointer>>,
 }
 
 /// Every store there is.
 const KINDS: &[Kind] = &[
-    Kind { word: "memory", place: None, open: |_| Box::pin(async { Ok(MemoryCheckpointer::new().into()) }) },
+    Kind { word: "memory", argument: None, open: |_| Box::pin(async { Ok(MemoryCheckpointer::new().into()) }) },
     #[cfg(feature = "sqlite")]
     Kind {
         word: "sqlite",
-        place: Some("PATH"),
+        argument: Some("PATH"),
         open: |path| Box::pin(async { Ok(SqliteCheckpointer::open(path)?.into()) }),
     },
     #[cfg(feature = "postgres")]
     Kind {
         word: "postgres",
-        place: Some("URL"),
+        argument: Some("URL"),
         open: |url| Box::pin(async move { Ok(PostgresCheckpointer::connect(&url).await?.into()) }),
     },
 ];
@@ -64,15 +64,16 @@ fn main() -> ExitCode {
 fn kind(words: &[String]) -> std::result::Result<&'static Kind, String> {
     let word = words.first().ok_or("which store?")?;
     let kind = KINDS.iter().find(|kind| kind.word == word).ok_or_else(|| format!("there is no store `{word}`"))?;
-    match (kind.place, words.len()) {
+    match (kind.argument, words.len()) {
         (None, 1) | (Some(_), 2) => Ok(kind),
         (None, _) => Err(format!("nothing comes after `{word}`")),
-        (Some(place), _) => Err(format!("after `{word}` comes one word: {place}")),
+        (Some(argument), _) => Err(format!("after `{word}` comes one word: {argument}")),
     }
 }
 
 fn usage() -> String {
-    let forms = KINDS.iter().map(|kind| format!("{} {}", kind.word, kind.place.unwrap_or_default()).trim().to_owned());
+    let forms =
+        KINDS.iter().map(|kind| format!("{} {}", kind.word, kind.argument.unwrap_or_default()).trim().to_owned());
     format!(
         "usage: saver_stdio {} (other stores need the feature of their name)",
         forms.collect::<Vec<_>>().join(" | ")
@@ -80,23 +81,24 @@ fn usage() -> String {
 }
 
 /// Answers line by line until there are no more.
-fn serve(kind: &Kind, place: String) -> std::result::Result<(), String> {
+fn serve(kind: &Kind, location: String) -> std::result::Result<(), String> {
     let runtime = Runtime::new().map_err(|error| format!("no runtime: {error}"))?;
-    let store = runtime.block_on((kind.open)(place)).map_err(|error| error.to_string())?;
-    let saver = LangGraphSaver::new(store);
+    let store = runtime.block_on((kind.open)(location)).map_err(|error| error.to_string())?;
+    let checkpointer = LangGraphCheckpointer::new(store);
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
     let mut line = Vec::new();
     while input.read_until(b'\n', &mut line).map_err(|error| format!("cannot read: {error}"))? > 0 {
-        let reply = reply(&runtime, &saver, &line);
+        let reply = reply(&runtime, &checkpointer, &line);
         writeln!(output, "{reply}").and_then(|()| output.flush()).map_err(|error| format!("cannot write: {error}"))?;
         line.clear();
     }
     Ok(())
 }
 
-fn reply(runtime: &Runtime, saver: &LangGraphSaver, line: &[u8]) -> Value {
-    let asked = serde_json::from_slice(line).map_err(|error| format!("not understood: {error}"));
-    match asked.and_then(|ask| runtime.block_on(saver.answer(ask)).map_err(|error| error.to_string())) {
+fn reply(runtime: &Runtime, checkpointer: &LangGraphCheckpointer, line: &[u8]) -> Value {
+    let request = serde_json::from_slice(line).map_err(|error| format!("not understood: {error}"));
+    match request.and_then(|request| runtime.block_on(checkpointer.answer(request)).map_err(|error| error.to_string()))
+    {
         Ok(result) => json!({ "ok": result }),
         Err(problem) => json!({ "err": problem }),
     }

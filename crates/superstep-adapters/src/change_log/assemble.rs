@@ -32,9 +32,9 @@ pub(crate) enum MissingRows {
 
 /// Checkpoints of one history that are being assembled.
 pub(crate) struct CheckpointAssembler {
-    place: (ThreadId, CheckpointNamespace),
+    history_key: (ThreadId, CheckpointNamespace),
     names: Arc<[Arc<str>]>,
-    wanted: Vec<RequestedCheckpoint>,
+    requested: Vec<RequestedCheckpoint>,
     heads: BTreeMap<u64, ValueIndex>,
     values: BTreeMap<u64, ShortValues>,
     parts: BTreeMap<u64, AssembledPart>,
@@ -68,9 +68,9 @@ struct AssembledPart {
 
 impl CheckpointAssembler {
     pub(crate) fn new(thread: &ThreadId, namespace: &CheckpointNamespace, names: Arc<[Arc<str>]>) -> Self {
-        let (place, wanted) = ((thread.clone(), namespace.clone()), Vec::new());
+        let (history_key, requested) = ((thread.clone(), namespace.clone()), Vec::new());
         let (heads, values, parts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { place, names, wanted, heads, values, parts, last: None, is_many: false }
+        Self { history_key, names, requested, heads, values, parts, last: None, is_many: false }
     }
 
     /// Requests a checkpoint.
@@ -82,7 +82,7 @@ impl CheckpointAssembler {
     ) -> Result<()> {
         self.heads.insert(row.number, row.heads()?);
         self.add_values(row.number, std::mem::take(&mut row.values));
-        self.wanted.push(RequestedCheckpoint { row, origin, pending });
+        self.requested.push(RequestedCheckpoint { row, origin, pending });
         Ok(())
     }
 
@@ -93,7 +93,8 @@ impl CheckpointAssembler {
         origin: &RunInfo,
         pending: Vec<PendingEntry>,
     ) -> Result<CheckpointTuple> {
-        let checkpoint = Checkpoint::from_columns(self.place.clone(), row.header.clone(), origin, row.ahead()?);
+        let checkpoint =
+            Checkpoint::from_columns(self.history_key.clone(), row.header.clone(), origin, row.stored_schedule()?);
         Ok(CheckpointTuple { checkpoint: Arc::new(checkpoint), fields: Vec::new(), pending })
     }
 
@@ -121,7 +122,7 @@ impl CheckpointAssembler {
 
     /// Returns the error of corrupt rows.
     pub(crate) fn corrupt_rows_error(&self, field: Option<u32>, how: &str) -> Error {
-        let id = self.wanted.first().map_or(CheckpointId::from_bits(0), |wanted| wanted.row.header.id);
+        let id = self.requested.first().map_or(CheckpointId::from_bits(0), |request| request.row.header.id);
         match field.and_then(|field| self.names.get(field as usize)) {
             Some(name) => corrupt_row_error(id, &format!("field `{name}`: {how}")),
             None => corrupt_row_error(id, how),
@@ -132,8 +133,8 @@ impl CheckpointAssembler {
     pub(crate) fn missing_rows(&self) -> Result<Vec<MissingRows>> {
         let mut needs = BTreeSet::new();
         let mut seen = BTreeSet::new();
-        for wanted in &self.wanted {
-            match self.ends(wanted.row.number, wanted.row.header.id)? {
+        for request in &self.requested {
+            match self.ends(request.row.number, request.row.header.id)? {
                 Err(row) => drop(needs.insert(MissingRows::Row(row))),
                 Ok(ends) => ends.iter().flatten().for_each(|head| self.follow(head.end, &mut seen, &mut needs)),
             }
@@ -146,7 +147,7 @@ impl CheckpointAssembler {
     #[cfg(feature = "sqlite")]
     pub(crate) fn estimated_bytes(&self) -> u64 {
         let weight = |heads: &ValueIndex| heads.entries.iter().map(|(_, head)| head.weight).sum::<u64>();
-        self.wanted.iter().filter_map(|wanted| self.heads.get(&wanted.row.number)).map(weight).sum()
+        self.requested.iter().filter_map(|request| self.heads.get(&request.row.number)).map(weight).sum()
     }
 
     /// Follows a value to its beginning or to the first missing row.
@@ -180,10 +181,10 @@ impl CheckpointAssembler {
         while let Some(number) = next {
             let Some(heads) = self.heads.get(&number) else { return Ok(Err(number)) };
             for (field, head) in &heads.entries {
-                let place = ends
+                let location = ends
                     .get_mut(*field as usize)
                     .ok_or_else(|| corrupt_row_error(id, "it has a field without a name"))?;
-                place.get_or_insert(*head);
+                location.get_or_insert(*head);
             }
             next = heads.base;
         }
@@ -192,19 +193,19 @@ impl CheckpointAssembler {
 
     /// Returns the data that a child of the requested checkpoint builds on, or the number of a missing row.
     pub(crate) fn base(&self) -> Result<std::result::Result<Option<ParentCheckpoint>, u64>> {
-        let Some(wanted) = self.wanted.first() else { return Ok(Ok(None)) };
-        let number = wanted.row.number;
-        let heads = match self.ends(number, wanted.row.header.id)? {
+        let Some(request) = self.requested.first() else { return Ok(Ok(None)) };
+        let number = request.row.number;
+        let heads = match self.ends(number, request.row.header.id)? {
             Err(missing) => return Ok(Err(missing)),
             Ok(heads) => heads.into_vec(),
         };
-        let way = self.heads.get(&number).map_or(0, |heads| heads.distance_to_full_index);
-        let origin = Some((wanted.row.origin, (*wanted.origin).clone()));
+        let distance_to_full_index = self.heads.get(&number).map_or(0, |heads| heads.distance_to_full_index);
+        let origin = Some((request.row.origin, (*request.origin).clone()));
         Ok(Ok(Some(ParentCheckpoint {
-            id: Some(wanted.row.header.id),
+            id: Some(request.row.header.id),
             number,
             heads,
-            way,
+            distance_to_full_index,
             origin,
             ..ParentCheckpoint::default()
         })))
@@ -212,13 +213,13 @@ impl CheckpointAssembler {
 
     /// Returns the checkpoints in the order of the requests.
     pub(crate) fn finish(mut self) -> Result<Vec<CheckpointTuple>> {
-        let wanted = std::mem::take(&mut self.wanted);
-        self.is_many = wanted.len() > 1;
-        wanted.into_iter().map(|wanted| self.loaded(wanted)).collect()
+        let requested = std::mem::take(&mut self.requested);
+        self.is_many = requested.len() > 1;
+        requested.into_iter().map(|request| self.loaded(request)).collect()
     }
 
-    fn loaded(&mut self, wanted: RequestedCheckpoint) -> Result<CheckpointTuple> {
-        let RequestedCheckpoint { row, origin, pending } = wanted;
+    fn loaded(&mut self, request: RequestedCheckpoint) -> Result<CheckpointTuple> {
+        let RequestedCheckpoint { row, origin, pending } = request;
         let id = row.header.id;
         let ends = self.ends(row.number, id)?.map_err(|_| corrupt_row_error(id, "a row it builds on was not read"))?;
         let mut fields = Vec::with_capacity(ends.len());
@@ -232,13 +233,14 @@ impl CheckpointAssembler {
 
     /// Builds a checkpoint from its row, or from the last one if both have the same schedule and run info.
     fn checkpoint(&mut self, row: CheckpointRow, origin: &RunInfo) -> Result<Checkpoint> {
-        if let Some((ahead, origin, last)) = &self.last
-            && (ahead, origin) == (&row.schedule, &row.origin)
+        if let Some((schedule, origin, last)) = &self.last
+            && (schedule, origin) == (&row.schedule, &row.origin)
         {
             let CheckpointHeader { id, parent, step, source, time } = row.header;
             return Ok(Checkpoint { id, parent, step, source, time, ..last.clone() });
         }
-        let checkpoint = Checkpoint::from_columns(self.place.clone(), row.header.clone(), origin, row.ahead()?);
+        let checkpoint =
+            Checkpoint::from_columns(self.history_key.clone(), row.header.clone(), origin, row.stored_schedule()?);
         // A single checkpoint has no neighbors.
         if self.is_many {
             self.last = Some((row.schedule, row.origin, checkpoint.clone()));
@@ -313,7 +315,7 @@ impl CheckpointAssembler {
     /// Returns a short value, parsed once.
     fn value(&mut self, number: u64, field: u32, id: CheckpointId) -> Result<AnyValue> {
         let Some(values) = self.values.get_mut(&number) else { return Err(self.lost(field, id)) };
-        if let Some((_, value)) = values.read.iter().find(|(known, _)| *known == field) {
+        if let Some((_, value)) = values.read.iter().find(|(cached_field, _)| *cached_field == field) {
             return Ok(value.clone());
         }
         let Some(bytes) = value_of(&values.bytes, field) else { return Err(self.lost(field, id)) };

@@ -81,14 +81,14 @@ pub(crate) struct CompressionPrefixes(Vec<(u32, ValueLocation, CompressionPrefix
 impl CompressionPrefixes {
     /// Removes and returns the prefix of a field; empty unless the value ends with `end`.
     pub(super) fn take(&mut self, field: u32, end: Option<ValueLocation>) -> CompressionPrefix {
-        let Some(place) = self.0.iter().position(|(known, ..)| *known == field) else {
+        let Some(index) = self.0.iter().position(|(cached_field, ..)| *cached_field == field) else {
             return CompressionPrefix::default();
         };
-        let (_, known, tail) = self.0.swap_remove(place);
-        if Some(known) == end { tail } else { CompressionPrefix::default() }
+        let (_, cached_end, tail) = self.0.swap_remove(index);
+        if Some(cached_end) == end { tail } else { CompressionPrefix::default() }
     }
 
-    pub(super) fn keep(&mut self, field: u32, end: ValueLocation, tail: CompressionPrefix) {
+    pub(super) fn push(&mut self, field: u32, end: ValueLocation, tail: CompressionPrefix) {
         self.0.push((field, end, tail));
     }
 }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_never_taken_for_squeezed() {
+    fn json_is_never_detected_as_compressed() {
         for json in ["{}", "[1]", "\"x\"", "-1", "0", "true", "null", " 1", "\t1", "\n1", ""] {
             assert!(!is_compressed(json.as_bytes()), "{json}");
         }
@@ -124,7 +124,7 @@ mod tests {
             let plain = piece(number);
             stored.push(ValueEncoding::Compressed.encode_after(&plain, &tail).unwrap_or_else(|| plain.clone()));
             tail.push(&plain);
-            tails.keep(0, ValueLocation::Part(number), tail);
+            tails.push(0, ValueLocation::Part(number), tail);
         }
         assert!(stored.iter().filter(|stored| is_compressed(stored)).count() > 30);
         let mut read: Vec<Vec<u8>> = Vec::new();

@@ -43,34 +43,35 @@ impl EventRow {
     /// Decodes the event; `sum` is the checksum stored with the row.
     pub(crate) fn read(&self, sum: u32) -> Result<StoredEvent> {
         if self.sum() != sum {
-            return Err(damaged_event(self.number, "its checksum does not fit"));
+            return Err(corrupt_event_error(self.number, "its checksum does not fit"));
         }
         let plain = decode(&self.body).map_err(|error| match error.code() {
-            ErrorCode::CheckpointCorrupt => damaged_event(self.number, error.message()),
+            ErrorCode::CheckpointCorrupt => corrupt_event_error(self.number, error.message()),
             code => Error::new(code, format!("event {}: {}", self.number, error.message())),
         })?;
-        let body = serde_json::from_slice(&plain).map_err(|error| damaged_event(self.number, &error.to_string()))?;
+        let body =
+            serde_json::from_slice(&plain).map_err(|error| corrupt_event_error(self.number, &error.to_string()))?;
         Ok(StoredEvent { number: self.number, run: self.run, payload: AnyValue::json(body) })
     }
 }
 
 /// Returns the error of a corrupt event.
-pub(crate) fn damaged_event(number: u64, how: &str) -> Error {
+pub(crate) fn corrupt_event_error(number: u64, how: &str) -> Error {
     Error::new(ErrorCode::CheckpointCorrupt, format!("event {number} is damaged in the store: {how}")).with_help(
         "checkpoints and other events are not touched by this: ask for those after it, or forget those up to it",
     )
 }
 
 impl RowTransaction {
-    /// Returns the events that are not stored yet. `last` is the greatest number ever stored; `is_kept` returns true
+    /// Returns the events that are not stored yet. `last` is the greatest number ever stored; `is_saved` returns true
     /// if the row is stored already.
     pub(crate) fn unsaved_events<E: From<Error>>(
         &self,
         last: u64,
-        mut is_kept: impl FnMut(&EventRow) -> std::result::Result<bool, E>,
+        mut is_saved: impl FnMut(&EventRow) -> std::result::Result<bool, E>,
     ) -> std::result::Result<&[EventRow], E> {
         let numbers = self.events.iter().map(|event| event.number);
-        let known = count_duplicates(numbers, last, self.is_repeat, |place| is_kept(&self.events[place]))?;
-        Ok(&self.events[known..])
+        let duplicates = count_duplicates(numbers, last, self.is_repeat, |index| is_saved(&self.events[index]))?;
+        Ok(&self.events[duplicates..])
     }
 }

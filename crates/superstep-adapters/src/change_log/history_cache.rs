@@ -81,11 +81,11 @@ impl CachedThread {
     /// commit can build on a state that may not be written.
     pub(super) fn entry(&self, namespace: &CheckpointNamespace, is_outline: bool) -> Option<CachedHistory> {
         let mut lines = lock(&self.lines);
-        let Some(place) = lines.iter().position(|(known, _)| known == namespace) else {
+        let Some(index) = lines.iter().position(|(cached, _)| cached == namespace) else {
             // Only for the first access: after it, the tables have to be read, whether the write succeeded or not.
             return (!is_outline && self.is_new.swap(false, Ordering::Relaxed)).then(CachedHistory::default);
         };
-        Some(if is_outline { lines[place].1.outline() } else { lines.swap_remove(place).1 })
+        Some(if is_outline { lines[index].1.outline() } else { lines.swap_remove(index).1 })
     }
 
     /// Caches a history as it was written.
@@ -113,8 +113,8 @@ impl HistoryCache {
     /// Stores an acquired lease. Cached histories stay valid if no other process held the lease in between.
     pub(crate) fn acquire(&self, thread: &ThreadId, taken: AcquiredThread) -> Lease {
         let mut threads = lock(&self.threads);
-        let known = threads.remove(thread).filter(|known| known.row == taken.row && known.fence == taken.before);
-        let lines = known.map(|known| std::mem::take(&mut *lock(&known.lines))).unwrap_or_default();
+        let cached = threads.remove(thread).filter(|cached| cached.row == taken.row && cached.fence == taken.before);
+        let lines = cached.map(|cached| std::mem::take(&mut *lock(&cached.lines))).unwrap_or_default();
         if threads.len() >= CACHED_THREADS {
             threads.retain(|_, thread| thread.is_held);
         }
@@ -127,30 +127,30 @@ impl HistoryCache {
     /// Marks a lease as released and returns the row id of its thread.
     pub(crate) fn release(&self, lease: &Lease) -> Option<i64> {
         let mut threads = lock(&self.threads);
-        let known = threads.get(&lease.thread).filter(|known| known.fence == lease.fence && known.is_held)?;
-        let (row, fence, lines) = (known.row, known.fence, std::mem::take(&mut *lock(&known.lines)));
-        let given =
+        let cached = threads.get(&lease.thread).filter(|cached| cached.fence == lease.fence && cached.is_held)?;
+        let (row, fence, lines) = (cached.row, cached.fence, std::mem::take(&mut *lock(&cached.lines)));
+        let released =
             CachedThread { row, fence, is_held: false, is_new: AtomicBool::new(false), lines: Mutex::new(lines) };
-        threads.insert(lease.thread.clone(), Arc::new(given));
+        threads.insert(lease.thread.clone(), Arc::new(released));
         Some(row)
     }
 
     /// Returns true if this process holds the lease and the tables contain nothing of the thread.
     #[cfg(feature = "sqlite")]
     pub(crate) fn is_new(&self, thread: &ThreadId) -> bool {
-        lock(&self.threads).get(thread).is_some_and(|known| known.is_held && known.is_new.load(Ordering::Relaxed))
+        lock(&self.threads).get(thread).is_some_and(|cached| cached.is_held && cached.is_new.load(Ordering::Relaxed))
     }
 
     /// Returns row id and fence of a thread whose lease was released.
     #[cfg(feature = "sqlite")]
     pub(crate) fn last_release(&self, thread: &ThreadId) -> Option<(i64, u64)> {
-        lock(&self.threads).get(thread).filter(|known| !known.is_held).map(|known| (known.row, known.fence))
+        lock(&self.threads).get(thread).filter(|cached| !cached.is_held).map(|cached| (cached.row, cached.fence))
     }
 
     /// Removes a deleted thread unless its lease was acquired again.
     pub(crate) fn remove(&self, thread: &ThreadId) {
         let mut threads = lock(&self.threads);
-        if threads.get(thread).is_some_and(|known| !known.is_held) {
+        if threads.get(thread).is_some_and(|cached| !cached.is_held) {
             threads.remove(thread);
         }
     }
@@ -158,16 +158,16 @@ impl HistoryCache {
     /// Returns the fence of a lease held by this process.
     #[cfg(any(feature = "key-value", feature = "postgres"))]
     pub(crate) fn fence_of(&self, thread: &ThreadId) -> Option<u64> {
-        lock(&self.threads).get(thread).filter(|known| known.is_held).map(|known| known.fence)
+        lock(&self.threads).get(thread).filter(|cached| cached.is_held).map(|cached| cached.fence)
     }
 
     #[cfg(any(feature = "key-value", feature = "postgres"))]
     pub(crate) fn has_any(&self) -> bool {
-        lock(&self.threads).values().any(|known| known.is_held)
+        lock(&self.threads).values().any(|cached| cached.is_held)
     }
 
     pub(super) fn find(&self, lease: &Lease) -> Result<Arc<CachedThread>> {
-        let known = lock(&self.threads).get(&lease.thread).cloned();
-        known.filter(|known| known.fence == lease.fence && known.is_held).ok_or_else(|| super::lease_lost(lease))
+        let cached = lock(&self.threads).get(&lease.thread).cloned();
+        cached.filter(|cached| cached.fence == lease.fence && cached.is_held).ok_or_else(|| super::lease_lost(lease))
     }
 }

@@ -53,7 +53,7 @@ pub(crate) struct ParentCheckpoint {
     pub(crate) number: u64,
     pub(crate) heads: Vec<Option<ValueHead>>,
     /// Number of rows back to the last one with a full index.
-    pub(crate) way: u64,
+    pub(crate) distance_to_full_index: u64,
     /// Run info, and the number of the checkpoint that stored it.
     pub(crate) origin: Option<(u64, RunInfo)>,
     /// Compression prefixes of its values, as far as they are in memory.
@@ -86,22 +86,22 @@ impl HistoryWriter {
         form: ValueEncoding,
     ) -> Result<CheckpointRows> {
         let number = self.newest + 1;
-        let known = self.names.len();
+        let name_count = self.names.len();
         let state = commit.state.as_ref();
         let (values, parts, tails) = (Vec::new(), Vec::new(), std::mem::take(&mut self.base.tails));
         let mut writing = ValueWriter { number, newest: self.parts, values, parts, state, form, tails };
-        let mut made = SmallVec::new();
+        let mut changed_heads = SmallVec::new();
         for change in commit.changes.iter().filter(|change| !change.change.is_unchanged()) {
             let field = self.number(&change.field);
-            if made.iter().any(|(other, _): &(u32, ValueHead)| *other == field) {
+            if changed_heads.iter().any(|(other, _): &(u32, ValueHead)| *other == field) {
                 return Err(Error::internal(format!("field `{}` changes twice in one commit", change.field)));
             }
             let head = self.base.heads.get(field as usize).copied().flatten();
-            made.push((field, writing.change(field, change, head)?));
+            changed_heads.push((field, writing.change(field, change, head)?));
         }
         let ValueWriter { values, parts, newest, tails, .. } = writing;
         (self.parts, self.base.tails) = (newest, tails);
-        let heads = self.heads(made);
+        let heads = self.heads(changed_heads);
         let origin = self.origin(number, checkpoint, form)?;
         let row = CheckpointRow {
             number,
@@ -111,26 +111,26 @@ impl HistoryWriter {
             value_index: heads.to_bytes(number),
             values,
         };
-        (self.newest, self.base.number, self.base.way, self.base.id) =
+        (self.newest, self.base.number, self.base.distance_to_full_index, self.base.id) =
             (number, number, heads.distance_to_full_index, Some(checkpoint.id));
-        let names = (self.names.len() > known).then(|| self.names.clone());
+        let names = (self.names.len() > name_count).then(|| self.names.clone());
         Ok(CheckpointRows { row, origin, parts, names })
     }
 
     /// Updates the value locations of `base` and returns the index of the new row.
-    fn heads(&mut self, mut made: SmallVec<[(u32, ValueHead); 2]>) -> ValueIndex {
+    fn heads(&mut self, mut changed_heads: SmallVec<[(u32, ValueHead); 2]>) -> ValueIndex {
         self.base.heads.resize(self.names.len(), None);
-        for (field, head) in &made {
+        for (field, head) in &changed_heads {
             self.base.heads[*field as usize] = Some(*head);
         }
-        let way = self.base.way.saturating_add(1);
-        if self.base.number == 0 || ValueIndex::is_whole(self.names.len(), way) {
+        let distance = self.base.distance_to_full_index.saturating_add(1);
+        if self.base.number == 0 || ValueIndex::is_whole(self.names.len(), distance) {
             let all = self.base.heads.iter().enumerate();
             let entries = all.filter_map(|(field, head)| Some((field as u32, (*head)?))).collect();
             return ValueIndex { base: None, distance_to_full_index: 0, entries };
         }
-        made.sort_unstable_by_key(|(field, _)| *field);
-        ValueIndex { base: Some(self.base.number), distance_to_full_index: way, entries: made }
+        changed_heads.sort_unstable_by_key(|(field, _)| *field);
+        ValueIndex { base: Some(self.base.number), distance_to_full_index: distance, entries: changed_heads }
     }
 
     fn origin(&mut self, number: u64, checkpoint: &Checkpoint, form: ValueEncoding) -> Result<Option<RunInfoRow>> {
@@ -156,14 +156,14 @@ impl HistoryWriter {
         if self.names.len() > FEW {
             return self.numbers.get(field).copied();
         }
-        let place = self.names.iter().position(|name| Arc::ptr_eq(name, field) || name == field);
-        place.map(|place| place as u32)
+        let position = self.names.iter().position(|name| Arc::ptr_eq(name, field) || name == field);
+        position.map(|position| position as u32)
     }
 
     fn index(&mut self) {
         if self.names.len() > FEW {
-            let known = self.numbers.len();
-            self.numbers.extend(self.names[known..].iter().cloned().zip(known as u32..));
+            let indexed = self.numbers.len();
+            self.numbers.extend(self.names[indexed..].iter().cloned().zip(indexed as u32..));
         }
     }
 }
@@ -229,7 +229,7 @@ impl ValueWriter<'_> {
         let stored = self.form.encode_after(&body, &tail);
         if self.form == ValueEncoding::Compressed {
             tail.push(&body);
-            self.tails.keep(field, end, tail);
+            self.tails.push(field, end, tail);
         }
         let body = stored.unwrap_or(body);
         self.parts.push(PartRow { number: self.newest, field, before, change, body });
@@ -243,8 +243,8 @@ pub(crate) fn matches_change(last: &(Change, AnyValue), change: &FieldChange, st
     if last.0 == change.change {
         return last.1 == change.delta;
     }
-    let whole = state.and_then(|state| state.full_value(&change.field));
-    last.0 == Change::Set && whole.is_none_or(|whole| whole == last.1)
+    let full_value = state.and_then(|state| state.full_value(&change.field));
+    last.0 == Change::Set && full_value.is_none_or(|full_value| full_value == last.1)
 }
 
 /// Rejects a checkpoint whose thread or namespace differs from its commit: it would be stored in the wrong history

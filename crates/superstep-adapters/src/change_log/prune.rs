@@ -19,7 +19,7 @@ pub(crate) struct PrunePlan {
     /// Remaining checkpoints that referred to a removed one: their value index is now complete.
     pub(crate) rewritten: Vec<CheckpointRow>,
     /// Short values of removed checkpoints that others still need: all retained values that exist after pruning.
-    pub(crate) remnants: Vec<RetainedValuesRow>,
+    pub(crate) retained_values: Vec<RetainedValuesRow>,
     /// Numbers of parts that are still needed.
     pub(crate) parts: BTreeSet<u64>,
     /// Numbers of run info rows that are still needed.
@@ -46,7 +46,7 @@ impl PruneRow {
 /// The rows of a history that are no checkpoints.
 pub(crate) struct NonCheckpointRows {
     /// Retained values of checkpoints pruned earlier.
-    pub(crate) remnants: Vec<RetainedValuesRow>,
+    pub(crate) retained_values: Vec<RetainedValuesRow>,
     /// Field and base of each part.
     pub(crate) parts: BTreeMap<u64, (u32, Option<ValueLocation>)>,
 }
@@ -59,31 +59,31 @@ pub(crate) fn prune(
 ) -> Result<PrunePlan> {
     let (all, seen): (Vec<CheckpointRow>, Vec<_>) =
         candidates.into_iter().map(|candidate| (candidate.row, candidate.candidate)).unzip();
-    let (mut rows, mut kept) = (BTreeMap::new(), BTreeSet::new());
+    let (mut rows, mut retained) = (BTreeMap::new(), BTreeSet::new());
     for (row, stays) in all.into_iter().zip(retention.decide(&seen)) {
         if stays {
-            kept.insert(row.number);
+            retained.insert(row.number);
         }
         let heads = row.heads()?;
         rows.insert(row.number, (row, heads));
     }
     let mut pruning = PrunePlan::default();
     let mut short = BTreeSet::new();
-    for number in &kept {
-        for (field, head) in pruning.keep(&rows, &kept, *number)? {
+    for number in &retained {
+        for (field, head) in pruning.retain_checkpoint(&rows, &retained, *number)? {
             pruning.follow((field, head.end), &holdings, &mut short);
         }
     }
-    pruning.remove_rows(&rows, &kept, &holdings.remnants, &short);
+    pruning.remove_rows(&rows, &retained, &holdings.retained_values, &short);
     Ok(pruning)
 }
 
 impl PrunePlan {
     /// Returns the value locations of a remaining checkpoint.
-    fn keep(
+    fn retain_checkpoint(
         &mut self,
         rows: &BTreeMap<u64, (CheckpointRow, ValueIndex)>,
-        kept: &BTreeSet<u64>,
+        retained: &BTreeSet<u64>,
         number: u64,
     ) -> Result<BTreeMap<u32, ValueHead>> {
         let row = &rows[&number].0;
@@ -99,7 +99,7 @@ impl PrunePlan {
             for (field, head) in &heads.entries {
                 ends.entry(*field).or_insert(*head);
             }
-            is_cut_off |= !kept.contains(&at);
+            is_cut_off |= !retained.contains(&at);
             next = heads.base;
         }
         self.origins.insert(row.origin);
@@ -140,14 +140,16 @@ impl PrunePlan {
     fn remove_rows(
         &mut self,
         rows: &BTreeMap<u64, (CheckpointRow, ValueIndex)>,
-        kept: &BTreeSet<u64>,
-        remnants: &[RetainedValuesRow],
+        retained: &BTreeSet<u64>,
+        retained_values: &[RetainedValuesRow],
         short: &BTreeSet<(u64, u32)>,
     ) {
-        let gone = rows.iter().filter(|(number, _)| !kept.contains(number));
-        self.removed = gone.clone().map(|(number, _)| *number).collect();
-        let gone = gone.map(|(number, (row, _))| (*number, &row.values));
-        for (number, values) in gone.chain(remnants.iter().map(|remnant| (remnant.number, &remnant.values))) {
+        let removed = rows.iter().filter(|(number, _)| !retained.contains(number));
+        self.removed = removed.clone().map(|(number, _)| *number).collect();
+        let removed = removed.map(|(number, (row, _))| (*number, &row.values));
+        for (number, values) in
+            removed.chain(retained_values.iter().map(|retained_row| (retained_row.number, &retained_row.values)))
+        {
             let mut left = Vec::new();
             for (_, field) in short.range((number, 0)..=(number, u32::MAX)) {
                 if let Some(value) = value_of(values, *field) {
@@ -156,7 +158,7 @@ impl PrunePlan {
             }
             self.bytes += (values.len() - left.len()) as u64;
             if !left.is_empty() {
-                self.remnants.push(RetainedValuesRow { number, values: left });
+                self.retained_values.push(RetainedValuesRow { number, values: left });
             }
         }
     }

@@ -47,7 +47,7 @@ impl CheckpointRow {
             .finish()
     }
 
-    pub(crate) fn ahead(&self) -> Result<StoredSchedule> {
+    pub(crate) fn stored_schedule(&self) -> Result<StoredSchedule> {
         from_stored(&self.schedule, self.header.id)
     }
 
@@ -217,10 +217,10 @@ pub(super) fn put_value(out: &mut Vec<u8>, field: u32, value: &[u8]) {
 pub(crate) fn value_of(values: &[u8], field: u32) -> Option<&[u8]> {
     let mut bytes = VarintReader(values);
     while !bytes.is_empty() {
-        let found = bytes.number()?;
+        let stored_field = bytes.number()?;
         let length = bytes.number()?;
         let value = bytes.piece(length)?;
-        if found == u64::from(field) {
+        if stored_field == u64::from(field) {
             return Some(value);
         }
     }
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nests_too_deeply_is_refused_when_it_is_written() {
+    fn values_nested_too_deeply_are_rejected_on_write() {
         let nested = |depth: usize| (0..depth).fold(json!("[[[[{{{{\\\""), |inner, _| json!([inner, "padding"]));
         for depth in [1, 100, 127] {
             let json = datum_to_json(&AnyValue::json(nested(depth)), "field").unwrap();

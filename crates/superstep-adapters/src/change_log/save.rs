@@ -31,11 +31,11 @@ pub(crate) trait RowStorage: Sync {
     /// Returns the cache of histories.
     fn history_cache(&self) -> &HistoryCache;
     /// Reads a history as its writer needs it.
-    fn load_history(&self, thread: i64, place: HistoryKey) -> impl Future<Output = Result<CachedHistory>> + Send;
+    fn load_history(&self, thread: i64, key: HistoryKey) -> impl Future<Output = Result<CachedHistory>> + Send;
     /// Reads the information about a checkpoint that its child builds on.
     fn load_parent(
         &self,
-        place: HistoryKey,
+        key: HistoryKey,
         id: CheckpointId,
     ) -> impl Future<Output = Result<Option<ParentCheckpoint>>> + Send;
     /// Reads the number of a checkpoint in its history.
@@ -43,7 +43,7 @@ pub(crate) trait RowStorage: Sync {
     /// Reads a checkpoint with the fields it changed.
     fn load_with_changes(
         &self,
-        place: HistoryKey,
+        key: HistoryKey,
         id: CheckpointId,
     ) -> impl Future<Output = Result<Option<CheckpointWithChanges>>> + Send;
     /// Writes the whole transaction or nothing; returns the row ids of the histories.
@@ -68,8 +68,8 @@ impl From<Error> for WriteRejection {
 }
 
 impl From<WriteRejection> for Error {
-    fn from(refusal: WriteRejection) -> Self {
-        match refusal {
+    fn from(rejection: WriteRejection) -> Self {
+        match rejection {
             WriteRejection::Error(error) => error,
             WriteRejection::Stale => {
                 Self::new(ErrorCode::StoreUnavailable, "the thread was changed again and again while it was saved")
@@ -112,14 +112,14 @@ pub(crate) struct HistoryRows {
 /// Saves a commit completely or not at all.
 pub(crate) async fn save(tables: &impl RowStorage, commit: &Commit) -> Result<()> {
     let mut left: Vec<&Commit> = commit.subgraph_commits.iter().chain([commit]).collect();
-    let (mut tries, mut is_repeat) = (0, false);
+    let (mut attempts, mut is_repeat) = (0, false);
     loop {
-        tries += 1;
+        attempts += 1;
         match try_save(tables, commit, &left, is_repeat).await {
-            Err(WriteRejection::Stale) if tries < MAX_ATTEMPTS => {}
+            Err(WriteRejection::Stale) if attempts < MAX_ATTEMPTS => {}
             Err(WriteRejection::AlreadySaved(id)) => {
                 // A part of the commit has been recognized, so this does not count as an attempt.
-                (tries, is_repeat) = (0, true);
+                (attempts, is_repeat) = (0, true);
                 left = without_duplicates(tables, left, id).await?;
                 if left.is_empty() {
                     return Ok(());
@@ -170,18 +170,18 @@ async fn without_duplicates<'a>(
     id: CheckpointId,
 ) -> Result<Vec<&'a Commit>> {
     let has_it = |part: &&Commit| part.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.id == id);
-    let Some(place) = parts.iter().position(has_it) else {
+    let Some(index) = parts.iter().position(has_it) else {
         return Err(Error::internal(format!("checkpoint {id} is known and not in the commit")));
     };
-    let part = parts.remove(place);
+    let part = parts.remove(index);
     let stored = tables.load_with_changes((part.lease.thread.clone(), part.namespace.clone()), id).await?;
-    let is_same = stored.is_some_and(|(stored, made)| {
+    let is_same = stored.is_some_and(|(stored, changed_fields)| {
         let changes = || part.changes.iter().filter(|change| !change.change.is_unchanged());
         let last = |field: &str| stored.fields.iter().find(|(name, _)| **name == *field)?.1.last();
         Some(&stored.checkpoint) == part.checkpoint.as_ref()
-            && made.as_ref().is_none_or(|made| changes().count() == made.len())
+            && changed_fields.as_ref().is_none_or(|changed_fields| changes().count() == changed_fields.len())
             && changes().all(|change| {
-                made.as_ref().is_none_or(|made| made.contains(&change.field))
+                changed_fields.as_ref().is_none_or(|changed_fields| changed_fields.contains(&change.field))
                     && last(&change.field).is_some_and(|last| matches_change(last, change, part.state.as_ref()))
             })
     });
@@ -225,43 +225,43 @@ impl<T: RowStorage> TransactionBuilder<'_, T> {
         if part.checkpoint.is_none() && part.pending.is_empty() {
             return Ok(());
         }
-        let place = self.place(part).await?;
-        let ParentCheckpoint { id, number, .. } = self.lines[place].1.line.base;
+        let index = self.history_index(part).await?;
+        let ParentCheckpoint { id, number, .. } = self.lines[index].1.line.base;
         if let Some(checkpoint) = &part.checkpoint {
-            if let Some(missing) = self.set_parent(place, checkpoint.parent).await? {
+            if let Some(missing) = self.set_parent(index, checkpoint.parent).await? {
                 // A repeated commit may find that the parent of its checkpoint has been pruned since.
-                return Err(match self.number(place, None, checkpoint.id).await {
+                return Err(match self.number(index, None, checkpoint.id).await {
                     Ok(_) => WriteRejection::AlreadySaved(checkpoint.id),
                     Err(_) => super::checkpoint_not_found(missing).into(),
                 });
             }
-            let (job, entry) = &mut self.lines[place];
+            let (job, entry) = &mut self.lines[index];
             let base = &entry.line.base;
             job.bases.extend(base.id.filter(|_| base.number <= job.newest).map(|id| (base.number, id)));
             job.drafts.push(entry.line.plan_rows(checkpoint, part, self.tables.history_cache().form())?);
             entry.has_pending_checkpoint = true;
             if self.forks.contains(&checkpoint.id) {
-                self.bases.push((place, entry.line.base.clone()));
+                self.bases.push((index, entry.line.base.clone()));
             }
         }
         for pending in &part.pending {
-            let number = self.number(place, id.map(|id| (id, number)), pending.checkpoint).await?;
+            let number = self.number(index, id.map(|id| (id, number)), pending.checkpoint).await?;
             let row = PendingRow::new(number, pending, self.tables.history_cache().form())?;
-            self.lines[place].0.pending.push((pending.checkpoint, row));
+            self.lines[index].0.pending.push((pending.checkpoint, row));
         }
         Ok(())
     }
 
     /// Returns the index of a history in the transaction, adding it if necessary.
-    async fn place(&mut self, part: &Commit) -> Result<usize> {
+    async fn history_index(&mut self, part: &Commit) -> Result<usize> {
         let is_outline = part.checkpoint.is_none();
-        let known = self.lines.iter().position(|(job, _)| job.namespace == part.namespace);
-        if let Some(place) = known {
-            if !is_outline && !self.lines[place].1.has_pending_checkpoint {
+        let existing = self.lines.iter().position(|(job, _)| job.namespace == part.namespace);
+        if let Some(index) = existing {
+            if !is_outline && !self.lines[index].1.has_pending_checkpoint {
                 // Up to now, only pending entries were written to this history.
-                self.lines[place].1 = self.entry(&part.namespace, false).await?;
+                self.lines[index].1 = self.entry(&part.namespace, false).await?;
             }
-            return Ok(place);
+            return Ok(index);
         }
         let entry = self.entry(&part.namespace, is_outline).await?;
         let (row, newest, namespace) = (entry.row, entry.line.newest, part.namespace.clone());
@@ -283,8 +283,8 @@ impl<T: RowStorage> TransactionBuilder<'_, T> {
     }
 
     /// Makes a checkpoint the base of the next one; returns its id if it does not exist.
-    async fn set_parent(&mut self, place: usize, parent: Option<CheckpointId>) -> Result<Option<CheckpointId>> {
-        let (job, entry) = &mut self.lines[place];
+    async fn set_parent(&mut self, index: usize, parent: Option<CheckpointId>) -> Result<Option<CheckpointId>> {
+        let (job, entry) = &mut self.lines[index];
         if parent == entry.line.base.id && (parent.is_some() || entry.line.newest == 0) {
             return Ok(None);
         }
@@ -292,24 +292,24 @@ impl<T: RowStorage> TransactionBuilder<'_, T> {
             entry.line.base = ParentCheckpoint::default();
             return Ok(None);
         };
-        if let Some((_, base)) = self.bases.iter().find(|(line, base)| *line == place && base.id == Some(parent)) {
+        if let Some((_, base)) = self.bases.iter().find(|(line, base)| *line == index && base.id == Some(parent)) {
             entry.line.base = base.clone();
             return Ok(None);
         }
         let at = (self.lease.thread.clone(), job.namespace.clone());
         let Some(base) = self.tables.load_parent(at, parent).await? else { return Ok(Some(parent)) };
-        self.lines[place].1.line.base = base;
+        self.lines[index].1.line.base = base;
         Ok(None)
     }
 
     /// Returns the number of the checkpoint of a pending entry.
-    async fn number(&self, place: usize, before: Option<(CheckpointId, u64)>, id: CheckpointId) -> Result<u64> {
-        let (job, entry) = &self.lines[place];
+    async fn number(&self, index: usize, before: Option<(CheckpointId, u64)>, id: CheckpointId) -> Result<u64> {
+        let (job, entry) = &self.lines[index];
         // In most cases it is the newest checkpoint.
         if let Some(draft) = job.drafts.iter().rev().find(|draft| draft.row.header.id == id) {
             return Ok(draft.row.number);
         }
-        if let Some((_, number)) = before.filter(|(known, _)| *known == id) {
+        if let Some((_, number)) = before.filter(|(before_id, _)| *before_id == id) {
             return Ok(number);
         }
         let missing = || super::checkpoint_not_found(id);

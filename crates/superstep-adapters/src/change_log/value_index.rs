@@ -62,9 +62,9 @@ pub(crate) struct ValueIndex {
 }
 
 impl ValueIndex {
-    /// Returns true if a row with this number of fields, `way` rows after one with a full index, needs a full index.
-    pub(super) fn is_whole(fields: usize, way: u64) -> bool {
-        fields <= FULL_INDEX_FIELD_LIMIT || way >= MAX_ROWS_PER_INDEX.min(fields as u64)
+    /// Returns true if a row with this number of fields, `distance` rows after one with a full index, needs a full index.
+    pub(super) fn is_whole(fields: usize, distance: u64) -> bool {
+        fields <= FULL_INDEX_FIELD_LIMIT || distance >= MAX_ROWS_PER_INDEX.min(fields as u64)
     }
 
     /// Encodes the index for the row with this number.
@@ -91,8 +91,8 @@ impl ValueIndex {
     /// Decodes the index of the row with this number; `None` if it is invalid.
     pub(super) fn from_bytes(bytes: &[u8], number: u64) -> Option<Self> {
         let mut bytes = VarintReader(bytes);
-        let way = bytes.number()?;
-        let base = match way {
+        let distance = bytes.number()?;
+        let base = match distance {
             0 => None,
             // A row that refers to itself would cause an endless loop.
             _ => Some(number.checked_sub(bytes.number().filter(|back| *back > 0)?)?),
@@ -100,17 +100,17 @@ impl ValueIndex {
         let mut entries = SmallVec::new();
         while !bytes.is_empty() {
             let field = u32::try_from(bytes.number()?).ok()?;
-            let place = bytes.number()?;
-            let head = if place & 1 == 1 {
+            let location = bytes.number()?;
+            let head = if location & 1 == 1 {
                 let weight = bytes.number()?;
-                ValueHead { end: ValueLocation::Part(place >> 1), weight, full: bytes.number()? }
+                ValueHead { end: ValueLocation::Part(location >> 1), weight, full: bytes.number()? }
             } else {
                 let full = bytes.number()?;
-                ValueHead { end: ValueLocation::Row(number.checked_sub(place >> 1)?), weight: full, full }
+                ValueHead { end: ValueLocation::Row(number.checked_sub(location >> 1)?), weight: full, full }
             };
             entries.push((field, head));
         }
-        Some(Self { base, distance_to_full_index: way, entries })
+        Some(Self { base, distance_to_full_index: distance, entries })
     }
 }
 
@@ -122,10 +122,10 @@ mod tests {
     fn where_values_are_comes_back() {
         let inline = ValueHead { end: ValueLocation::Row(7), weight: 5, full: 5 };
         let part = ValueHead { end: ValueLocation::Part(41_000), weight: 70_000, full: 9 };
-        for (base, way) in [(None, 0), (Some(299), 3)] {
+        for (base, distance) in [(None, 0), (Some(299), 3)] {
             let heads = ValueIndex {
                 base,
-                distance_to_full_index: way,
+                distance_to_full_index: distance,
                 entries: SmallVec::from_slice(&[(0, inline), (200, part)]),
             };
             let bytes = heads.to_bytes(300);

@@ -130,7 +130,7 @@ pub(super) struct KeyRing {
     /// Lookup of further keys.
     pub(super) find: Option<Arc<KeyLookupFn>>,
     /// Keys returned by the lookup.
-    found: Arc<Mutex<Vec<EncryptionKey>>>,
+    lookup_keys: Arc<Mutex<Vec<EncryptionKey>>>,
 }
 
 impl fmt::Debug for KeyRing {
@@ -144,65 +144,71 @@ impl fmt::Debug for KeyRing {
 
 impl KeyRing {
     pub(super) fn new(encryption_key: EncryptionKey) -> Self {
-        Self { encryption_key, decryption_keys: Vec::new(), find: None, found: Arc::default() }
+        Self { encryption_key, decryption_keys: Vec::new(), find: None, lookup_keys: Arc::default() }
     }
 
     /// Encrypts bytes with associated data. Returns `None` if there is no randomness.
-    pub(super) fn encrypt(&self, plain: &[u8], place: &[u8]) -> Option<String> {
-        let mut sealed = vec![VERSION; HEAD];
-        sealed[1..=NUMBER].copy_from_slice(&self.encryption_key.key_id);
-        getrandom::fill(&mut sealed[1 + NUMBER..]).ok()?;
-        let nonce = XNonce::from_slice(&sealed[1 + NUMBER..]);
+    pub(super) fn encrypt(&self, plain: &[u8], associated_data: &[u8]) -> Option<String> {
+        let mut encrypted = vec![VERSION; HEAD];
+        encrypted[1..=NUMBER].copy_from_slice(&self.encryption_key.key_id);
+        getrandom::fill(&mut encrypted[1 + NUMBER..]).ok()?;
+        let nonce = XNonce::from_slice(&encrypted[1 + NUMBER..]);
         // Compress before encrypting: the wrapped checkpointer cannot compress ciphertext.
-        let inside = match compress(plain, &[]) {
-            Some(squeezed) => [&[COMPRESSED], &squeezed[..]].concat(),
+        let message = match compress(plain, &[]) {
+            Some(compressed) => [&[COMPRESSED], &compressed[..]].concat(),
             None => [&[UNCOMPRESSED], plain].concat(),
         };
-        let made = self.encryption_key.cipher.encrypt(nonce, Payload { msg: &inside, aad: place }).ok()?;
-        sealed.extend(made);
-        Some(BASE64.encode(sealed))
+        let ciphertext =
+            self.encryption_key.cipher.encrypt(nonce, Payload { msg: &message, aad: associated_data }).ok()?;
+        encrypted.extend(ciphertext);
+        Some(BASE64.encode(encrypted))
     }
 
     /// Decrypts a value with its associated data; `first` is the associated data for the first version of the format.
-    pub(super) fn decrypt(&self, text: &str, place: &[u8], first: &[u8]) -> std::result::Result<Vec<u8>, DecryptError> {
+    pub(super) fn decrypt(
+        &self,
+        text: &str,
+        associated_data: &[u8],
+        first: &[u8],
+    ) -> std::result::Result<Vec<u8>, DecryptError> {
         let bytes = BASE64.decode(text).map_err(|_| DecryptError::Malformed)?;
-        let place = match bytes.first() {
-            Some(&VERSION) if bytes.len() >= HEAD => place,
+        let associated_data = match bytes.first() {
+            Some(&VERSION) if bytes.len() >= HEAD => associated_data,
             Some(&FIRST) if bytes.len() >= HEAD => first,
             Some(&version) if version > VERSION => return Err(DecryptError::Newer(version)),
             _ => return Err(DecryptError::Malformed),
         };
-        let (head, made) = bytes.split_at(HEAD);
+        let (head, ciphertext) = bytes.split_at(HEAD);
         let (number, nonce) = head[1..].split_at(NUMBER);
         let keys = self.with_number(number);
         if keys.is_empty() {
             return Err(DecryptError::NoKey(hex(number)));
         }
-        let payload = || Payload { msg: made, aad: place };
+        let payload = || Payload { msg: ciphertext, aad: associated_data };
         let mut opened = keys.iter().filter_map(|key| key.cipher.decrypt(XNonce::from_slice(nonce), payload()).ok());
-        let inside = opened.next().ok_or(DecryptError::Changed)?;
+        let message = opened.next().ok_or(DecryptError::Changed)?;
         if bytes[0] == FIRST {
-            return Ok(inside);
+            return Ok(message);
         }
-        match inside.split_first() {
+        match message.split_first() {
             Some((&UNCOMPRESSED, plain)) => Ok(plain.to_vec()),
-            Some((&COMPRESSED, squeezed)) => decompress(squeezed, &[]).map_err(|_| DecryptError::Malformed),
+            Some((&COMPRESSED, compressed)) => decompress(compressed, &[]).map_err(|_| DecryptError::Malformed),
             _ => Err(DecryptError::Malformed),
         }
     }
 
     /// Returns the keys with an id. Two keys may have the same id by chance, so all of them are tried.
     fn with_number(&self, number: &[u8]) -> Vec<EncryptionKey> {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let known = self.decryption_keys.iter().chain([&self.encryption_key]).chain(found.iter());
-        let known: Vec<EncryptionKey> = known.filter(|key| key.key_id == number).cloned().collect();
-        if !known.is_empty() {
-            return known;
+        let lookup_keys = self.lookup_keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let all_keys = self.decryption_keys.iter().chain([&self.encryption_key]).chain(lookup_keys.iter());
+        let matching: Vec<EncryptionKey> = all_keys.filter(|key| key.key_id == number).cloned().collect();
+        if !matching.is_empty() {
+            return matching;
         }
         // Call the lookup without holding the lock: it may take long and may use this checkpointer.
-        let asked = self.find.as_ref().and_then(|find| find(&hex(number))).filter(|key| key.key_id == number);
-        self.found.lock().unwrap_or_else(PoisonError::into_inner).extend(asked.clone());
-        asked.into_iter().collect()
+        let resolved = self.find.as_ref().and_then(|find| find(&hex(number))).filter(|key| key.key_id == number);
+        self.lookup_keys.lock().unwrap_or_else(PoisonError::into_inner).extend(resolved.clone());
+        resolved.into_iter().collect()
     }
 }
 
@@ -214,12 +220,12 @@ mod tests {
     #[test]
     fn the_first_form_opens() {
         let ring = KeyRing::new(EncryptionKey::from_bytes([7; 32]));
-        let mut sealed = vec![FIRST];
-        sealed.extend(ring.encryption_key.key_id);
-        sealed.extend([9; NONCE]);
+        let mut encrypted = vec![FIRST];
+        encrypted.extend(ring.encryption_key.key_id);
+        encrypted.extend([9; NONCE]);
         let payload = Payload { msg: b"\"plain\"", aad: b"first" };
-        sealed.extend(ring.encryption_key.cipher.encrypt(XNonce::from_slice(&[9; NONCE]), payload).unwrap());
-        let text = BASE64.encode(sealed);
+        encrypted.extend(ring.encryption_key.cipher.encrypt(XNonce::from_slice(&[9; NONCE]), payload).unwrap());
+        let text = BASE64.encode(encrypted);
         assert_eq!(ring.decrypt(&text, b"place", b"first").ok(), Some(b"\"plain\"".to_vec()));
         assert!(matches!(ring.decrypt(&text, b"first", b"place"), Err(DecryptError::Changed)));
         let new = ring.encrypt(b"\"plain\"", b"place").unwrap();

@@ -21,7 +21,7 @@ const TEXT_MARK: &str = "__sealed__:";
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CipherDirection {
     /// Encrypts on the way to the store.
-    Seal,
+    Encrypt,
     /// Decrypts on the way from the store.
     Open {
         /// True if plaintext values are accepted.
@@ -33,7 +33,7 @@ pub(super) enum CipherDirection {
 #[derive(Clone, Copy)]
 pub(super) struct ValueCipher<'a> {
     pub(super) ring: &'a KeyRing,
-    pub(super) way: CipherDirection,
+    pub(super) direction: CipherDirection,
     pub(super) thread: &'a ThreadId,
     pub(super) namespace: &'a CheckpointNamespace,
     /// Checkpoint of the values, if it is known.
@@ -42,21 +42,21 @@ pub(super) struct ValueCipher<'a> {
 
 impl ValueVisitor for ValueCipher<'_> {
     fn is_writing(&self) -> bool {
-        self.way == CipherDirection::Seal
+        self.direction == CipherDirection::Encrypt
     }
 
     fn datum(&self, datum: &mut AnyValue, slot: &ValueSlot<'_>) -> Result<()> {
-        if self.way == CipherDirection::Seal {
+        if self.direction == CipherDirection::Encrypt {
             let mut text = Vec::new();
             datum.write_json(&mut text).map_err(|fault| self.unwritten(slot, &fault.message))?;
-            *datum = AnyValue::json(wrap(self.seal(&text, slot)?));
+            *datum = AnyValue::json(wrap(self.encrypt(&text, slot)?));
             return Ok(());
         }
-        let sealed = match &*datum {
-            AnyValue::Json(value) => sealed_text(value),
+        let encrypted = match &*datum {
+            AnyValue::Json(value) => encrypted_text(value),
             AnyValue::Native(_) => None,
         };
-        match sealed {
+        match encrypted {
             Some(text) => *datum = AnyValue::json(self.open_json(text, slot)?),
             None => self.check_plaintext_allowed(slot)?,
         }
@@ -64,12 +64,12 @@ impl ValueVisitor for ValueCipher<'_> {
     }
 
     fn value(&self, value: &mut Value, slot: &ValueSlot<'_>) -> Result<()> {
-        if self.way == CipherDirection::Seal {
+        if self.direction == CipherDirection::Encrypt {
             let text = serde_json::to_vec(value).map_err(|error| self.unwritten(slot, &error.to_string()))?;
-            *value = wrap(self.seal(&text, slot)?);
+            *value = wrap(self.encrypt(&text, slot)?);
             return Ok(());
         }
-        match sealed_text(value) {
+        match encrypted_text(value) {
             Some(text) => *value = self.open_json(text, slot)?,
             None => self.check_plaintext_allowed(slot)?,
         }
@@ -77,13 +77,13 @@ impl ValueVisitor for ValueCipher<'_> {
     }
 
     fn text(&self, text: &mut String, slot: &ValueSlot<'_>) -> Result<()> {
-        if self.way == CipherDirection::Seal {
-            *text = format!("{TEXT_MARK}{}", self.seal(text.as_bytes(), slot)?);
+        if self.direction == CipherDirection::Encrypt {
+            *text = format!("{TEXT_MARK}{}", self.encrypt(text.as_bytes(), slot)?);
             return Ok(());
         }
         match text.strip_prefix(TEXT_MARK) {
-            Some(sealed) => {
-                let opened = String::from_utf8(self.open(sealed, slot)?);
+            Some(encrypted) => {
+                let opened = String::from_utf8(self.open(encrypted, slot)?);
                 *text = opened.map_err(|_| self.decrypt_error(slot, DecryptError::Changed))?;
             }
             None => self.check_plaintext_allowed(slot)?,
@@ -94,17 +94,17 @@ impl ValueVisitor for ValueCipher<'_> {
     /// Converts the keys of a map, which are encrypted as one text; other changes contain no values.
     fn change(&self, change: &mut Change, slot: &ValueSlot<'_>) -> Result<()> {
         let Change::Merged { set, removed } = change else { return Ok(()) };
-        if self.way == CipherDirection::Seal {
+        if self.direction == CipherDirection::Encrypt {
             let keys = serde_json::to_vec(&(&set, &removed));
             let keys = keys.map_err(|error| self.unwritten(slot, &error.to_string()))?;
-            (*set, *removed) = (vec![format!("{TEXT_MARK}{}", self.seal(&keys, slot)?)], Vec::new());
+            (*set, *removed) = (vec![format!("{TEXT_MARK}{}", self.encrypt(&keys, slot)?)], Vec::new());
             return Ok(());
         }
-        let sealed = match (&set[..], removed.is_empty()) {
+        let encrypted = match (&set[..], removed.is_empty()) {
             ([only], true) => only.strip_prefix(TEXT_MARK),
             _ => None,
         };
-        match sealed {
+        match encrypted {
             Some(text) => {
                 let keys = serde_json::from_slice(&self.open(text, slot)?);
                 (*set, *removed) = keys.map_err(|_| self.decrypt_error(slot, DecryptError::Changed))?;
@@ -116,68 +116,71 @@ impl ValueVisitor for ValueCipher<'_> {
 }
 
 impl ValueCipher<'_> {
-    fn seal(&self, plain: &[u8], slot: &ValueSlot<'_>) -> Result<String> {
-        let place = self.associated_data(slot)?;
-        self.ring.encrypt(plain, &place).ok_or_else(|| {
+    fn encrypt(&self, plain: &[u8], slot: &ValueSlot<'_>) -> Result<String> {
+        let associated_data = self.associated_data(slot)?;
+        self.ring.encrypt(plain, &associated_data).ok_or_else(|| {
             let message = format!("{} cannot be sealed: the system gives no randomness", self.name(slot));
             Error::new(ErrorCode::StoreUnavailable, message).with_thread(Some(self.thread))
         })
     }
 
-    fn open(&self, sealed: &str, slot: &ValueSlot<'_>) -> Result<Vec<u8>> {
-        let (place, first) = (self.associated_data(slot)?, self.associated_data_v1(slot)?);
-        self.ring.decrypt(sealed, &place, &first).map_err(|why| self.decrypt_error(slot, why))
+    fn open(&self, encrypted: &str, slot: &ValueSlot<'_>) -> Result<Vec<u8>> {
+        let (associated_data, first) = (self.associated_data(slot)?, self.associated_data_v1(slot)?);
+        self.ring.decrypt(encrypted, &associated_data, &first).map_err(|error| self.decrypt_error(slot, error))
     }
 
-    fn open_json(&self, sealed: &str, slot: &ValueSlot<'_>) -> Result<Value> {
-        let plain = self.open(sealed, slot)?;
+    fn open_json(&self, encrypted: &str, slot: &ValueSlot<'_>) -> Result<Value> {
+        let plain = self.open(encrypted, slot)?;
         serde_json::from_slice(&plain).map_err(|_| self.decrypt_error(slot, DecryptError::Changed))
     }
 
     /// Returns the associated data of a value.
     fn associated_data(&self, slot: &ValueSlot<'_>) -> Result<Vec<u8>> {
         let checkpoint = self.checkpoint.filter(|_| slot.is_checkpoint_scoped);
-        let place = (self.thread, self.namespace, checkpoint, slot.names, slot.change);
-        serde_json::to_vec(&place).map_err(|error| self.unwritten(slot, &error.to_string()))
+        let scope = (self.thread, self.namespace, checkpoint, slot.names, slot.change);
+        serde_json::to_vec(&scope).map_err(|error| self.unwritten(slot, &error.to_string()))
     }
 
     /// Returns the associated data of a value in the first format.
     fn associated_data_v1(&self, slot: &ValueSlot<'_>) -> Result<Vec<u8>> {
         let checkpoint = self.checkpoint.filter(|_| slot.is_checkpoint_scoped);
-        let place = (self.namespace, checkpoint, slot.names, slot.change);
-        serde_json::to_vec(&place).map_err(|error| self.unwritten(slot, &error.to_string()))
+        let scope = (self.namespace, checkpoint, slot.names, slot.change);
+        serde_json::to_vec(&scope).map_err(|error| self.unwritten(slot, &error.to_string()))
     }
 
     fn check_plaintext_allowed(&self, slot: &ValueSlot<'_>) -> Result<()> {
-        if self.way == (CipherDirection::Open { plain: true }) {
+        if self.direction == (CipherDirection::Open { plain: true }) {
             return Ok(());
         }
         let help = "if it was saved before the store had a key, `allow_plaintext(true)` reads it";
-        Err(self.damaged(slot, "is stored in the clear").with_help(help))
+        Err(self.corrupt_value_error(slot, "is stored in the clear").with_help(help))
     }
 
-    fn decrypt_error(&self, slot: &ValueSlot<'_>, why: DecryptError) -> Error {
-        match why {
-            DecryptError::Malformed => self.damaged(slot, "is not of the form in which values are sealed"),
+    fn decrypt_error(&self, slot: &ValueSlot<'_>, error: DecryptError) -> Error {
+        match error {
+            DecryptError::Malformed => self.corrupt_value_error(slot, "is not of the form in which values are sealed"),
             DecryptError::Newer(version) => {
                 let message = format!("{} is sealed in form {version}, which is newer than 2", self.name(slot));
                 Error::new(ErrorCode::CheckpointTooNew, message).with_thread(Some(self.thread))
             }
             DecryptError::NoKey(number) => self
-                .damaged(slot, &format!("is sealed with the key of number {number}, which the store does not have"))
+                .corrupt_value_error(
+                    slot,
+                    &format!("is sealed with the key of number {number}, which the store does not have"),
+                )
                 .with_help("give it the key that was used then, with `with_decryption_key`"),
             DecryptError::Changed => self
-                .damaged(slot, "cannot be opened: it was changed, or belongs to another place")
+                .corrupt_value_error(slot, "cannot be opened: it was changed, or belongs to another place")
                 .with_help("open an earlier checkpoint of the thread, and find out who else writes to the store"),
         }
     }
 
-    fn damaged(&self, slot: &ValueSlot<'_>, fact: &str) -> Error {
+    fn corrupt_value_error(&self, slot: &ValueSlot<'_>, fact: &str) -> Error {
         Error::new(ErrorCode::CheckpointCorrupt, format!("{} {fact}", self.name(slot))).with_thread(Some(self.thread))
     }
 
-    fn unwritten(&self, slot: &ValueSlot<'_>, why: &str) -> Error {
-        let message = format!("{} cannot be written as JSON: {why}", self.name(slot));
+    fn unwritten(&self, slot: &ValueSlot<'_>, reason: &str) -> Error {
+        let message = format!("{} cannot be written as JSON: {reason}", self.name(slot));
         Error::new(ErrorCode::TypeMismatch, message).with_thread(Some(self.thread))
     }
 
@@ -190,11 +193,11 @@ impl ValueCipher<'_> {
     }
 }
 
-fn wrap(sealed: String) -> Value {
-    Value::Object(Map::from_iter([(ENCRYPTED_KEY.to_owned(), Value::String(sealed))]))
+fn wrap(encrypted: String) -> Value {
+    Value::Object(Map::from_iter([(ENCRYPTED_KEY.to_owned(), Value::String(encrypted))]))
 }
 
-fn sealed_text(value: &Value) -> Option<&str> {
+fn encrypted_text(value: &Value) -> Option<&str> {
     match value {
         Value::Object(map) if map.len() == 1 => map.get(ENCRYPTED_KEY)?.as_str(),
         _ => None,

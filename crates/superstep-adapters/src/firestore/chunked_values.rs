@@ -39,7 +39,7 @@ pub(super) async fn write(service: &FirestoreClient, entry: &DocumentWrite<'_>, 
     }
     let pieces: Vec<(usize, &[u8])> = value.chunks(MAX_PART_BYTES).enumerate().collect();
     for pieces in pieces.chunks(PARTS_PER_REQUEST) {
-        let writes = pieces.iter().map(|(number, piece)| service.place.put_part(entry, *number, piece));
+        let writes = pieces.iter().map(|(number, piece)| service.paths.put_part(entry, *number, piece));
         service.commit(writes.collect()).await?;
     }
     Ok(())
@@ -48,14 +48,14 @@ pub(super) async fn write(service: &FirestoreClient, entry: &DocumentWrite<'_>, 
 /// Reads a value that is stored in parts; `None` if a part is missing.
 pub(super) async fn read(service: &FirestoreClient, document: &Document) -> Result<Option<Vec<u8>>> {
     let names: Vec<String> =
-        (0..document.parts()).map(|number| service.place.part(document.writer(), number)).collect();
+        (0..document.parts()).map(|number| service.paths.part(document.writer(), number)).collect();
     let mut value = Vec::with_capacity(names.len() * MAX_PART_BYTES);
     for names in names.chunks(PARTS_PER_REQUEST) {
         let (items, _) = service.batch_get(names, &["value"]).await?;
-        let mut found: Vec<Document> = items.into_iter().filter_map(|item| item.document).collect();
-        found.sort_by(|one, other| one.name.cmp(&other.name));
+        let mut parts: Vec<Document> = items.into_iter().filter_map(|item| item.document).collect();
+        parts.sort_by(|one, other| one.name.cmp(&other.name));
         for name in names {
-            let part = found.iter().find(|part| part.name == *name).and_then(Document::value);
+            let part = parts.iter().find(|part| part.name == *name).and_then(Document::value);
             let Some(part) = part else { return Ok(None) };
             value.extend(part);
         }
@@ -67,7 +67,7 @@ pub(super) async fn read(service: &FirestoreClient, document: &Document) -> Resu
 /// needed.
 pub(super) async fn remove(service: &FirestoreClient, token: &str, parts: usize) -> Result<()> {
     let writes: Vec<Value> =
-        (0..parts.min(MAX_PARTS)).map(|number| delete(&service.place.part(token, number))).collect();
+        (0..parts.min(MAX_PARTS)).map(|number| delete(&service.paths.part(token, number))).collect();
     if !writes.is_empty() {
         service.commit(writes).await?;
     }
@@ -81,11 +81,12 @@ pub(super) async fn sweep(values: &KeyValueOps, age: Duration) -> Result<SweepRe
     let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
     let mut after: Option<String> = None;
     loop {
-        let (items, now) = service.query(&service.place.all_parts(after.as_deref(), MAX_BATCH)).await?;
+        let (items, now) = service.query(&service.paths.all_parts(after.as_deref(), MAX_BATCH)).await?;
         let page: Vec<Document> = items.into_iter().filter_map(|item| item.document).collect();
-        let is_old = |part: &Document| part.created_at().is_some_and(|made| made <= now.saturating_sub(age));
+        let is_old =
+            |part: &Document| part.created_at().is_some_and(|created_at| created_at <= now.saturating_sub(age));
         let first =
-            |part: &&Document| service.place.token_of_first(&part.name).is_some() && check_key(part.key()).is_ok();
+            |part: &&Document| service.paths.token_of_first(&part.name).is_some() && check_key(part.key()).is_ok();
         let old: Vec<&Document> = page.iter().filter(first).filter(|part| is_old(part)).collect();
         swept.unreferenced += remove_unreferenced(values, &old).await?;
         match page.last() {
@@ -102,13 +103,13 @@ async fn remove_unreferenced(values: &KeyValueOps, firsts: &[&Document]) -> Resu
     if keys.is_empty() {
         return Ok(0);
     }
-    let (found, _) = values.get_documents(&keys, &HEAD).await?;
+    let (documents, _) = values.get_documents(&keys, &HEAD).await?;
     for first in firsts {
-        let Some(token) = service.place.token_of_first(&first.name) else { continue };
-        if found.get(first.key()).is_some_and(|document| document.writer() == token) {
+        let Some(token) = service.paths.token_of_first(&first.name) else { continue };
+        if documents.get(first.key()).is_some_and(|document| document.writer() == token) {
             continue;
         }
-        let others = (1..first.parts().min(MAX_PARTS)).map(|number| delete(&service.place.part(token, number)));
+        let others = (1..first.parts().min(MAX_PARTS)).map(|number| delete(&service.paths.part(token, number)));
         let writes = std::iter::once(delete_if(&first.name, &first.unchanged())).chain(others);
         // Rejected if a document has been committed that refers to this part.
         if service.commit(writes.collect()).await? {
@@ -121,14 +122,14 @@ async fn remove_unreferenced(values: &KeyValueOps, firsts: &[&Document]) -> Resu
 async fn remove_expired(values: &KeyValueOps) -> Result<usize> {
     let (service, mut removed) = (&values.0, 0);
     // Take the current time from a response of the server, not from the estimate of the cached clock.
-    let (_, now) = service.batch_get(&[service.place.absent_document()], &["key"]).await?;
+    let (_, now) = service.batch_get(&[service.paths.absent_document()], &["key"]).await?;
     loop {
-        let (items, _) = service.query(&service.place.expired_query(now, MAX_BATCH)?).await?;
-        let found: Vec<Document> = items.into_iter().filter_map(|item| item.document).collect();
-        if found.is_empty() {
+        let (items, _) = service.query(&service.paths.expired_query(now, MAX_BATCH)?).await?;
+        let expired: Vec<Document> = items.into_iter().filter_map(|item| item.document).collect();
+        if expired.is_empty() {
             return Ok(removed);
         }
-        removed += found.len();
-        values.remove(found.into_iter().map(|document| (document.key().to_owned(), document)).collect()).await?;
+        removed += expired.len();
+        values.remove(expired.into_iter().map(|document| (document.key().to_owned(), document)).collect()).await?;
     }
 }

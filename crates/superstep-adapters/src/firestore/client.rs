@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use superstep_core::error::{Error, ErrorCode, Result};
 
 use super::documents::{CommitResponse, DocumentPaths, QueryResult, batch_get};
-use super::error::{ApiError, RetryAction, unreachable};
+use super::error::{ApiError, FirestoreRetryAction, unreachable};
 use super::http::{RequestBody, post};
 use super::token_cache::TokenCache;
 use crate::http::request::{Backoff, HttpClients, SendResult, outcome_unknown};
@@ -23,8 +23,8 @@ const BYTES_A_SECOND: usize = 256 * 1024;
 
 /// A database with everything needed to send requests to it.
 pub(super) struct FirestoreClient {
-    pub(super) place: DocumentPaths,
-    pub(super) patience: Duration,
+    pub(super) paths: DocumentPaths,
+    pub(super) retry_timeout: Duration,
     /// Beginning of every URL.
     pub(super) base: String,
     pub(super) web: HttpClients,
@@ -35,26 +35,26 @@ pub(super) struct FirestoreClient {
 /// Failure of a request.
 enum RequestError {
     /// The server rejected the request; true if an earlier attempt without a response may have succeeded.
-    Refused(ApiError, bool),
+    Rejected(ApiError, bool),
     Error(Error),
 }
 
 impl FirestoreClient {
     /// Returns the name of the database in errors.
     pub(super) fn name(&self) -> String {
-        format!("{}/{}", self.base, self.place.documents().trim_end_matches("/documents"))
+        format!("{}/{}", self.base, self.paths.documents().trim_end_matches("/documents"))
     }
 
     /// Commits all writes or none; returns false if a precondition was not met.
     pub(super) async fn commit(&self, writes: Vec<Value>) -> Result<bool> {
         let has_precondition = writes.iter().any(|write| write.get("currentDocument").is_some());
-        match self.ask("commit", &json!({ "writes": writes }).to_string()).await {
+        match self.send_with_retry("commit", &json!({ "writes": writes }).to_string()).await {
             Ok((body, sent)) => {
                 let committed: CommitResponse = self.read(&body)?;
                 self.clock.observe(sent, committed.at());
                 Ok(true)
             }
-            Err(RequestError::Refused(refusal, _)) if has_precondition && refusal.is_precondition() => Ok(false),
+            Err(RequestError::Rejected(rejection, _)) if has_precondition && rejection.is_precondition() => Ok(false),
             Err(failed) => Err(self.request_error(failed)),
         }
     }
@@ -70,8 +70,8 @@ impl FirestoreClient {
     }
 
     async fn items(&self, method: &str, question: &Value) -> Result<(Vec<QueryResult>, i64)> {
-        let asked = self.ask(method, &question.to_string()).await;
-        let (body, sent) = asked.map_err(|failed| self.request_error(failed))?;
+        let response = self.send_with_retry(method, &question.to_string()).await;
+        let (body, sent) = response.map_err(|failed| self.request_error(failed))?;
         let items: Vec<QueryResult> = self.read(&body)?;
         let now = items.iter().filter_map(QueryResult::read_at).max();
         let now = now.ok_or_else(|| self.unexpected_response("no time of reading"))?;
@@ -85,53 +85,61 @@ impl FirestoreClient {
         match self.clock.now() {
             Some(now) => Ok(now),
             None => {
-                let (_, now) = self.batch_get(&[self.place.absent_document()], &["key"]).await?;
+                let (_, now) = self.batch_get(&[self.paths.absent_document()], &["key"]).await?;
                 Ok(self.clock.now().unwrap_or(now))
             }
         }
     }
 
     /// Sends a request until a response arrives, and returns when the answered attempt was sent.
-    async fn ask(&self, method: &str, body: &str) -> Result<(Vec<u8>, Instant), RequestError> {
-        let url = format!("{}/v1/{}:{method}", self.base, self.place.documents());
+    async fn send_with_retry(&self, method: &str, body: &str) -> Result<(Vec<u8>, Instant), RequestError> {
+        let url = format!("{}/v1/{}:{method}", self.base, self.paths.documents());
         let extra = Duration::from_secs((body.len() / BYTES_A_SECOND) as u64);
-        let mut pauses = Backoff::new(self.patience + extra);
-        let (mut had_new_token, mut is_unsure) = (false, false);
+        let mut pauses = Backoff::new(self.retry_timeout + extra);
+        let (mut had_new_token, mut may_have_succeeded) = (false, false);
         loop {
-            let token = self.tokens.get(&self.web, self.patience).await;
-            let token =
-                token.map_err(|error| RequestError::Error(if is_unsure { outcome_unknown(error) } else { error }))?;
+            let token = self.tokens.get(&self.web, self.retry_timeout).await;
+            let token = token.map_err(|error| {
+                RequestError::Error(if may_have_succeeded { outcome_unknown(error) } else { error })
+            })?;
             let sent = Instant::now();
-            let (why, wait) =
-                match post(&self.web, &url, RequestBody::Json(body), Some(&token), self.patience / 3 + extra).await {
-                    SendResult::Answer(answer) if answer.status == 200 => return Ok((answer.body, sent)),
-                    SendResult::Answer(answer) => {
-                        let refusal = ApiError::new(&answer);
-                        match refusal.remedy() {
-                            RetryAction::Retry => (refusal.text(), answer.retry_after()),
-                            RetryAction::RefreshToken if !had_new_token => {
-                                had_new_token = true;
-                                self.tokens.invalidate(&token).await;
-                                continue;
-                            }
-                            RetryAction::RefreshToken | RetryAction::None => {
-                                return Err(RequestError::Refused(refusal, is_unsure));
-                            }
+            let (reason, wait) = match post(
+                &self.web,
+                &url,
+                RequestBody::Json(body),
+                Some(&token),
+                self.retry_timeout / 3 + extra,
+            )
+            .await
+            {
+                SendResult::Answer(answer) if answer.status == 200 => return Ok((answer.body, sent)),
+                SendResult::Answer(answer) => {
+                    let rejection = ApiError::new(&answer);
+                    match rejection.remedy() {
+                        FirestoreRetryAction::Retry => (rejection.text(), answer.retry_after()),
+                        FirestoreRetryAction::RefreshToken if !had_new_token => {
+                            had_new_token = true;
+                            self.tokens.invalidate(&token).await;
+                            continue;
+                        }
+                        FirestoreRetryAction::RefreshToken | FirestoreRetryAction::None => {
+                            return Err(RequestError::Rejected(rejection, may_have_succeeded));
                         }
                     }
-                    SendResult::NoResponse(why) => (why, None),
-                };
-            is_unsure = true;
+                }
+                SendResult::NoResponse(reason) => (reason, None),
+            };
+            may_have_succeeded = true;
             if !pauses.wait(wait).await {
-                return Err(RequestError::Error(unreachable(&self.name(), self.patience, &why)));
+                return Err(RequestError::Error(unreachable(&self.name(), self.retry_timeout, &reason)));
             }
         }
     }
 
     fn request_error(&self, failed: RequestError) -> Error {
         match failed {
-            RequestError::Refused(refusal, true) => outcome_unknown(refusal.into_error(&self.name())),
-            RequestError::Refused(refusal, false) => refusal.into_error(&self.name()),
+            RequestError::Rejected(rejection, true) => outcome_unknown(rejection.into_error(&self.name())),
+            RequestError::Rejected(rejection, false) => rejection.into_error(&self.name()),
             RequestError::Error(error) => error,
         }
     }
@@ -141,8 +149,8 @@ impl FirestoreClient {
         serde_json::from_slice(body).map_err(|_| self.unexpected_response("something else than its documentation says"))
     }
 
-    fn unexpected_response(&self, what: &str) -> Error {
-        Error::new(ErrorCode::StoreUnavailable, format!("Firestore at {} answered with {what}", self.name()))
+    fn unexpected_response(&self, problem: &str) -> Error {
+        Error::new(ErrorCode::StoreUnavailable, format!("Firestore at {} answered with {problem}", self.name()))
             .with_help("this may or may not be saved; see that the address is that of Firestore or its emulator")
             .with_retryable(true)
     }

@@ -94,8 +94,8 @@ impl CredentialSource {
     }
 }
 
-fn from_file(path: &Path, who: &str) -> Result<ServiceAccount> {
-    let named = format!("the key file `{}`, named by {who},", path.display());
+fn from_file(path: &Path, source: &str) -> Result<ServiceAccount> {
+    let named = format!("the key file `{}`, named by {source},", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| {
         Error::new(ErrorCode::ConfigInvalid, format!("{named} cannot be read: {error}"))
             .with_help("name the JSON key file of a service account that this process may read")
@@ -135,8 +135,8 @@ struct KeyFile {
 impl ServiceAccount {
     /// Parses a key file; `named` describes its source in errors.
     fn read(text: &str, named: &str) -> Result<Self> {
-        let broken = |why: &str| {
-            Error::new(ErrorCode::ConfigInvalid, format!("{named} {why}"))
+        let broken = |reason: &str| {
+            Error::new(ErrorCode::ConfigInvalid, format!("{named} {reason}"))
                 .with_help("make a JSON key for a service account: `gcloud iam service-accounts keys create key.json --iam-account=..`")
         };
         // The error of serde would quote a part of the file.
@@ -174,9 +174,9 @@ impl ServiceAccount {
 /// Parses the RSA key pair of a PEM text in PKCS #8.
 fn pair(text: &str) -> Option<RsaKeyPair> {
     let (_, rest) = text.split_once("-----BEGIN PRIVATE KEY-----")?;
-    let (inside, _) = rest.split_once("-----END PRIVATE KEY-----")?;
-    let inside: String = inside.split_whitespace().collect();
-    RsaKeyPair::from_pkcs8(&BASE64.decode(inside).ok()?).ok()
+    let (body, _) = rest.split_once("-----END PRIVATE KEY-----")?;
+    let body: String = body.split_whitespace().collect();
+    RsaKeyPair::from_pkcs8(&BASE64.decode(body).ok()?).ok()
 }
 
 #[cfg(test)]
@@ -191,26 +191,26 @@ mod tests {
     #[test]
     fn credentials_are_looked_for_in_order() {
         let all = [(EMULATOR, "here:1"), (KEY_FILE, "/no/such/key.json"), (METADATA, "meta:2")];
-        let asked = |choice: &CredentialSource, environment: &[_]| format!("{:?}", find(choice, environment));
-        assert_eq!(asked(&CredentialSource::Environment, &all), "Ok(Emulator(\"here:1\"))");
+        let resolved = |choice: &CredentialSource, environment: &[_]| format!("{:?}", find(choice, environment));
+        assert_eq!(resolved(&CredentialSource::Environment, &all), "Ok(Emulator(\"here:1\"))");
         let missing = find(&CredentialSource::Environment, &all[1..]).unwrap_err();
         assert!(
             missing.message().contains("`/no/such/key.json`, named by GOOGLE_APPLICATION_CREDENTIALS,"),
             "{missing}"
         );
         assert!(
-            asked(&CredentialSource::Environment, &all[2..])
+            resolved(&CredentialSource::Environment, &all[2..])
                 .contains("host: \"meta:2\", sought: \"neither `FIRESTORE_")
         );
-        assert!(asked(&CredentialSource::Environment, &[(EMULATOR, "")]).contains("metadata.google.internal"));
-        assert!(asked(&CredentialSource::Machine, &all).contains("meta:2"));
-        assert_eq!(asked(&CredentialSource::Emulator("there:3".into()), &all), "Ok(Emulator(\"there:3\"))");
+        assert!(resolved(&CredentialSource::Environment, &[(EMULATOR, "")]).contains("metadata.google.internal"));
+        assert!(resolved(&CredentialSource::Machine, &all).contains("meta:2"));
+        assert_eq!(resolved(&CredentialSource::Emulator("there:3".into()), &all), "Ok(Emulator(\"there:3\"))");
     }
 
     /// R-FWK-38: the error of an invalid key file names the defect and quotes nothing of the file.
     #[test]
-    fn broken_keys_are_told() {
-        for (text, why) in [
+    fn invalid_keys_are_reported() {
+        for (text, expected) in [
             ("so secret", "is not the JSON of a key"),
             (r#"{"client_email":"so secret"}"#, "has no `type`"),
             (r#"{"type":"authorized_user"}"#, "is of the type `authorized_user`"),
@@ -220,7 +220,7 @@ mod tests {
         ] {
             let choice = CredentialSource::Text(text.to_owned());
             let error = find(&choice, &[]).unwrap_err();
-            assert!(error.message().contains(why), "{text}: {error}");
+            assert!(error.message().contains(expected), "{text}: {error}");
             assert!(!format!("{error:?} {choice:?}").contains("so secret"), "{error:?}");
             assert_eq!((error.code(), error.is_retryable()), (ErrorCode::ConfigInvalid, false));
         }

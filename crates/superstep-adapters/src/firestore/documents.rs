@@ -33,13 +33,13 @@ impl DocumentPaths {
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte))
         };
         let is_reserved = |name: &str| name.starts_with("__") || [".", ".."].contains(&name);
-        let wrong = [
+        let names = [
             ("project", project, plain(project)),
             ("database", database, plain(database) || database == "(default)"),
             ("collection", collection, plain(collection) && !is_reserved(collection)),
         ];
-        if let Some((what, name, _)) = wrong.iter().find(|(.., is_good)| !is_good) {
-            let message = format!("`{name}` cannot be the name of a {what} in Firestore");
+        if let Some((kind, name, _)) = names.iter().find(|(.., is_good)| !is_good) {
+            let message = format!("`{name}` cannot be the name of a {kind} in Firestore");
             return Err(Error::new(ErrorCode::ConfigInvalid, message).with_help("use letters, digits and `-`"));
         }
         let documents = format!("projects/{project}/databases/{database}/documents");
@@ -125,7 +125,7 @@ impl DocumentPaths {
             "writer": { "stringValue": entry.writer },
         });
         match entry.body {
-            DocumentBody::Whole(value) => fields["value"] = json!({ "bytesValue": BASE64.encode(value) }),
+            DocumentBody::Full(value) => fields["value"] = json!({ "bytesValue": BASE64.encode(value) }),
             DocumentBody::Parts(parts) => fields["parts"] = json!({ "integerValue": parts.to_string() }),
         }
         if let Some(expires) = entry.expires {
@@ -172,7 +172,7 @@ pub(super) struct DocumentWrite<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum DocumentBody<'a> {
     /// The complete value.
-    Whole(&'a [u8]),
+    Full(&'a [u8]),
     /// Number of parts in the second collection.
     Parts(usize),
 }
@@ -367,7 +367,7 @@ mod tests {
 
     use super::*;
 
-    fn place() -> DocumentPaths {
+    fn paths() -> DocumentPaths {
         DocumentPaths::new("p", "(default)", "c").unwrap()
     }
 
@@ -375,7 +375,7 @@ mod tests {
         /// R-FWK-38: two keys never share a document, and every document name is valid in Firestore.
         #[test]
         fn a_key_has_a_document_of_its_own(one in "[A-Za-z0-9_.:/-]{1,512}", other in "[A-Za-z0-9_.:/-]{1,3}") {
-            let name = |key: &str| place().document(key).rsplit_once('/').unwrap().1.to_owned();
+            let name = |key: &str| paths().document(key).rsplit_once('/').unwrap().1.to_owned();
             prop_assert_eq!(one == other, name(&one) == name(&other));
             prop_assert!(name(&one).starts_with('k') && name(&one).len() == one.len() + 1);
             prop_assert!(check_key(&one).is_ok());
@@ -388,8 +388,8 @@ mod tests {
     #[test]
     fn a_document_is_read_as_it_was_put() {
         let entry =
-            DocumentWrite { key: "a/b", writer: "w", expires: Some(1_500_000), body: DocumentBody::Whole(&[0, 255]) };
-        let write = place().put(&entry, &Precondition::Absent).unwrap();
+            DocumentWrite { key: "a/b", writer: "w", expires: Some(1_500_000), body: DocumentBody::Full(&[0, 255]) };
+        let write = paths().put(&entry, &Precondition::Absent).unwrap();
         assert_eq!(write["currentDocument"], json!({ "exists": false }));
         let mut document = write["update"].clone();
         assert_eq!(document["name"], "projects/p/databases/(default)/documents/c/ka~b");
@@ -408,9 +408,9 @@ mod tests {
 
     /// R-FWK-38: a listing begins at the prefix or after a key, whichever is later.
     #[test]
-    fn a_list_begins_where_it_is_told() {
+    fn a_list_starts_at_the_prefix_or_after_the_cursor() {
         let from = |prefix: &str, after: Option<&str>| {
-            let query = place().keys(prefix, after, 5);
+            let query = paths().keys(prefix, after, 5);
             let filter = &query["structuredQuery"]["where"]["compositeFilter"]["filters"][0]["fieldFilter"];
             (filter["op"].as_str().unwrap().to_owned(), filter["value"]["stringValue"].as_str().unwrap().to_owned())
         };
@@ -424,14 +424,14 @@ mod tests {
     /// R-FWK-38: names that are invalid in Firestore are rejected before a request is sent.
     #[test]
     fn names_are_checked() {
-        for (project, database, collection, wrong) in [
+        for (project, database, collection, expected) in [
             ("a/b", "d", "c", "`a/b`"),
             ("p", "", "c", "database"),
             ("p", "d", "__c__", "`__c__`"),
             ("p", "d", "..", "`..`"),
         ] {
             let error = DocumentPaths::new(project, database, collection).unwrap_err();
-            assert!(error.message().contains(wrong), "{error}");
+            assert!(error.message().contains(expected), "{error}");
         }
         for key in ["", "a b", "\u{e4}", "a~", &"a".repeat(513)] {
             assert_eq!(check_key(key).unwrap_err().code(), ErrorCode::InputInvalid);

@@ -18,7 +18,7 @@ pub(super) struct ApiError {
 
 /// Action that may make a rejected request succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RetryAction {
+pub(super) enum FirestoreRetryAction {
     /// Retry after a delay.
     Retry,
     /// Retry with a new access token.
@@ -43,16 +43,16 @@ impl ApiError {
         // accept a list as the fields of one struct.
         let body = serde_json::from_slice::<Vec<ErrorBody>>(&answer.body).ok().and_then(|mut list| list.pop());
         let body = body.or_else(|| serde_json::from_slice(&answer.body).ok());
-        let said = body.unwrap_or_default().error;
-        Self { status: answer.status, status_name: said.status, message: truncate(&said.message) }
+        let detail = body.unwrap_or_default().error;
+        Self { status: answer.status, status_name: detail.status, message: truncate(&detail.message) }
     }
 
-    pub(super) fn remedy(&self) -> RetryAction {
+    pub(super) fn remedy(&self) -> FirestoreRetryAction {
         match (self.status, self.status_name.as_str()) {
-            (401, _) => RetryAction::RefreshToken,
-            (_, "ABORTED") => RetryAction::Retry,
-            (status, _) if is_transient_status(status) => RetryAction::Retry,
-            _ => RetryAction::None,
+            (401, _) => FirestoreRetryAction::RefreshToken,
+            (_, "ABORTED") => FirestoreRetryAction::Retry,
+            (status, _) if is_transient_status(status) => FirestoreRetryAction::Retry,
+            _ => FirestoreRetryAction::None,
         }
     }
 
@@ -72,7 +72,7 @@ impl ApiError {
     }
 
     /// Converts a permanent rejection to the error that the caller of the port sees.
-    pub(super) fn into_error(self, place: &str) -> Error {
+    pub(super) fn into_error(self, address: &str) -> Error {
         let (fact, help) = match self.status {
             401 => ("does not take our token", "use a key of a service account in the project of the database"),
             403 => (
@@ -82,7 +82,7 @@ impl ApiError {
             404 => ("is not there", "check project and database; make it with `gcloud firestore databases create`"),
             _ => ("refused a request", "see what it says; when it is not about your project, please report it"),
         };
-        let message = format!("Firestore at {place} {fact}: {}", self.text());
+        let message = format!("Firestore at {address} {fact}: {}", self.text());
         Error::new(ErrorCode::StoreUnavailable, message)
             .with_help(format!("nothing of this was saved; {help}"))
             .with_retryable(false)
@@ -90,21 +90,21 @@ impl ApiError {
 }
 
 /// Returns the error for a server that did not respond, or only with transient errors, within the retry timeout.
-pub(super) fn unreachable(place: &str, patience: Duration, why: &str) -> Error {
-    let message = format!("Firestore at {place} could not be reached for {patience:?}: {why}");
+pub(super) fn unreachable(address: &str, timeout: Duration, reason: &str) -> Error {
+    let message = format!("Firestore at {address} could not be reached for {timeout:?}: {reason}");
     Error::new(ErrorCode::StoreUnavailable, message)
         .with_help("this may or may not be saved, everything told before it is; see that the way to the server is open, then try again")
 }
 
 /// Returns the error for a key that other processes kept changing until the retry timeout.
-pub(super) fn contention_error(key: &str, patience: Duration) -> Error {
-    let message = format!("others changed `{key}` in Firestore again and again for {patience:?}");
+pub(super) fn contention_error(key: &str, timeout: Duration) -> Error {
+    let message = format!("others changed `{key}` in Firestore again and again for {timeout:?}");
     Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing of this was saved; try again")
 }
 
 /// Returns the error for a stored value that is incomplete or has the wrong type.
-pub(super) fn corrupt_value(key: &str, what: &str) -> Error {
-    Error::new(ErrorCode::CheckpointCorrupt, format!("the value under `{key}` in Firestore {what}"))
+pub(super) fn corrupt_value(key: &str, problem: &str) -> Error {
+    Error::new(ErrorCode::CheckpointCorrupt, format!("the value under `{key}` in Firestore {problem}"))
         .with_help("something else wrote to these collections; other keys are not affected")
 }
 
@@ -114,32 +114,32 @@ mod tests {
 
     use super::*;
 
-    fn refusal(status: u16, body: &str) -> ApiError {
+    fn api_error(status: u16, body: &str) -> ApiError {
         ApiError::new(&HttpResponse { status, headers: HeaderMap::new(), body: body.as_bytes().to_vec() })
     }
 
     /// R-FWK-38: each error response is classified as transient, as needing a new token, or as a failed precondition.
     #[test]
-    fn refusals_have_their_remedies() {
-        let said = |word: &str| format!(r#"{{"error":{{"code":1,"status":"{word}","message":"m"}}}}"#);
+    fn api_errors_map_to_retry_actions() {
+        let error_body = |word: &str| format!(r#"{{"error":{{"code":1,"status":"{word}","message":"m"}}}}"#);
         for (status, word, remedy, is_precondition) in [
-            (409, "ABORTED", RetryAction::Retry, false),
-            (409, "ALREADY_EXISTS", RetryAction::None, true),
-            (400, "FAILED_PRECONDITION", RetryAction::None, true),
-            (404, "NOT_FOUND", RetryAction::None, true),
-            (429, "RESOURCE_EXHAUSTED", RetryAction::Retry, false),
-            (503, "UNAVAILABLE", RetryAction::Retry, false),
-            (504, "DEADLINE_EXCEEDED", RetryAction::Retry, false),
-            (401, "UNAUTHENTICATED", RetryAction::RefreshToken, false),
-            (403, "PERMISSION_DENIED", RetryAction::None, false),
-            (400, "INVALID_ARGUMENT", RetryAction::None, false),
+            (409, "ABORTED", FirestoreRetryAction::Retry, false),
+            (409, "ALREADY_EXISTS", FirestoreRetryAction::None, true),
+            (400, "FAILED_PRECONDITION", FirestoreRetryAction::None, true),
+            (404, "NOT_FOUND", FirestoreRetryAction::None, true),
+            (429, "RESOURCE_EXHAUSTED", FirestoreRetryAction::Retry, false),
+            (503, "UNAVAILABLE", FirestoreRetryAction::Retry, false),
+            (504, "DEADLINE_EXCEEDED", FirestoreRetryAction::Retry, false),
+            (401, "UNAUTHENTICATED", FirestoreRetryAction::RefreshToken, false),
+            (403, "PERMISSION_DENIED", FirestoreRetryAction::None, false),
+            (400, "INVALID_ARGUMENT", FirestoreRetryAction::None, false),
         ] {
-            for body in [said(word), format!("[{}]", said(word))] {
-                let refusal = refusal(status, &body);
-                assert_eq!((refusal.remedy(), refusal.is_precondition()), (remedy, is_precondition), "{word}");
-                assert_eq!(refusal.text(), format!("HTTP {status}, {word}, m"));
+            for body in [error_body(word), format!("[{}]", error_body(word))] {
+                let error = api_error(status, &body);
+                assert_eq!((error.remedy(), error.is_precondition()), (remedy, is_precondition), "{word}");
+                assert_eq!(error.text(), format!("HTTP {status}, {word}, m"));
             }
         }
-        assert_eq!(refusal(502, "<html>").text(), "HTTP 502");
+        assert_eq!(api_error(502, "<html>").text(), "HTTP 502");
     }
 }

@@ -20,8 +20,8 @@ use crate::http::request::{Backoff, outcome_unknown, token};
 /// Number of documents per request when values are included. The first request has a fixed size because the lengths
 /// are unknown; later sizes are `BYTES_AT_ONCE` divided by the longest value of the request before.
 const FIRST_VALUES: usize = 20;
-const MOST_VALUES: usize = 100;
-const FEWEST_VALUES: usize = 4;
+const MAX_VALUES: usize = 100;
+const MIN_VALUES: usize = 4;
 const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
 /// Largest number of documents per request or commit without values.
 pub(super) const MAX_BATCH: usize = 400;
@@ -44,11 +44,11 @@ impl KeyValueOps {
         while values.len() < keys.len() {
             let left = &keys[values.len()..];
             let some = &left[..size.min(left.len())];
-            let (found, now) = self.get_documents(some, &[]).await?;
-            let longest = found.values().map(Document::length).max().unwrap_or(0);
-            size = (BYTES_AT_ONCE / longest.max(1)).clamp(FEWEST_VALUES, MOST_VALUES);
+            let (documents, now) = self.get_documents(some, &[]).await?;
+            let longest = documents.values().map(Document::length).max().unwrap_or(0);
+            size = (BYTES_AT_ONCE / longest.max(1)).clamp(MIN_VALUES, MAX_VALUES);
             for key in some {
-                values.push(match found.get(key) {
+                values.push(match documents.get(key) {
                     Some(document) => self.value(key, document.clone(), now).await?,
                     None => None,
                 });
@@ -64,16 +64,16 @@ impl KeyValueOps {
         mask: &[&str],
     ) -> Result<(BTreeMap<String, Document>, i64)> {
         keys.iter().try_for_each(|key| check_key(key))?;
-        let names: Vec<String> = keys.iter().map(|key| self.0.place.document(key)).collect();
+        let names: Vec<String> = keys.iter().map(|key| self.0.paths.document(key)).collect();
         let (items, now) = self.0.batch_get(&names, mask).await?;
-        let found = items.into_iter().filter_map(|item| item.document);
-        Ok((found.map(|document| (document.key().to_owned(), document)).collect(), now))
+        let documents = items.into_iter().filter_map(|item| item.document);
+        Ok((documents.map(|document| (document.key().to_owned(), document)).collect(), now))
     }
 
     /// Reads the document of one key without its value.
     async fn get_header(&self, key: &str) -> Result<(Option<Document>, i64)> {
-        let (mut found, now) = self.get_documents(&[key.to_owned()], &HEAD).await?;
-        Ok((found.remove(key), now))
+        let (mut documents, now) = self.get_documents(&[key.to_owned()], &HEAD).await?;
+        Ok((documents.remove(key), now))
     }
 
     async fn value(&self, key: &str, mut document: Document, mut now: i64) -> Result<Option<Vec<u8>>> {
@@ -89,8 +89,8 @@ impl KeyValueOps {
                 return Ok(Some(value));
             }
             // Parts are missing only if the value was replaced or removed after its document was read.
-            let (found, later) = self.get_documents(&[key.to_owned()], &[]).await?;
-            match found.into_values().next() {
+            let (documents, later) = self.get_documents(&[key.to_owned()], &[]).await?;
+            match documents.into_values().next() {
                 Some(other) if other.is_same(&document) => return Err(error::corrupt_value(key, "lacks a part")),
                 Some(other) => (document, now) = (other, later),
                 None => return Ok(None),
@@ -102,7 +102,7 @@ impl KeyValueOps {
         check_key(key)?;
         let writer = token()?;
         let pieces = if value.len() > MAX_PART_BYTES { value.chunks(MAX_PART_BYTES).len() } else { 0 };
-        let body = if pieces == 0 { DocumentBody::Whole(value) } else { DocumentBody::Parts(pieces) };
+        let body = if pieces == 0 { DocumentBody::Full(value) } else { DocumentBody::Parts(pieces) };
         let mut entry = DocumentWrite { key, writer: &writer, expires: None, body };
         if pieces > 0 {
             chunked_values::write(&self.0, &entry, value).await?;
@@ -129,33 +129,33 @@ impl KeyValueOps {
     async fn put_document(&self, entry: &DocumentWrite<'_>, only_new: bool) -> Result<PutOutcome> {
         // A key that must be new rarely exists, so its document is read only after a failed commit.
         let mut seen = if only_new { None } else { self.get_header(entry.key).await?.0 };
-        let mut pauses = Backoff::new(self.0.patience);
+        let mut pauses = Backoff::new(self.0.retry_timeout);
         loop {
             let fence = seen.as_ref().map_or(Precondition::Absent, Document::unchanged);
-            let mut writes = vec![self.0.place.put(entry, &fence)?];
+            let mut writes = vec![self.0.paths.put(entry, &fence)?];
             if let DocumentBody::Parts(_) = entry.body {
-                writes.push(self.0.place.mark_part_used(entry.writer));
+                writes.push(self.0.paths.mark_part_used(entry.writer));
             }
             if self.0.commit(writes).await? {
                 return Ok(PutOutcome::Done(seen));
             }
-            let (found, now) = self.get_header(entry.key).await.map_err(outcome_unknown)?;
-            match found {
+            let (existing, now) = self.get_header(entry.key).await.map_err(outcome_unknown)?;
+            match existing {
                 // An earlier attempt succeeded and its response was lost.
-                Some(found) if found.writer() == entry.writer => return Ok(PutOutcome::Done(seen)),
-                Some(found) if only_new && !found.is_expired(now) => return Ok(PutOutcome::AlreadyExists),
+                Some(existing) if existing.writer() == entry.writer => return Ok(PutOutcome::Done(seen)),
+                Some(existing) if only_new && !existing.is_expired(now) => return Ok(PutOutcome::AlreadyExists),
                 other => seen = other,
             }
             if !pauses.wait(None).await {
-                return Err(contention_error(entry.key, self.0.patience));
+                return Err(contention_error(entry.key, self.0.retry_timeout));
             }
         }
     }
 
     pub(super) async fn delete(&self, keys: &[String]) -> Result<()> {
         for keys in keys.chunks(MAX_BATCH) {
-            let (found, _) = self.get_documents(keys, &HEAD).await?;
-            self.remove(found).await?;
+            let (documents, _) = self.get_documents(keys, &HEAD).await?;
+            self.remove(documents).await?;
         }
         Ok(())
     }
@@ -170,9 +170,9 @@ impl KeyValueOps {
                 break;
             }
             let keys: Vec<String> = left.keys().cloned().collect();
-            let (found, _) = self.get_documents(&keys, &HEAD).await.map_err(outcome_unknown)?;
+            let (documents, _) = self.get_documents(&keys, &HEAD).await.map_err(outcome_unknown)?;
             let before = left.len();
-            left.retain(|key, document| found.get(key).is_some_and(|other| other.is_same(document)));
+            left.retain(|key, document| documents.get(key).is_some_and(|other| other.is_same(document)));
             if left.len() == before {
                 return Err(Error::internal("Firestore refused to remove documents that nobody changed"));
             }
@@ -187,14 +187,16 @@ impl KeyValueOps {
         let mut keys: Vec<String> = Vec::new();
         let mut after = after.map(ToOwned::to_owned);
         while keys.len() < limit {
-            let wanted = (limit - keys.len()).min(MAX_BATCH);
-            let (items, now) = self.0.query(&self.0.place.keys(prefix, after.as_deref(), wanted)).await?;
-            let found: Vec<Document> = items.into_iter().filter_map(|item| item.document).collect();
-            let is_last = found.len() < wanted;
-            if let Some(last) = found.last() {
+            let page_size = (limit - keys.len()).min(MAX_BATCH);
+            let (items, now) = self.0.query(&self.0.paths.keys(prefix, after.as_deref(), page_size)).await?;
+            let page: Vec<Document> = items.into_iter().filter_map(|item| item.document).collect();
+            let is_last = page.len() < page_size;
+            if let Some(last) = page.last() {
                 after = Some(last.key().to_owned());
             }
-            keys.extend(found.iter().filter(|found| !found.is_expired(now)).map(|found| found.key().to_owned()));
+            keys.extend(
+                page.iter().filter(|document| !document.is_expired(now)).map(|document| document.key().to_owned()),
+            );
             if is_last {
                 break;
             }

@@ -44,7 +44,7 @@ impl TokenCache {
     }
 
     /// Returns a valid token, fetching one if necessary.
-    pub(super) async fn get(&self, web: &HttpClients, patience: Duration) -> Result<String> {
+    pub(super) async fn get(&self, web: &HttpClients, retry_timeout: Duration) -> Result<String> {
         if matches!(self.credentials, Credentials::Emulator(_)) {
             return Ok(EMULATOR_TOKEN.to_owned());
         }
@@ -53,13 +53,13 @@ impl TokenCache {
         if let Some(token) = held.as_ref().filter(|token| token.until > Instant::now()) {
             return Ok(token.text.clone());
         }
-        let asked = Instant::now();
-        let given = self.fetch(web, patience).await?;
+        let requested_at = Instant::now();
+        let response = self.fetch(web, retry_timeout).await?;
         self.has_succeeded.store(true, Ordering::Relaxed);
         // Do not trust a lifetime of more than a day.
-        let lasts = Duration::from_secs(given.expires_in.min(86_400));
-        let token =
-            held.insert(CachedToken { text: given.access_token, until: asked + lasts - MARGIN.min(lasts / 10) });
+        let lasts = Duration::from_secs(response.expires_in.min(86_400));
+        let token = held
+            .insert(CachedToken { text: response.access_token, until: requested_at + lasts - MARGIN.min(lasts / 10) });
         Ok(token.text.clone())
     }
 
@@ -68,13 +68,13 @@ impl TokenCache {
         self.held.lock().await.take_if(|token| token.text == text);
     }
 
-    async fn fetch(&self, web: &HttpClients, patience: Duration) -> Result<TokenResponse> {
+    async fn fetch(&self, web: &HttpClients, retry_timeout: Duration) -> Result<TokenResponse> {
         let is_stranger =
             matches!(self.credentials, Credentials::Machine { .. }) && !self.has_succeeded.load(Ordering::Relaxed);
-        let patience = if is_stranger { patience.min(METADATA_PROBE_TIMEOUT) } else { patience };
-        let mut pauses = Backoff::new(patience);
+        let retry_timeout = if is_stranger { retry_timeout.min(METADATA_PROBE_TIMEOUT) } else { retry_timeout };
+        let mut pauses = Backoff::new(retry_timeout);
         loop {
-            let (why, wait) = match self.ask(web, patience / 3).await? {
+            let (reason, wait) = match self.request_token(web, retry_timeout / 3).await? {
                 SendResult::Answer(answer) if answer.status == 200 => {
                     // The error of serde would quote a part of the response.
                     return serde_json::from_slice(&answer.body).map_err(|_| self.failed("the answer has no token"));
@@ -83,15 +83,15 @@ impl TokenCache {
                     return Err(self.failed(&error_text(&answer)));
                 }
                 SendResult::Answer(answer) => (error_text(&answer), answer.retry_after()),
-                SendResult::NoResponse(why) => (why, None),
+                SendResult::NoResponse(reason) => (reason, None),
             };
             if !pauses.wait(wait).await {
-                return Err(self.failed(&why).with_retryable(!is_stranger));
+                return Err(self.failed(&reason).with_retryable(!is_stranger));
             }
         }
     }
 
-    async fn ask(&self, web: &HttpClients, limit: Duration) -> Result<SendResult> {
+    async fn request_token(&self, web: &HttpClients, limit: Duration) -> Result<SendResult> {
         match &self.credentials {
             Credentials::Account(account) => {
                 let grant = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer";
@@ -106,18 +106,20 @@ impl TokenCache {
         }
     }
 
-    fn failed(&self, why: &str) -> Error {
+    fn failed(&self, reason: &str) -> Error {
         let (message, help) = match &self.credentials {
             Credentials::Account(account) => (
-                format!("no token for `{}` from {}: {why}", account.email, account.token_uri),
+                format!("no token for `{}` from {}: {reason}", account.email, account.token_uri),
                 "nothing of this was saved; see that the key is not revoked and that the clock of this machine is right",
             ),
             Credentials::Machine { host, sought } => (
-                format!("no credentials for Firestore: {sought}, and the metadata server at `{host}` gave none: {why}"),
+                format!(
+                    "no credentials for Firestore: {sought}, and the metadata server at `{host}` gave none: {reason}"
+                ),
                 "nothing of this was saved; on a machine outside Google Cloud name a key file in \
                  GOOGLE_APPLICATION_CREDENTIALS, or an emulator in FIRESTORE_EMULATOR_HOST",
             ),
-            Credentials::Emulator(host) => (format!("the emulator at {host}: {why}"), "see that it runs"),
+            Credentials::Emulator(host) => (format!("the emulator at {host}: {reason}"), "see that it runs"),
         };
         Error::new(ErrorCode::StoreUnavailable, message).with_help(help).with_retryable(false)
     }
@@ -130,8 +132,8 @@ fn error_text(answer: &HttpResponse) -> String {
         error: Option<String>,
         error_description: Option<String>,
     }
-    let said: TokenErrorBody = serde_json::from_slice(&answer.body).unwrap_or_default();
-    let words = [Some(format!("HTTP {}", answer.status)), said.error, said.error_description];
+    let body: TokenErrorBody = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let words = [Some(format!("HTTP {}", answer.status)), body.error, body.error_description];
     truncate(&words.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
@@ -151,25 +153,25 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let serve = move || {
-            let mut asked = Vec::new();
+            let mut requests = Vec::new();
             for answer in answers {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut text = vec![0; 4096];
                 let length = stream.read(&mut text).unwrap();
-                asked.push(String::from_utf8_lossy(&text[..length]).to_lowercase());
+                requests.push(String::from_utf8_lossy(&text[..length]).to_lowercase());
                 let length = answer.split_once("\r\n\r\n").unwrap().1.len();
                 let head = format!("HTTP/1.1 {}\r\nconnection: close\r\ncontent-length: {length}", &answer[..3]);
                 stream.write_all(format!("{head}{}", &answer[3..]).as_bytes()).unwrap();
             }
-            asked
+            requests
         };
         (host, std::thread::spawn(serve))
     }
 
     fn get(tokens: &Arc<TokenCache>) -> Result<String> {
         let (tokens, web) = (tokens.clone(), HttpClients::new()?);
-        let room = IoThread::new("Firestore")?;
-        block_on(room.read(async move { tokens.get(&web, Duration::from_secs(3)).await }))
+        let io_thread = IoThread::new("Firestore")?;
+        block_on(io_thread.read(async move { tokens.get(&web, Duration::from_secs(3)).await }))
     }
 
     fn at(host: &str) -> Arc<TokenCache> {
@@ -179,19 +181,19 @@ mod tests {
     /// R-FWK-38: ambient credentials come from the metadata server. A token is fetched once, again after a transient
     /// error, and anew after it was rejected.
     #[test]
-    fn the_machine_is_asked_for_a_token() {
+    fn the_metadata_server_is_queried_for_a_token() {
         let first = "200\r\n\r\n{\"access_token\":\"one\",\"expires_in\":3600,\"token_type\":\"Bearer\"}";
         let second = "200\r\n\r\n{\"access_token\":\"two\",\"expires_in\":0,\"token_type\":\"Bearer\"}";
-        let (host, asked) = machine(vec!["503\r\n\r\n", first, second, second]);
+        let (host, requests) = machine(vec!["503\r\n\r\n", first, second, second]);
         let tokens = at(&host);
         assert_eq!((get(&tokens).unwrap(), get(&tokens).unwrap()), ("one".to_owned(), "one".to_owned()));
         block_on(tokens.invalidate("another"));
         assert_eq!(get(&tokens).unwrap(), "one");
         block_on(tokens.invalidate("one"));
         assert_eq!((get(&tokens).unwrap(), get(&tokens).unwrap()), ("two".to_owned(), "two".to_owned()));
-        let asked = asked.join().unwrap();
-        assert_eq!(asked.len(), 4);
-        for request in asked {
+        let requests = requests.join().unwrap();
+        assert_eq!(requests.len(), 4);
+        for request in requests {
             assert!(
                 request.starts_with("get /computemetadata/v1/instance/service-accounts/default/token "),
                 "{request}"
@@ -202,15 +204,15 @@ mod tests {
 
     /// R-FWK-38: without credentials, the error names the sources that were checked.
     #[test]
-    fn a_machine_without_credentials_is_told() {
-        let (host, asked) = machine(vec!["404\r\n\r\nno such account"]);
-        for (host, why) in [(host.as_str(), "HTTP 404"), ("127.0.0.1:1", "refused")] {
+    fn a_machine_without_credentials_is_reported() {
+        let (host, requests) = machine(vec!["404\r\n\r\nno such account"]);
+        for (host, expected) in [(host.as_str(), "HTTP 404"), ("127.0.0.1:1", "refused")] {
             let error = get(&at(host)).unwrap_err();
             let text = error.to_string();
             assert!(text.contains("nothing is set, and the metadata server at `127.0.0.1:"), "{text}");
-            assert!(text.contains(why) && text.contains("GOOGLE_APPLICATION_CREDENTIALS"), "{text}");
+            assert!(text.contains(expected) && text.contains("GOOGLE_APPLICATION_CREDENTIALS"), "{text}");
             assert!(!error.is_retryable());
         }
-        asked.join().unwrap();
+        requests.join().unwrap();
     }
 }

@@ -17,8 +17,8 @@ pub(crate) fn builder() -> Result<ClientBuilder> {
     let config = match CONFIG.get() {
         Some(config) => config,
         None => {
-            let made = configure()?;
-            CONFIG.get_or_init(|| made)
+            let created = configure()?;
+            CONFIG.get_or_init(|| created)
         }
     };
     Ok(reqwest::Client::builder().tls_backend_preconfigured(config.clone()))

@@ -42,13 +42,13 @@ impl IoThread {
         &self,
         question: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let (mut told, answer) = oneshot::channel();
+        let (mut sender, answer) = oneshot::channel();
         let job = async move {
             let answer = tokio::select! {
                 answer = question => answer,
-                () = told.closed() => return,
+                () = sender.closed() => return,
             };
-            drop(told.send(answer));
+            drop(sender.send(answer));
         };
         self.submit(Box::pin(job))?;
         answer.await.map_err(|_| self.ended())?
@@ -59,8 +59,8 @@ impl IoThread {
         &self,
         change: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let (told, answer) = oneshot::channel();
-        let job = async move { drop(told.send(change.await)) };
+        let (sender, answer) = oneshot::channel();
+        let job = async move { drop(sender.send(change.await)) };
         self.submit(Box::pin(job))?;
         answer.await.map_err(|_| self.ended())?
     }

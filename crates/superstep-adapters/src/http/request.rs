@@ -133,24 +133,24 @@ pub(crate) fn token() -> Result<String> {
 
 /// Exponential backoff with a time limit.
 pub(crate) struct Backoff {
-    begun: Instant,
-    patience: Duration,
+    started: Instant,
+    retry_timeout: Duration,
     next: Duration,
 }
 
 impl Backoff {
-    pub(crate) fn new(patience: Duration) -> Self {
-        Self { begun: Instant::now(), patience, next: BACKOFF_RANGE.0 }
+    pub(crate) fn new(retry_timeout: Duration) -> Self {
+        Self { started: Instant::now(), retry_timeout, next: BACKOFF_RANGE.0 }
     }
 
     /// Waits for the requested time or the next delay; returns false if the time limit would be exceeded.
-    pub(crate) async fn wait(&mut self, asked: Option<Duration>) -> bool {
+    pub(crate) async fn wait(&mut self, retry_after: Option<Duration>) -> bool {
         // Jitter: clients that were rejected together do not retry together.
         let mut chance = [0; 1];
         let share = getrandom::fill(&mut chance).map_or(128, |()| u32::from(chance[0]));
-        let pause = asked.unwrap_or(self.next / 2 + self.next * share / 512);
+        let pause = retry_after.unwrap_or(self.next / 2 + self.next * share / 512);
         self.next = (self.next * 2).min(BACKOFF_RANGE.1);
-        if self.begun.elapsed().saturating_add(pause) > self.patience {
+        if self.started.elapsed().saturating_add(pause) > self.retry_timeout {
             return false;
         }
         tokio::time::sleep(pause).await;

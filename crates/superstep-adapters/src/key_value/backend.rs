@@ -14,14 +14,14 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::KeyValueOptions;
 use super::background::BackgroundTask;
-use super::envelope::is_damage;
+use super::envelope::is_corruption;
 use super::keys::{KeyBuilder, KeyKind, number_in};
 use super::thread_cache::ThreadCache;
 use super::thread_log::ThreadLog;
 use crate::change_log::HistoryCache;
 
 /// Number of attempts before an error is returned.
-const TRIES: usize = 3;
+const MAX_ATTEMPTS: usize = 3;
 /// Number of keys that are read, listed or deleted per call.
 pub(super) const PAGE: usize = 512;
 
@@ -93,13 +93,13 @@ impl<K: KeyValue> Backend<K> {
     /// Reads the values of several keys; a corrupt value does not prevent reading the others.
     pub(super) async fn get_each_checked(&self, keys: &[String]) -> Result<Vec<Result<Option<Vec<u8>>>>> {
         match self.get_many(keys).await {
-            Err(error) if is_damage(&error) => {}
+            Err(error) if is_corruption(&error) => {}
             values => return Ok(values?.into_iter().map(Ok).collect()),
         }
         let mut values = Vec::with_capacity(keys.len());
         for key in keys {
             match self.get(key).await {
-                Err(error) if !is_damage(&error) => return Err(error),
+                Err(error) if !is_corruption(&error) => return Err(error),
                 value => values.push(value),
             }
         }
@@ -109,7 +109,7 @@ impl<K: KeyValue> Backend<K> {
     /// Returns true if a key exists; a key with a corrupt value exists.
     pub(super) async fn has(&self, key: &str) -> Result<bool> {
         match self.get(key).await {
-            Err(error) if is_damage(&error) => Ok(true),
+            Err(error) if is_corruption(&error) => Ok(true),
             value => Ok(value?.is_some()),
         }
     }
@@ -137,18 +137,18 @@ impl<K: KeyValue> Backend<K> {
     /// Returns the numbers in the base markers of a thread after a number, ascending.
     pub(super) async fn base_numbers(&self, thread: &ThreadId, after: Option<u64>) -> Result<Vec<u64>> {
         let after = after.map(|number| self.keys.base(thread, number));
-        let found = self.list(&self.keys.folder(thread, KeyKind::Base), after.as_deref(), PAGE).await?;
-        Ok(found.iter().filter_map(|key| number_in(key)).collect())
+        let keys = self.list(&self.keys.folder(thread, KeyKind::Base), after.as_deref(), PAGE).await?;
+        Ok(keys.iter().filter_map(|key| number_in(key)).collect())
     }
 
     /// Removes all keys of one kind of a thread for which `may_go` returns true.
     pub(super) async fn clear(&self, thread: &ThreadId, kind: KeyKind, may_go: impl Fn(&str) -> bool) -> Result<()> {
         let (folder, mut after) = (self.keys.folder(thread, kind), None::<String>);
         loop {
-            let found = self.list(&folder, after.as_deref(), PAGE).await?;
-            let Some(last) = found.last().cloned() else { return Ok(()) };
-            let gone: Vec<String> = found.into_iter().filter(|key| may_go(key)).collect();
-            self.delete(&gone).await?;
+            let page = self.list(&folder, after.as_deref(), PAGE).await?;
+            let Some(last) = page.last().cloned() else { return Ok(()) };
+            let removed: Vec<String> = page.into_iter().filter(|key| may_go(key)).collect();
+            self.delete(&removed).await?;
             after = Some(last);
         }
     }
@@ -177,7 +177,7 @@ impl<K: KeyValue> Backend<K> {
     pub(super) async fn is_alive(&self, holder: u64) -> Result<bool> {
         match self.get(&self.keys.holder(holder)).await {
             // A live process writes its heartbeat again; a corrupt heartbeat of a dead process would never expire.
-            Err(error) if is_damage(&error) => Ok(false),
+            Err(error) if is_corruption(&error) => Ok(false),
             value => Ok(value?.is_some()),
         }
     }
@@ -209,9 +209,9 @@ impl<K: KeyValue> Backend<K> {
     }
 }
 
-/// Calls `attempt` up to `TRIES` times while its error is retryable.
+/// Calls `attempt` up to `MAX_ATTEMPTS` times while its error is retryable.
 async fn retry<T, F: Future<Output = Result<T>>>(mut attempt: impl FnMut() -> F) -> Result<T> {
-    for _ in 1..TRIES {
+    for _ in 1..MAX_ATTEMPTS {
         match attempt().await {
             Err(error) if error.is_retryable() => {}
             done => return done,

@@ -37,20 +37,20 @@ pub(super) enum BackgroundTask {
 
 /// Starts the background thread.
 pub(super) fn start<K: KeyValue>(
-    room: Arc<Backend<K>>,
+    backend: Arc<Backend<K>>,
     inbox: UnboundedReceiver<BackgroundTask>,
 ) -> Result<JoinHandle<()>> {
     let no_thread =
         |error: std::io::Error| Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
-    let work = move || runtime.block_on(run_background(room, inbox));
+    let work = move || runtime.block_on(run_background(backend, inbox));
     std::thread::Builder::new().name("superstep-keys".to_owned()).spawn(work).map_err(no_thread)
 }
 
-async fn run_background<K: KeyValue>(room: Arc<Backend<K>>, mut inbox: UnboundedReceiver<BackgroundTask>) {
+async fn run_background<K: KeyValue>(backend: Arc<Backend<K>>, mut inbox: UnboundedReceiver<BackgroundTask>) {
     // Heartbeats run as a separate task: slow work must not cost this process its leases.
-    let beating = tokio::spawn(heartbeat_loop(room.clone()));
-    let sweeping = tokio::spawn(sweep_loop(room.clone()));
+    let beating = tokio::spawn(heartbeat_loop(backend.clone()));
+    let sweeping = tokio::spawn(sweep_loop(backend.clone()));
     let mut left: VecDeque<(ThreadId, u64)> = VecDeque::new();
     loop {
         let note = match left.is_empty() {
@@ -68,82 +68,82 @@ async fn run_background<K: KeyValue>(room: Arc<Backend<K>>, mut inbox: Unbounded
         };
         match note {
             Some(BackgroundTask::Release(thread, fence)) => {
-                let done = timeout(SHUTDOWN_TIMEOUT, release(&room, &thread, fence)).await;
+                let done = timeout(SHUTDOWN_TIMEOUT, release(&backend, &thread, fence)).await;
                 // A corrupt thread cannot be released.
                 if done.is_err() || matches!(done, Ok(Err(error)) if error.is_retryable()) {
                     left.push_back((thread, fence));
                 }
             }
             // The next process that clears the thread removes what this one could not.
-            Some(BackgroundTask::Clear(thread)) => drop(timeout(SHUTDOWN_TIMEOUT, clear(&room, &thread)).await),
+            Some(BackgroundTask::Clear(thread)) => drop(timeout(SHUTDOWN_TIMEOUT, clear(&backend, &thread)).await),
             Some(BackgroundTask::Close) | None => break,
         }
     }
     beating.abort();
     sweeping.abort();
     // If this fails, other processes wait until the heartbeat of this one has expired.
-    drop(timeout(SHUTDOWN_TIMEOUT, shut_down(&room, left)).await);
+    drop(timeout(SHUTDOWN_TIMEOUT, shut_down(&backend, left)).await);
 }
 
-async fn heartbeat_loop<K: KeyValue>(room: Arc<Backend<K>>) {
-    let period = (room.lease_timeout / 3).max(Duration::from_millis(1));
+async fn heartbeat_loop<K: KeyValue>(backend: Arc<Backend<K>>) {
+    let period = (backend.lease_timeout / 3).max(Duration::from_millis(1));
     // Not immediately: acquiring a lease sends a heartbeat itself.
-    let mut beats = tokio::time::interval_at(Instant::now() + period, period);
-    beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut interval = tokio::time::interval_at(Instant::now() + period, period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        beats.tick().await;
-        if room.history_cache.has_any() {
+        interval.tick().await;
+        if backend.history_cache.has_any() {
             // If the heartbeat cannot be written, other processes take over the leases, and writes of this process
             // are rejected.
-            drop(room.heartbeat().await);
+            drop(backend.heartbeat().await);
         }
     }
 }
 
-async fn sweep_loop<K: KeyValue>(room: Arc<Backend<K>>) {
-    let Some(time_to_live) = room.time_to_live else { return };
+async fn sweep_loop<K: KeyValue>(backend: Arc<Backend<K>>) {
+    let Some(time_to_live) = backend.time_to_live else { return };
     loop {
         tokio::time::sleep(thread_index::sweep_period(time_to_live)).await;
         // The next sweep finds what this one could not remove.
-        drop(threads::sweep(&room).await);
+        drop(threads::sweep(&backend).await);
     }
 }
 
-async fn release<K: KeyValue>(room: &Backend<K>, thread: &ThreadId, fence: u64) -> Result<()> {
-    let cell = room.thread(thread);
+async fn release<K: KeyValue>(backend: &Backend<K>, thread: &ThreadId, fence: u64) -> Result<()> {
+    let cell = backend.thread(thread);
     let mut log = cell.lock().await;
-    log.refresh(room).await?;
+    log.refresh(backend).await?;
     loop {
         let tables = &log.tables;
-        if tables.fence != fence || tables.lease_owner.is_none_or(|mover| mover.process_token != room.token) {
+        if tables.fence != fence || tables.lease_owner.is_none_or(|owner| owner.process_token != backend.token) {
             break;
         }
         let is_done = match tables.status {
             // Nothing was saved, so the thread does not exist.
-            None => log.write_tombstone(room).await?,
-            Some(_) => log.append(room, LogRecord::Given { fence }).await?,
+            None => log.write_tombstone(backend).await?,
+            Some(_) => log.append(backend, LogRecord::Released { fence }).await?,
         };
         if is_done {
             break;
         }
     }
     if log.is_index_uncertain && log.tables.status.is_some() {
-        log.put_index_entry(room, true).await?;
+        log.put_index_entry(backend, true).await?;
     }
     Ok(())
 }
 
-async fn clear<K: KeyValue>(room: &Backend<K>, thread: &ThreadId) -> Result<()> {
-    let cell = room.thread(thread);
+async fn clear<K: KeyValue>(backend: &Backend<K>, thread: &ThreadId) -> Result<()> {
+    let cell = backend.thread(thread);
     let mut log = cell.lock().await;
-    log.refresh(room).await?;
-    if lease::needs_compaction(&log) { log.compact(room).await } else { log.clear(room).await }
+    log.refresh(backend).await?;
+    if lease::needs_compaction(&log) { log.compact(backend).await } else { log.clear(backend).await }
 }
 
 /// Releases all leases and deletes the heartbeat of this process.
-async fn shut_down<K: KeyValue>(room: &Backend<K>, left: VecDeque<(ThreadId, u64)>) -> Result<()> {
+async fn shut_down<K: KeyValue>(backend: &Backend<K>, left: VecDeque<(ThreadId, u64)>) -> Result<()> {
     for (thread, fence) in left {
-        release(room, &thread, fence).await?;
+        release(backend, &thread, fence).await?;
     }
-    room.delete(&[room.keys.holder(room.token)]).await
+    backend.delete(&[backend.keys.holder(backend.token)]).await
 }

@@ -39,7 +39,7 @@ impl ByteWriter {
     }
 
     pub(super) fn row(&mut self, row: &CheckpointRow) {
-        let CheckpointRow { number, header: mark, origin, schedule: ahead, value_index: heads, values } = row;
+        let CheckpointRow { number, header: mark, origin, schedule, value_index: heads, values } = row;
         self.number(*number);
         self.id(mark.id.bits());
         self.id(mark.parent.map_or(0, CheckpointId::bits));
@@ -48,7 +48,7 @@ impl ByteWriter {
         self.number(u64::from(mark.source.to_u8()));
         self.signed(mark.time);
         self.number(*origin);
-        [ahead, heads, values].into_iter().for_each(|piece| self.write_bytes(piece));
+        [schedule, heads, values].into_iter().for_each(|piece| self.write_bytes(piece));
     }
 
     pub(super) fn origin(&mut self, origin: &RunInfoRow) {
@@ -56,9 +56,9 @@ impl ByteWriter {
         self.write_bytes(&origin.body);
     }
 
-    pub(super) fn write_retained(&mut self, remnant: &RetainedValuesRow) {
-        self.number(remnant.number);
-        self.write_bytes(&remnant.values);
+    pub(super) fn write_retained(&mut self, retained: &RetainedValuesRow) {
+        self.number(retained.number);
+        self.write_bytes(&retained.values);
     }
 
     pub(super) fn part(&mut self, part: &FieldPart) {
@@ -69,11 +69,11 @@ impl ByteWriter {
         self.body(&part.body);
     }
 
-    pub(super) fn write_pending(&mut self, known: &PendingRow) {
-        self.number(known.checkpoint);
-        self.id(known.task.bits());
-        self.write_bytes(known.slot.as_bytes());
-        self.body(&known.body);
+    pub(super) fn write_pending(&mut self, pending: &PendingRow) {
+        self.number(pending.checkpoint);
+        self.id(pending.task.bits());
+        self.write_bytes(pending.slot.as_bytes());
+        self.body(&pending.body);
     }
 
     pub(super) fn event(&mut self, event: &StoredEventRow) {
@@ -167,7 +167,7 @@ impl<'a> ByteReader<'a> {
         Some(RunInfoRow { number: self.number()?, body: self.read_bytes()? })
     }
 
-    pub(super) fn remnant(&mut self) -> Option<RetainedValuesRow> {
+    pub(super) fn read_retained(&mut self) -> Option<RetainedValuesRow> {
         Some(RetainedValuesRow { number: self.number()?, values: self.read_bytes()? })
     }
 
@@ -177,7 +177,7 @@ impl<'a> ByteReader<'a> {
         Some(FieldPart { number, field, before, change: self.text()?, body: self.body()? })
     }
 
-    pub(super) fn known(&mut self) -> Option<PendingRow> {
+    pub(super) fn read_pending(&mut self) -> Option<PendingRow> {
         let (checkpoint, task) = (self.number()?, TaskId::from_bits(self.id()?));
         Some(PendingRow { checkpoint, task, slot: self.text()?, body: self.body()? })
     }

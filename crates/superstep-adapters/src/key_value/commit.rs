@@ -25,54 +25,54 @@ const INLINE_VALUE_BYTES: usize = 1_024;
 
 /// Access of the change log to one thread.
 pub(super) struct ThreadWriter<'a, K> {
-    pub(super) room: &'a Backend<K>,
+    pub(super) backend: &'a Backend<K>,
     pub(super) lease: &'a Lease,
     pub(super) log: Arc<Mutex<ThreadLog>>,
 }
 
 impl<K: KeyValue> RowStorage for ThreadWriter<'_, K> {
     fn history_cache(&self) -> &HistoryCache {
-        &self.room.history_cache
+        &self.backend.history_cache
     }
 
-    async fn load_history(&self, _thread: i64, place: HistoryKey) -> Result<CachedHistory> {
+    async fn load_history(&self, _thread: i64, key: HistoryKey) -> Result<CachedHistory> {
         let mut log = self.log.lock().await;
-        log.ensure(self.room).await?;
-        read::entry(&log.tables, &place)
+        log.ensure(self.backend).await?;
+        read::entry(&log.tables, &key)
     }
 
-    async fn load_parent(&self, place: HistoryKey, id: CheckpointId) -> Result<Option<ParentCheckpoint>> {
+    async fn load_parent(&self, key: HistoryKey, id: CheckpointId) -> Result<Option<ParentCheckpoint>> {
         let mut log = self.log.lock().await;
-        log.ensure(self.room).await?;
+        log.ensure(self.backend).await?;
         // A missing checkpoint may have been pruned after another process took the lease: report the lost lease then.
-        check_lease(self.lease, &log.tables, self.room.token)?;
-        read::base(&log.tables, &place, CheckpointSelector::Id(id))
+        check_lease(self.lease, &log.tables, self.backend.token)?;
+        read::base(&log.tables, &key, CheckpointSelector::Id(id))
     }
 
     async fn number_of(&self, line: i64, id: CheckpointId) -> Result<Option<u64>> {
         let mut log = self.log.lock().await;
-        log.ensure(self.room).await?;
-        check_lease(self.lease, &log.tables, self.room.token)?;
+        log.ensure(self.backend).await?;
+        check_lease(self.lease, &log.tables, self.backend.token)?;
         let line = usize::try_from(line).ok().and_then(|line| log.tables.histories.get(line));
         Ok(line.and_then(|line| line.numbers.get(&id).copied()))
     }
 
-    async fn load_with_changes(&self, place: HistoryKey, id: CheckpointId) -> Result<Option<CheckpointWithChanges>> {
+    async fn load_with_changes(&self, key: HistoryKey, id: CheckpointId) -> Result<Option<CheckpointWithChanges>> {
         let mut log = self.log.lock().await;
-        log.ensure(self.room).await?;
-        with_bodies(self.room, &mut log, |tables, bodies| read::with_made(tables, &place, id, bodies)).await
+        log.ensure(self.backend).await?;
+        with_bodies(self.backend, &mut log, |tables, bodies| read::with_made(tables, &key, id, bodies)).await
     }
 
     async fn write(&self, mut job: RowTransaction) -> Result<Vec<i64>, WriteRejection> {
         let mut log = self.log.lock().await;
-        log.ensure(self.room).await?;
+        log.ensure(self.backend).await?;
         // The cached tables may be outdated. Then the number of the record is taken and the put fails.
-        check(&job, &log.tables, self.room.token)?;
+        check(&job, &log.tables, self.backend.token)?;
         let status = job.status.or(log.tables.status).unwrap_or_default();
         journal::drop_duplicates(&mut job, &log.tables)?;
         if job.lines.is_empty() && job.events.is_empty() && log.tables.status == Some(status) {
-            log.refresh(self.room).await?;
-            check(&job, &log.tables, self.room.token)?;
+            log.refresh(self.backend).await?;
+            check(&job, &log.tables, self.backend.token)?;
             return Ok(Vec::new());
         }
         let namespaces: Vec<_> = job.lines.iter().map(|line| line.namespace.clone()).collect();
@@ -81,22 +81,22 @@ impl<K: KeyValue> RowStorage for ThreadWriter<'_, K> {
         for line in job.lines {
             lines.push(self.added(line, log.next(), &mut long)?);
         }
-        let said = job.events.into_iter().map(|row| {
+        let event_rows = job.events.into_iter().map(|row| {
             let (number, run, sum) = (row.number, row.run, row.sum());
             StoredEventRow { number, run, sum, body: self.body(row.body, log.next(), &mut long) }
         });
-        let events = said.collect();
+        let events = event_rows.collect();
         for (name, value) in &long {
             let (bytes, _) = encode(&part_place(&log.thread, name), value);
-            self.room.put(&self.room.keys.part(&log.thread, name), &bytes, None).await?;
+            self.backend.put(&self.backend.keys.part(&log.thread, name), &bytes, None).await?;
         }
-        log.list(self.room).await?;
-        let record = LogRecord::Saved { status, lasts: self.room.ttl_millis(), lines, events };
-        if !log.append(self.room, record).await? {
+        log.list(self.backend).await?;
+        let record = LogRecord::Saved { status, lasts: self.backend.ttl_millis(), lines, events };
+        if !log.append(self.backend, record).await? {
             return Err(WriteRejection::Stale);
         }
-        let place = |namespace| log.tables.line(namespace).map_or(0, |(place, _)| place as i64);
-        Ok(namespaces.iter().map(place).collect())
+        let index = |namespace| log.tables.line(namespace).map_or(0, |(index, _)| index as i64);
+        Ok(namespaces.iter().map(index).collect())
     }
 }
 
@@ -108,20 +108,20 @@ fn check(job: &RowTransaction, tables: &Rows, token: u64) -> Result<(), WriteRej
 
 /// Rejects a lease that is not the newest of its thread.
 fn check_lease(lease: &Lease, tables: &Rows, token: u64) -> Result<()> {
-    let is_mine = tables.lease_owner.is_some_and(|mover| mover.process_token == token);
+    let is_mine = tables.lease_owner.is_some_and(|owner| owner.process_token == token);
     if is_mine && tables.fence == lease.fence { Ok(()) } else { Err(lease_lost(lease)) }
 }
 
 fn check_history(job: &HistoryRows, tables: &Rows) -> Result<(), WriteRejection> {
-    let Some((place, line)) = tables.line(&job.namespace) else {
+    let Some((index, line)) = tables.line(&job.namespace) else {
         return if job.row.is_none() { Ok(()) } else { Err(WriteRejection::Stale) };
     };
     let is_newest = job.drafts.is_empty() || line.newest() == job.newest;
-    if job.row != Some(place as i64) || !is_newest || job.bases.iter().any(|(number, id)| !line.has(*number, *id)) {
+    if job.row != Some(index as i64) || !is_newest || job.bases.iter().any(|(number, id)| !line.has(*number, *id)) {
         return Err(WriteRejection::Stale);
     }
-    if let Some(known) = job.drafts.iter().find(|draft| line.numbers.contains_key(&draft.row.header.id)) {
-        return Err(WriteRejection::AlreadySaved(known.row.header.id));
+    if let Some(saved) = job.drafts.iter().find(|draft| line.numbers.contains_key(&draft.row.header.id)) {
+        return Err(WriteRejection::AlreadySaved(saved.row.header.id));
     }
     for (id, row) in job.pending.iter().filter(|(_, row)| row.checkpoint <= job.newest) {
         if !line.has(row.checkpoint, *id) {
@@ -139,7 +139,7 @@ impl<K: KeyValue> ThreadWriter<'_, K> {
         if bytes.len() <= INLINE_VALUE_BYTES {
             return ValueBody::Short(bytes);
         }
-        let (name, length) = (part_name(number, self.room.unique()), bytes.len() as u64);
+        let (name, length) = (part_name(number, self.backend.unique()), bytes.len() as u64);
         long.push((name.clone(), bytes));
         ValueBody::Long { name, length }
     }
@@ -148,11 +148,11 @@ impl<K: KeyValue> ThreadWriter<'_, K> {
     fn added(&self, job: HistoryRows, number: u64, long: &mut Vec<(String, Vec<u8>)>) -> Result<AddedRows> {
         let mut body = |bytes: Vec<u8>| self.body(bytes, number, long);
         let (mut rows, mut origins, mut parts, mut names) = (Vec::new(), Vec::new(), Vec::new(), None);
-        for CheckpointRows { row, origin, parts: made, names: named } in job.drafts {
+        for CheckpointRows { row, origin, parts: part_rows, names: named } in job.drafts {
             rows.push(row);
             origins.extend(origin);
             names = named.or(names);
-            for part in made {
+            for part in part_rows {
                 let change = part.change_text()?;
                 let PartRow { number, field, before, body: bytes, .. } = part;
                 parts.push(FieldPart { number, field, before, change, body: body(bytes) });

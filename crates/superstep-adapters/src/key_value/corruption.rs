@@ -5,7 +5,7 @@ use superstep_core::error::{Error, Result};
 use superstep_core::port::KeyValue;
 
 use super::backend::{Backend, PAGE};
-use super::envelope::is_damage;
+use super::envelope::is_corruption;
 use super::keys::{KeyKind, number_in, record_place};
 use super::lease::check_not_leased;
 use super::log_record::{LogRecord, RecordHeader};
@@ -16,17 +16,17 @@ impl ThreadLog {
     ///
     /// # Errors
     /// Returns an error if reading fails or a record is corrupt.
-    pub(super) async fn refresh<K: KeyValue>(&mut self, room: &Backend<K>) -> Result<()> {
-        self.refresh_readable(room).await?;
+    pub(super) async fn refresh<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<()> {
+        self.refresh_readable(backend).await?;
         self.check_not_corrupt()
     }
 
     /// Reads the records added since the last read up to the first corrupt one, and stores the reason why the rest is
     /// unreadable.
-    pub(super) async fn refresh_readable<K: KeyValue>(&mut self, room: &Backend<K>) -> Result<()> {
+    pub(super) async fn refresh_readable<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<()> {
         self.corruption = None;
-        match self.read_all(room).await {
-            Err(error) if is_damage(&error) => {
+        match self.read_all(backend).await {
+            Err(error) if is_corruption(&error) => {
                 // Read again from the beginning each time: the record may have been restored.
                 self.is_read = false;
                 self.corruption = Some(self.with_corruption_help(error));
@@ -56,51 +56,52 @@ impl ThreadLog {
 
     /// Writes a tombstone behind all records of a corrupt thread. Returns false if another process wrote at the same
     /// time.
-    pub(super) async fn delete_corrupt_thread<K: KeyValue>(&mut self, room: &Backend<K>) -> Result<bool> {
-        let number = self.find_log_end(room).await?;
-        check_not_leased(room, self, None).await?;
-        self.put_index_entry(room, false).await?;
-        let record = LogRecord::Whole(Box::new(self.tables.restarted(number)));
-        let stamp = RecordHeader { writer: room.unique(), before: 0 };
+    pub(super) async fn delete_corrupt_thread<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<bool> {
+        let number = self.find_log_end(backend).await?;
+        check_not_leased(backend, self, None).await?;
+        self.put_index_entry(backend, false).await?;
+        let record = LogRecord::Full(Box::new(self.tables.restarted(number)));
+        let stamp = RecordHeader { writer: backend.unique(), before: 0 };
         let (bytes, sum) = record.to_bytes(&record_place(&self.thread, number), stamp);
-        let key = room.keys.record(&self.thread, number);
-        let is_put = room.try_put_new(&key, &bytes).await?;
-        let is_last = room.base_numbers(&self.thread, Some(number)).await?.is_empty();
+        let key = backend.keys.record(&self.thread, number);
+        let is_put = backend.try_put_new(&key, &bytes).await?;
+        let is_last = backend.base_numbers(&self.thread, Some(number)).await?.is_empty();
         if is_put && is_last {
             self.begin(number);
             self.apply(record, sum);
             self.corruption = None;
-            self.keep_only_tombstone(room, number).await?;
+            self.keep_only_tombstone(backend, number).await?;
             let is_before = |key: &str| number_in(key).is_some_and(|life| life < number);
-            room.clear(&self.thread, KeyKind::Life, is_before).await?;
+            backend.clear(&self.thread, KeyKind::Life, is_before).await?;
             return Ok(true);
         }
         if is_put {
             // The record was put where the log had already been removed; no process reads it.
-            room.delete(&[key]).await?;
+            backend.delete(&[key]).await?;
         }
-        self.refresh_readable(room).await?;
+        self.refresh_readable(backend).await?;
         Ok(false)
     }
 
     /// Returns the number after the last record of the thread. The lease is taken from the readable records behind
     /// the corrupt one.
-    async fn find_log_end<K: KeyValue>(&mut self, room: &Backend<K>) -> Result<u64> {
-        let folder = room.keys.folder(&self.thread, KeyKind::Record);
-        let mut after = self.next().checked_sub(1).map(|last| room.keys.record(&self.thread, last));
-        let base = room.base_numbers(&self.thread, None).await?.last().copied();
+    async fn find_log_end<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<u64> {
+        let folder = backend.keys.folder(&self.thread, KeyKind::Record);
+        let mut after = self.next().checked_sub(1).map(|last| backend.keys.record(&self.thread, last));
+        let base = backend.base_numbers(&self.thread, None).await?.last().copied();
         let mut number = base.map_or(0, |base| base + 1).max(self.next());
         let mut is_closed = true;
         loop {
-            let keys = room.list(&folder, after.as_deref(), PAGE).await?;
+            let keys = backend.list(&folder, after.as_deref(), PAGE).await?;
             let Some(last) = keys.last() else { break };
             after = Some(last.clone());
-            for (key, value) in keys.iter().zip(room.get_each_checked(&keys).await?) {
-                number = number.max(number_in(key).map_or(0, |found| found.saturating_add(1)));
-                let read =
-                    |bytes: Option<Vec<u8>>| LogRecord::from_bytes(room.keys.place(key), &bytes.unwrap_or_default());
+            for (key, value) in keys.iter().zip(backend.get_each_checked(&keys).await?) {
+                number = number.max(number_in(key).map_or(0, |record_number| record_number.saturating_add(1)));
+                let read = |bytes: Option<Vec<u8>>| {
+                    LogRecord::from_bytes(backend.keys.relative_key(key), &bytes.unwrap_or_default())
+                };
                 is_closed = match value.and_then(read) {
-                    Err(error) if is_damage(&error) => true,
+                    Err(error) if is_corruption(&error) => true,
                     record => {
                         self.apply_lease_records(record?.0);
                         false
@@ -118,9 +119,9 @@ impl ThreadLog {
     /// Takes fence and lease from a record without applying the rest of it.
     fn apply_lease_records(&mut self, record: LogRecord) {
         (self.tables.fence, self.tables.lease_owner) = match record {
-            LogRecord::Whole(tables) => (tables.fence, tables.lease_owner),
-            LogRecord::Taken { fence, mover } => (fence, Some(mover)),
-            LogRecord::Given { fence } => (fence, None),
+            LogRecord::Full(tables) => (tables.fence, tables.lease_owner),
+            LogRecord::Taken { fence, owner: mover } => (fence, Some(mover)),
+            LogRecord::Released { fence } => (fence, None),
             LogRecord::Saved { .. } | LogRecord::Pruned(_) | LogRecord::Forgotten { .. } => return,
         };
     }

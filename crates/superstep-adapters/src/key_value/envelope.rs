@@ -16,15 +16,15 @@ const VERSION: u8 = 2;
 const HEADER_BYTES: usize = 12;
 
 /// Encodes a value for a key (without prefix) as version 1; returns its checksum as well.
-pub(super) fn encode(place: &str, body: &[u8]) -> (Vec<u8>, u64) {
-    encode_version(1, place, body)
+pub(super) fn encode(key: &str, body: &[u8]) -> (Vec<u8>, u64) {
+    encode_version(1, key, body)
 }
 
 /// Encodes a value as `close`, with a given version.
-pub(super) fn encode_version(version: u8, place: &str, body: &[u8]) -> (Vec<u8>, u64) {
-    let mut out = ByteWriter(Vec::with_capacity(HEADER_BYTES + place.len() + body.len() + 4));
+pub(super) fn encode_version(version: u8, key: &str, body: &[u8]) -> (Vec<u8>, u64) {
+    let mut out = ByteWriter(Vec::with_capacity(HEADER_BYTES + key.len() + body.len() + 4));
     out.0.extend_from_slice(&[0; HEADER_BYTES]);
-    out.write_bytes(place.as_bytes());
+    out.write_bytes(key.as_bytes());
     out.0.extend_from_slice(body);
     let mut bytes = out.0;
     let sum = sum(version, &bytes[HEADER_BYTES..]);
@@ -35,24 +35,24 @@ pub(super) fn encode_version(version: u8, place: &str, body: &[u8]) -> (Vec<u8>,
 }
 
 /// Decodes a value that was read from a key; returns its body and its checksum.
-pub(super) fn decode<'a>(place: &str, bytes: &'a [u8]) -> Result<(&'a [u8], u64)> {
+pub(super) fn decode<'a>(key: &str, bytes: &'a [u8]) -> Result<(&'a [u8], u64)> {
     let Some((head, rest)) = bytes.split_at_checked(HEADER_BYTES) else {
-        return Err(damaged(place, &format!("only {} bytes are left of it", bytes.len())));
+        return Err(corrupt_value_error(key, &format!("only {} bytes are left of it", bytes.len())));
     };
     let stated = u64::from_le_bytes(head[4..].try_into().unwrap_or_default());
     if head[..3] != *MAGIC || sum(head[3], rest) != stated {
-        return Err(damaged(place, "its checksum does not fit"));
+        return Err(corrupt_value_error(key, "its checksum does not fit"));
     }
     if head[3] > VERSION {
-        let message = format!("`{place}` has version {}; this program knows {VERSION}", head[3]);
+        let message = format!("`{key}` has version {}; this program knows {VERSION}", head[3]);
         return Err(Error::new(ErrorCode::CheckpointTooNew, message)
             .with_help("open it with the program that wrote it, or a newer one"));
     }
     let mut rest = ByteReader::new(rest);
     match rest.text() {
-        Some(own) if own == place => Ok((rest.rest(), stated)),
-        Some(own) => Err(damaged(place, &format!("what is there belongs to `{own}`"))),
-        None => Err(damaged(place, "it does not say where it belongs")),
+        Some(own) if own == key => Ok((rest.rest(), stated)),
+        Some(own) => Err(corrupt_value_error(key, &format!("what is there belongs to `{own}`"))),
+        None => Err(corrupt_value_error(key, "it does not say where it belongs")),
     }
 }
 
@@ -61,13 +61,13 @@ fn sum(version: u8, rest: &[u8]) -> u64 {
 }
 
 /// Returns the error of a corrupt value.
-pub(super) fn damaged(place: &str, how: &str) -> Error {
-    Error::new(ErrorCode::CheckpointCorrupt, format!("`{place}` is damaged in the store: {how}"))
+pub(super) fn corrupt_value_error(key: &str, how: &str) -> Error {
+    Error::new(ErrorCode::CheckpointCorrupt, format!("`{key}` is damaged in the store: {how}"))
         .with_help("what does not need it is not touched by this; restore this key from a copy")
 }
 
 /// Returns true if an error reports a corrupt or missing value.
-pub(super) fn is_damage(error: &Error) -> bool {
+pub(super) fn is_corruption(error: &Error) -> bool {
     error.code() == ErrorCode::CheckpointCorrupt
 }
 
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_version_is_refused_as_such() {
+    fn a_newer_version_is_rejected_as_too_new() {
         let (mut bytes, _) = encode("p", b"body");
         bytes[3] = 3;
         let later = sum(3, &bytes[HEADER_BYTES..]);

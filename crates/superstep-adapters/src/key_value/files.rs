@@ -25,9 +25,9 @@ use crate::filesystem;
 /// Number of threads that write values.
 const WORKERS: usize = 4;
 /// Largest number of cached folders that are known to be synced.
-const KNOWN: usize = 4_096;
+const MAX_SYNCED_FOLDERS: usize = 4_096;
 /// Largest number of attempts to rename a file into a folder that is being removed.
-const TRIES: usize = 64;
+const MAX_ATTEMPTS: usize = 64;
 /// Name and content of the file that identifies the folder and its format.
 const FORM: (&str, &str) = ("=form", "superstep keys 1\n");
 /// Age after which a temporary file is assumed to belong to a dead process.
@@ -233,7 +233,7 @@ impl Folder {
     /// Renames a file into place; returns false if the key exists and must not be replaced.
     fn rename_into_place(&self, moving: &Path, path: &Path, only_new: bool) -> Result<bool> {
         let failed = |error: IoError| io_error(&error, path);
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             let moved = match only_new {
                 true => rename_if_absent(moving, path),
                 // Removing an expired file is a check and a removal; the lock prevents a replacement between the two.
@@ -243,7 +243,7 @@ impl Folder {
                 Ok(()) => return Ok(true),
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     let folder = path.parent().unwrap_or(&self.root);
-                    self.synced().retain(|known| known != folder);
+                    self.synced().retain(|synced| synced != folder);
                     std::fs::create_dir_all(folder).map_err(failed)?;
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -297,7 +297,7 @@ impl Folder {
             Ok(()) => {}
         }
         let mut synced = self.synced();
-        if synced.len() >= KNOWN {
+        if synced.len() >= MAX_SYNCED_FOLDERS {
             synced.clear();
         }
         if !is_known {

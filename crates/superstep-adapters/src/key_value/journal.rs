@@ -13,36 +13,36 @@ use super::thread_tables::{StoredEventRow, ThreadTables};
 use crate::change_log::{EventRow, RowTransaction, WriteRejection};
 
 /// Largest number of attempts to delete events while other processes write to the thread.
-const TRIES: usize = 64;
+const MAX_ATTEMPTS: usize = 64;
 
 /// Removes events from a transaction that are already stored.
 pub(super) fn drop_duplicates(job: &mut RowTransaction, tables: &ThreadTables) -> Result<(), WriteRejection> {
-    let is_kept = |row: &EventRow| {
-        let kept = tables.events.get(&row.number);
-        Ok::<_, WriteRejection>(kept.is_some_and(|kept| (kept.run, kept.sum) == (row.run, row.sum())))
+    let is_saved = |row: &EventRow| {
+        let saved = tables.events.get(&row.number);
+        Ok::<_, WriteRejection>(saved.is_some_and(|saved| (saved.run, saved.sum) == (row.run, row.sum())))
     };
-    let unsaved = job.unsaved_events(tables.last_event, is_kept)?.len();
+    let unsaved = job.unsaved_events(tables.last_event, is_saved)?.len();
     job.events.drain(..job.events.len() - unsaved);
     Ok(())
 }
 
 /// Reads events of a thread in ascending order.
 pub(super) async fn events<K: KeyValue>(
-    room: &Backend<K>,
+    backend: &Backend<K>,
     thread: &ThreadId,
     query: &EventsQuery,
 ) -> Result<Vec<StoredEvent>> {
-    let Some(mut log) = room.read_thread(thread).await? else { return Ok(Vec::new()) };
-    with_bodies(room, &mut log, |tables, bodies| read(tables, query, bodies)).await
+    let Some(mut log) = backend.read_thread(thread).await? else { return Ok(Vec::new()) };
+    with_bodies(backend, &mut log, |tables, bodies| read(tables, query, bodies)).await
 }
 
 /// Reads the events from the tables; returns `None` while long bodies are missing.
 fn read(tables: &ThreadTables, query: &EventsQuery, bodies: &mut LongValues) -> Result<Option<Vec<StoredEvent>>> {
     let Some(first) = query.after.map_or(Some(0), |after| after.checked_add(1)) else { return Ok(Some(Vec::new())) };
-    let wanted = tables.events.range(first..).map(|(_, event)| event);
-    let wanted = wanted.filter(|event| query.matches(event.number, event.run));
+    let selected = tables.events.range(first..).map(|(_, event)| event);
+    let selected = selected.filter(|event| query.matches(event.number, event.run));
     let (mut read, mut is_whole) = (Vec::new(), true);
-    for StoredEventRow { number, run, sum, body } in wanted.take(query.limit.unwrap_or(usize::MAX)) {
+    for StoredEventRow { number, run, sum, body } in selected.take(query.limit.unwrap_or(usize::MAX)) {
         match bodies.of(body) {
             Some(body) => read.push(EventRow { number: *number, run: *run, body: body.to_vec() }.read(*sum)?),
             None => is_whole = false,
@@ -52,14 +52,14 @@ fn read(tables: &ThreadTables, query: &EventsQuery, bodies: &mut LongValues) -> 
 }
 
 /// Deletes events up to a number.
-pub(super) async fn delete_up_to<K: KeyValue>(room: &Backend<K>, thread: &ThreadId, up_to: u64) -> Result<()> {
-    let Some(mut log) = room.read_thread(thread).await? else { return Ok(()) };
-    for _ in 0..TRIES {
+pub(super) async fn delete_up_to<K: KeyValue>(backend: &Backend<K>, thread: &ThreadId, up_to: u64) -> Result<()> {
+    let Some(mut log) = backend.read_thread(thread).await? else { return Ok(()) };
+    for _ in 0..MAX_ATTEMPTS {
         if log.tables.events.range(..=up_to).next().is_none() {
             return Ok(());
         }
-        if log.append(room, LogRecord::Forgotten { up_to }).await? {
-            return compact_or_clean(room, &mut log).await;
+        if log.append(backend, LogRecord::Forgotten { up_to }).await? {
+            return compact_or_clean(backend, &mut log).await;
         }
     }
     Err(concurrent_write_error(thread, "its events were forgotten"))

@@ -26,12 +26,12 @@ impl KeyBuilder {
     }
 
     /// Returns the key of a path, which is the part behind the prefix.
-    pub(super) fn at(&self, place: &str) -> String {
-        format!("{}/{place}", self.0)
+    pub(super) fn at(&self, relative: &str) -> String {
+        format!("{}/{relative}", self.0)
     }
 
     /// Returns the path of a key, without the prefix.
-    pub(super) fn place<'a>(&self, key: &'a str) -> &'a str {
+    pub(super) fn relative_key<'a>(&self, key: &'a str) -> &'a str {
         key.strip_prefix(&self.0).and_then(|rest| rest.strip_prefix('/')).unwrap_or(key)
     }
 
@@ -55,7 +55,7 @@ impl KeyBuilder {
 
     /// Returns the name of the thread that a key belongs to.
     pub(super) fn thread_of<'a>(&self, key: &'a str) -> Option<&'a str> {
-        self.place(key).strip_prefix("in/")?.split('/').next()
+        self.relative_key(key).strip_prefix("in/")?.split('/').next()
     }
 
     /// Returns a key that sorts after every key of a thread.

@@ -20,14 +20,14 @@ const MAX_ATTEMPTS: usize = 64;
 const COMPACTION_SLACK: u64 = 256;
 
 /// Acquires a lease on a thread for a run, unless a run of a live process holds one.
-pub(super) async fn acquire<K: KeyValue>(room: &Arc<Backend<K>>, thread: &ThreadId, run: RunId) -> Result<Lease> {
-    let cell = room.thread(thread);
+pub(super) async fn acquire<K: KeyValue>(backend: &Arc<Backend<K>>, thread: &ThreadId, run: RunId) -> Result<Lease> {
+    let cell = backend.thread(thread);
     let mut log = cell.lock().await;
-    log.refresh(room).await?;
-    room.heartbeat_if_due().await?;
+    log.refresh(backend).await?;
+    backend.heartbeat_if_due().await?;
     for _ in 0..MAX_ATTEMPTS {
-        if let Some(taken) = try_acquire(room, &mut log, run).await? {
-            return Ok(room.history_cache.acquire(thread, taken));
+        if let Some(taken) = try_acquire(backend, &mut log, run).await? {
+            return Ok(backend.history_cache.acquire(thread, taken));
         }
     }
     Err(Error::new(
@@ -38,34 +38,34 @@ pub(super) async fn acquire<K: KeyValue>(room: &Arc<Backend<K>>, thread: &Thread
 }
 
 async fn try_acquire<K: KeyValue>(
-    room: &Arc<Backend<K>>,
+    backend: &Arc<Backend<K>>,
     log: &mut ThreadLog,
     run: RunId,
 ) -> Result<Option<AcquiredThread>> {
-    let is_gone = log.is_gone(room).await?;
+    let is_gone = log.is_gone(backend).await?;
     if !is_gone {
-        check_not_leased(room, log, Some(run)).await?;
+        check_not_leased(backend, log, Some(run)).await?;
     }
     let (number, before, is_new) = (log.next(), log.tables.fence, is_gone || log.tables.status.is_none());
-    let (fence, mover) = (room.fence_above(before), LeaseOwner { run, process_token: room.token });
+    let (fence, owner) = (backend.fence_above(before), LeaseOwner { run, process_token: backend.token });
     let record = match is_new {
         true => {
-            LogRecord::Whole(Box::new(ThreadTables { fence, lease_owner: Some(mover), ..log.tables.restarted(number) }))
+            LogRecord::Full(Box::new(ThreadTables { fence, lease_owner: Some(owner), ..log.tables.restarted(number) }))
         }
-        false => LogRecord::Taken { fence, mover },
+        false => LogRecord::Taken { fence, owner },
     };
-    let mut loan = LeaseGuard { room, thread: &log.thread.clone(), fence, is_kept: false };
-    if !log.append(room, record).await? {
-        loan.is_kept = true;
+    let mut guard = KeyValueLeaseGuard { backend, thread: &log.thread.clone(), fence, is_disarmed: false };
+    if !log.append(backend, record).await? {
+        guard.is_disarmed = true;
         return Ok(None);
     }
     if is_new && number > 0 {
-        log.begin_at(room, number).await?;
+        log.begin_at(backend, number).await?;
     }
     if (is_new && number > 0) || log.is_long(COMPACTION_SLACK) {
-        room.run_in_background(BackgroundTask::Clear(log.thread.clone()));
+        backend.run_in_background(BackgroundTask::Clear(log.thread.clone()));
     }
-    loan.is_kept = true;
+    guard.is_disarmed = true;
     Ok(Some(AcquiredThread { row: log.tables.first_record.cast_signed(), fence, before, is_new: false }))
 }
 
@@ -76,43 +76,43 @@ pub(super) fn needs_compaction(log: &ThreadLog) -> bool {
 
 /// Guard that releases a lease that was (or may have been) acquired, if the future is dropped before the caller
 /// receives it.
-struct LeaseGuard<'a, K: KeyValue> {
-    room: &'a Backend<K>,
+struct KeyValueLeaseGuard<'a, K: KeyValue> {
+    backend: &'a Backend<K>,
     thread: &'a ThreadId,
     fence: u64,
-    is_kept: bool,
+    is_disarmed: bool,
 }
 
-impl<K: KeyValue> Drop for LeaseGuard<'_, K> {
+impl<K: KeyValue> Drop for KeyValueLeaseGuard<'_, K> {
     fn drop(&mut self) {
-        if !self.is_kept {
-            release(self.room, self.thread, self.fence);
+        if !self.is_disarmed {
+            release(self.backend, self.thread, self.fence);
         }
     }
 }
 
 /// Releases a lease in the background.
-pub(super) fn release<K: KeyValue>(room: &Backend<K>, thread: &ThreadId, fence: u64) {
-    room.run_in_background(BackgroundTask::Release(thread.clone(), fence));
+pub(super) fn release<K: KeyValue>(backend: &Backend<K>, thread: &ThreadId, fence: u64) {
+    backend.run_in_background(BackgroundTask::Release(thread.clone(), fence));
 }
 
 /// Returns an error if a run other than `run` holds a live lease on the thread.
 pub(super) async fn check_not_leased<K: KeyValue>(
-    room: &Backend<K>,
+    backend: &Backend<K>,
     log: &ThreadLog,
     run: Option<RunId>,
 ) -> Result<()> {
-    let Some(mover) = log.tables.lease_owner else { return Ok(()) };
-    if run == Some(mover.run) || !log.is_leased(room).await? {
+    let Some(owner) = log.tables.lease_owner else { return Ok(()) };
+    if run == Some(owner.run) || !log.is_leased(backend).await? {
         return Ok(());
     }
-    Err(change_log::thread_busy(&log.thread, mover.run))
+    Err(change_log::thread_busy(&log.thread, owner.run))
 }
 
 /// Returns the status of a thread. A thread whose lease holder died is idle.
-pub(super) async fn status<K: KeyValue>(room: &Backend<K>, log: &ThreadLog) -> Result<Option<ThreadStatus>> {
+pub(super) async fn status<K: KeyValue>(backend: &Backend<K>, log: &ThreadLog) -> Result<Option<ThreadStatus>> {
     match log.tables.status {
-        Some(ThreadStatus::Busy) if !log.is_leased(room).await? => Ok(Some(ThreadStatus::Idle)),
+        Some(ThreadStatus::Busy) if !log.is_leased(backend).await? => Ok(Some(ThreadStatus::Idle)),
         status => Ok(status),
     }
 }

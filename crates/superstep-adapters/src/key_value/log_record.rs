@@ -10,7 +10,7 @@ use superstep_core::id::RunId;
 use superstep_core::port::ThreadStatus;
 
 use super::codec::{ByteReader, ByteWriter};
-use super::envelope::{damaged, decode, encode_version};
+use super::envelope::{corrupt_value_error, decode, encode_version};
 use super::thread_tables::{FieldPart, HistoryTable, LeaseOwner, PendingRow, StoredEventRow, ThreadTables};
 use crate::change_log::{CheckpointRow, RetainedValuesRow, RunInfoRow};
 
@@ -18,11 +18,11 @@ use crate::change_log::{CheckpointRow, RetainedValuesRow, RunInfoRow};
 #[derive(Debug, Clone)]
 pub(super) enum LogRecord {
     /// The complete tables; earlier records are no longer needed. A log begins with such a record.
-    Whole(Box<ThreadTables>),
+    Full(Box<ThreadTables>),
     /// A run acquired the lease.
-    Taken { fence: u64, mover: LeaseOwner },
+    Taken { fence: u64, owner: LeaseOwner },
     /// The lease was released.
-    Given { fence: u64 },
+    Released { fence: u64 },
     /// A commit.
     Saved { status: ThreadStatus, lasts: u64, lines: Vec<AddedRows>, events: Vec<StoredEventRow> },
     /// Old checkpoints were pruned.
@@ -47,11 +47,11 @@ pub(super) struct AddedRows {
 #[derive(Debug, Clone)]
 pub(super) struct RemovedRows {
     pub(super) namespace: CheckpointNamespace,
-    pub(super) gone: Vec<u64>,
+    pub(super) checkpoints: Vec<u64>,
     /// New value indexes of checkpoints whose index was rewritten in full.
     pub(super) heads: Vec<(u64, Vec<u8>)>,
     /// All retained values that exist after the change.
-    pub(super) remnants: Vec<RetainedValuesRow>,
+    pub(super) retained_values: Vec<RetainedValuesRow>,
     pub(super) parts: Vec<u64>,
     pub(super) origins: Vec<u64>,
 }
@@ -67,16 +67,16 @@ pub(super) struct RecordHeader {
 
 impl LogRecord {
     pub(super) fn is_whole(&self) -> bool {
-        matches!(self, Self::Whole(_))
+        matches!(self, Self::Full(_))
     }
 
     /// Encodes the record for a path; returns its checksum as well.
-    pub(super) fn to_bytes(&self, place: &str, stamp: RecordHeader) -> (Vec<u8>, u64) {
+    pub(super) fn to_bytes(&self, key: &str, stamp: RecordHeader) -> (Vec<u8>, u64) {
         let mut out = ByteWriter::default();
         let version = if self.has_events() { 2 } else { 1 };
         [stamp.writer.0, stamp.writer.1, stamp.before].into_iter().for_each(|number| out.number(number));
         match self {
-            Self::Whole(tables) => {
+            Self::Full(tables) => {
                 out.number(if self.has_events() { 7 } else { 1 });
                 write_tables(&mut out, tables);
                 if self.has_events() {
@@ -84,12 +84,12 @@ impl LogRecord {
                     out.list(tables.events.values(), ByteWriter::event);
                 }
             }
-            Self::Taken { fence, mover } => {
+            Self::Taken { fence, owner: mover } => {
                 out.number(2);
                 out.number(*fence);
-                write_mover(&mut out, *mover);
+                write_owner(&mut out, *mover);
             }
-            Self::Given { fence } => {
+            Self::Released { fence } => {
                 out.number(3);
                 out.number(*fence);
             }
@@ -111,25 +111,25 @@ impl LogRecord {
                 out.number(*up_to);
             }
         }
-        encode_version(version, place, &out.0)
+        encode_version(version, key, &out.0)
     }
 
     /// Returns true if the record contains event data, which version 1 of the format cannot express.
     fn has_events(&self) -> bool {
         match self {
-            Self::Whole(tables) => tables.last_event > 0,
+            Self::Full(tables) => tables.last_event > 0,
             Self::Saved { events, .. } => !events.is_empty(),
             Self::Forgotten { .. } => true,
-            Self::Taken { .. } | Self::Given { .. } | Self::Pruned(_) => false,
+            Self::Taken { .. } | Self::Released { .. } | Self::Pruned(_) => false,
         }
     }
 
     /// Decodes a record that was read from a path, with its header and checksum.
-    pub(super) fn from_bytes(place: &str, bytes: &[u8]) -> Result<(Self, RecordHeader, u64)> {
-        let (body, sum) = decode(place, bytes)?;
+    pub(super) fn from_bytes(key: &str, bytes: &[u8]) -> Result<(Self, RecordHeader, u64)> {
+        let (body, sum) = decode(key, bytes)?;
         let mut body = ByteReader::new(body);
         let read = read(&mut body).filter(|_| body.is_empty());
-        let (record, stamp) = read.ok_or_else(|| damaged(place, "it is no record"))?;
+        let (record, stamp) = read.ok_or_else(|| corrupt_value_error(key, "it is no record"))?;
         Ok((record, stamp, sum))
     }
 }
@@ -137,9 +137,9 @@ impl LogRecord {
 fn read(body: &mut ByteReader<'_>) -> Option<(LogRecord, RecordHeader)> {
     let stamp = RecordHeader { writer: (body.number()?, body.number()?), before: body.number()? };
     let record = match body.number()? {
-        1 => LogRecord::Whole(Box::new(read_tables(body)?)),
-        2 => LogRecord::Taken { fence: body.number()?, mover: read_mover(body)? },
-        3 => LogRecord::Given { fence: body.number()? },
+        1 => LogRecord::Full(Box::new(read_tables(body)?)),
+        2 => LogRecord::Taken { fence: body.number()?, owner: read_owner(body)? },
+        3 => LogRecord::Released { fence: body.number()? },
         kind @ (4 | 6) => {
             let (status, lasts, lines) = (read_status(body)??, body.number()?, body.list(read_added)?);
             let events = if kind == 6 { body.list(ByteReader::event)? } else { Vec::new() };
@@ -149,7 +149,7 @@ fn read(body: &mut ByteReader<'_>) -> Option<(LogRecord, RecordHeader)> {
         7 => {
             let (tables, last_event) = (read_tables(body)?, body.number()?);
             let events = body.list(ByteReader::event)?.into_iter().map(|event| (event.number, event)).collect();
-            LogRecord::Whole(Box::new(ThreadTables { last_event, events, ..tables }))
+            LogRecord::Full(Box::new(ThreadTables { last_event, events, ..tables }))
         }
         8 => LogRecord::Forgotten { up_to: body.number()? },
         _ => return None,
@@ -157,12 +157,12 @@ fn read(body: &mut ByteReader<'_>) -> Option<(LogRecord, RecordHeader)> {
     Some((record, stamp))
 }
 
-fn write_mover(out: &mut ByteWriter, mover: LeaseOwner) {
-    out.id(mover.run.bits());
-    out.number(mover.process_token);
+fn write_owner(out: &mut ByteWriter, owner: LeaseOwner) {
+    out.id(owner.run.bits());
+    out.number(owner.process_token);
 }
 
-fn read_mover(body: &mut ByteReader<'_>) -> Option<LeaseOwner> {
+fn read_owner(body: &mut ByteReader<'_>) -> Option<LeaseOwner> {
     Some(LeaseOwner { run: RunId::from_bits(body.id()?), process_token: body.number()? })
 }
 
@@ -178,7 +178,7 @@ fn write_tables(out: &mut ByteWriter, tables: &ThreadTables) {
     let ThreadTables {
         first_record: life,
         fence,
-        lease_owner: mover,
+        lease_owner: owner,
         status,
         ttl_millis: lasts,
         histories: lines,
@@ -186,15 +186,15 @@ fn write_tables(out: &mut ByteWriter, tables: &ThreadTables) {
         events: _,
         last_event: _,
     } = tables;
-    [*life, *fence, u64::from(mover.is_some())].into_iter().for_each(|number| out.number(number));
-    if let Some(mover) = mover {
-        write_mover(out, *mover);
+    [*life, *fence, u64::from(owner.is_some())].into_iter().for_each(|number| out.number(number));
+    if let Some(owner) = owner {
+        write_owner(out, *owner);
     }
     out.number(status.map_or(0, |status| u64::from(status.number())));
     out.number(*lasts);
     out.list(lines.iter(), |out, line| {
         write_added(out, &whole_line(line));
-        out.list(line.remnants.values(), ByteWriter::write_retained);
+        out.list(line.retained_values.values(), ByteWriter::write_retained);
     });
     out.list(recent.iter(), |out, (number, sum)| {
         out.number(*number);
@@ -216,20 +216,20 @@ fn whole_line(line: &HistoryTable) -> AddedRows {
 
 fn read_tables(body: &mut ByteReader<'_>) -> Option<ThreadTables> {
     let (life, fence) = (body.number()?, body.number()?);
-    let mover = if body.number()? == 1 { Some(read_mover(body)?) } else { None };
+    let owner = if body.number()? == 1 { Some(read_owner(body)?) } else { None };
     let (status, lasts) = (read_status(body)?, body.number()?);
     let lines = body.list(|body| {
         let added = read_added(body)?;
         let mut line = HistoryTable::new(added.namespace.clone());
         line.add(added);
-        line.remnants = body.list(ByteReader::remnant)?.into_iter().map(|remnant| (remnant.number, remnant)).collect();
+        line.retained_values = body.list(ByteReader::read_retained)?.into_iter().map(|row| (row.number, row)).collect();
         Some(line)
     })?;
     let recent = body.list(|body| Some((body.number()?, body.number()?)))?.into();
     Some(ThreadTables {
         first_record: life,
         fence,
-        lease_owner: mover,
+        lease_owner: owner,
         status,
         ttl_millis: lasts,
         histories: lines,
@@ -262,19 +262,19 @@ fn read_added(body: &mut ByteReader<'_>) -> Option<AddedRows> {
         rows: body.list(ByteReader::row)?,
         origins: body.list(ByteReader::origin)?,
         parts: body.list(ByteReader::part)?,
-        pending: body.list(ByteReader::known)?,
+        pending: body.list(ByteReader::read_pending)?,
     })
 }
 
 fn write_removed(out: &mut ByteWriter, removed: &RemovedRows) {
     let write_number = |out: &mut ByteWriter, number: &u64| out.number(*number);
     out.write_bytes(removed.namespace.as_str().as_bytes());
-    out.list(removed.gone.iter(), write_number);
+    out.list(removed.checkpoints.iter(), write_number);
     out.list(removed.heads.iter(), |out, (number, heads)| {
         out.number(*number);
         out.write_bytes(heads);
     });
-    out.list(removed.remnants.iter(), ByteWriter::write_retained);
+    out.list(removed.retained_values.iter(), ByteWriter::write_retained);
     out.list(removed.parts.iter(), write_number);
     out.list(removed.origins.iter(), write_number);
 }
@@ -282,9 +282,9 @@ fn write_removed(out: &mut ByteWriter, removed: &RemovedRows) {
 fn read_removed(body: &mut ByteReader<'_>) -> Option<RemovedRows> {
     Some(RemovedRows {
         namespace: CheckpointNamespace::from(&*body.text()?),
-        gone: body.list(ByteReader::number)?,
+        checkpoints: body.list(ByteReader::number)?,
         heads: body.list(|body| Some((body.number()?, body.read_bytes()?)))?,
-        remnants: body.list(ByteReader::remnant)?,
+        retained_values: body.list(ByteReader::read_retained)?,
         parts: body.list(ByteReader::number)?,
         origins: body.list(ByteReader::number)?,
     })

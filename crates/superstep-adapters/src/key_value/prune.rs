@@ -13,26 +13,26 @@ use super::thread_tables::{HistoryTable, ThreadTables};
 use crate::change_log::{NonCheckpointRows, PruneRow, prune as decide};
 
 /// Largest number of attempts while other processes write to the thread.
-const TRIES: usize = 64;
+const MAX_ATTEMPTS: usize = 64;
 /// Number of records beyond the needed ones after which the log is compacted.
 const SLACK: u64 = 16;
 
 /// Removes old checkpoints of every namespace of a thread.
 pub(super) async fn prune<K: KeyValue>(
-    room: &Backend<K>,
+    backend: &Backend<K>,
     thread: &ThreadId,
     retention: &Retention,
 ) -> Result<PruneReport> {
-    let Some(mut log) = room.read_thread(thread).await? else { return Ok(PruneReport::default()) };
+    let Some(mut log) = backend.read_thread(thread).await? else { return Ok(PruneReport::default()) };
     log.check_not_corrupt()?;
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let read = |tables: &ThreadTables, bodies: &mut LongValues| decide_all(tables, retention, bodies);
-        let (report, removed) = with_bodies(room, &mut log, read).await?;
+        let (report, removed) = with_bodies(backend, &mut log, read).await?;
         if retention.dry_run {
             return Ok(report);
         }
-        if removed.is_empty() || log.append(room, LogRecord::Pruned(removed)).await? {
-            compact_or_clean(room, &mut log).await?;
+        if removed.is_empty() || log.append(backend, LogRecord::Pruned(removed)).await? {
+            compact_or_clean(backend, &mut log).await?;
             return Ok(report);
         }
     }
@@ -40,12 +40,12 @@ pub(super) async fn prune<K: KeyValue>(
 }
 
 /// Removes records and values that are no longer needed, also those left by dead processes.
-pub(super) async fn compact_or_clean<K: KeyValue>(room: &Backend<K>, log: &mut ThreadLog) -> Result<()> {
-    if log.is_long(SLACK) { log.compact(room).await } else { log.clear(room).await }
+pub(super) async fn compact_or_clean<K: KeyValue>(backend: &Backend<K>, log: &mut ThreadLog) -> Result<()> {
+    if log.is_long(SLACK) { log.compact(backend).await } else { log.clear(backend).await }
 }
 
-pub(super) fn concurrent_write_error(thread: &ThreadId, what: &str) -> Error {
-    let message = format!("thread `{thread}` was written again and again while {what}");
+pub(super) fn concurrent_write_error(thread: &ThreadId, operation: &str) -> Error {
+    let message = format!("thread `{thread}` was written again and again while {operation}");
     Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing was removed; try again")
 }
 
@@ -62,7 +62,7 @@ fn decide_all(
             continue;
         };
         let holdings = NonCheckpointRows {
-            remnants: line.remnants.values().cloned().collect(),
+            retained_values: line.retained_values.values().cloned().collect(),
             parts: line.parts.iter().map(|(number, part)| (*number, (part.field, part.before))).collect(),
         };
         let pruning = decide(candidates, holdings, retention)?;
@@ -74,9 +74,9 @@ fn decide_all(
         report.bytes += pruning.bytes + unneeded.clone().map(|part| part.body.length()).sum::<u64>();
         removed.push(RemovedRows {
             namespace: line.namespace.clone(),
-            gone: pruning.removed,
+            checkpoints: pruning.removed,
             heads: pruning.rewritten.into_iter().map(|row| (row.number, row.value_index)).collect(),
-            remnants: pruning.remnants,
+            retained_values: pruning.retained_values,
             parts: unneeded.map(|part| part.number).collect(),
             origins: line.origins.keys().filter(|number| !pruning.origins.contains(number)).copied().collect(),
         });

@@ -12,7 +12,7 @@ use superstep_core::id::CheckpointId;
 use superstep_core::port::{CheckpointSelector, CheckpointTuple, HistoryQuery, KeyValue};
 
 use super::backend::Backend;
-use super::envelope::damaged as damaged_value;
+use super::envelope::corrupt_value_error as long_value_error;
 use super::keys::part_place;
 use super::thread_log::{ThreadLog, long_values};
 use super::thread_tables::{HistoryTable, ThreadTables, ValueBody};
@@ -22,12 +22,12 @@ use crate::change_log::{
 };
 
 /// Largest number of restarts because another process removed values during the read.
-const TRIES: usize = 8;
+const MAX_ATTEMPTS: usize = 8;
 
 /// Fetched long values, and the names of those still missing.
 #[derive(Default)]
 pub(super) struct LongValues {
-    known: BTreeMap<String, Vec<u8>>,
+    loaded: BTreeMap<String, Vec<u8>>,
     missing: BTreeSet<String>,
 }
 
@@ -37,10 +37,10 @@ impl LongValues {
         match body {
             ValueBody::Short(bytes) => Some(bytes),
             ValueBody::Long { name, .. } => {
-                if !self.known.contains_key(name) {
+                if !self.loaded.contains_key(name) {
                     self.missing.insert(name.clone());
                 }
-                self.known.get(name).map(Vec::as_slice)
+                self.loaded.get(name).map(Vec::as_slice)
             }
         }
     }
@@ -48,32 +48,32 @@ impl LongValues {
 
 /// Calls `read` and fetches missing values until it returns a result; `None` means that values are missing.
 pub(super) async fn with_bodies<K: KeyValue, T>(
-    room: &Backend<K>,
+    backend: &Backend<K>,
     log: &mut ThreadLog,
     mut read: impl FnMut(&ThreadTables, &mut LongValues) -> Result<Option<T>>,
 ) -> Result<T> {
-    let (mut bodies, mut tries, was_whole) = (LongValues::default(), 0, log.corruption.is_none());
+    let (mut bodies, mut attempts, was_whole) = (LongValues::default(), 0, log.corruption.is_none());
     loop {
         if let Some(done) = read(&log.tables, &mut bodies)? {
             return Ok(done);
         }
         let names: Vec<String> = std::mem::take(&mut bodies.missing).into_iter().collect();
-        let values = long_values(room, &log.thread, &names).await?;
+        let values = long_values(backend, &log.thread, &names).await?;
         for (name, value) in names.into_iter().zip(values) {
             if let Some(value) = value {
-                bodies.known.insert(name, value);
+                bodies.loaded.insert(name, value);
                 continue;
             }
             // Another process may have pruned the value since the thread was read; the tables show that after reading
             // on.
-            let (before, place) = (log.next(), part_place(&log.thread, &name));
-            log.refresh_readable(room).await?;
+            let (before, key) = (log.next(), part_place(&log.thread, &name));
+            log.refresh_readable(backend).await?;
             if was_whole {
                 log.check_not_corrupt()?;
             }
-            tries += 1;
-            if log.next() == before || tries > TRIES {
-                return Err(damaged_value(&place, "this value is missing"));
+            attempts += 1;
+            if log.next() == before || attempts > MAX_ATTEMPTS {
+                return Err(long_value_error(&key, "this value is missing"));
             }
             break;
         }
@@ -103,10 +103,10 @@ pub(super) fn pending(
     bodies: &mut LongValues,
 ) -> Result<Option<Vec<PendingEntry>>> {
     let (mut pending, mut is_whole) = (Vec::new(), true);
-    for known in line.pending.get(&row.number).into_iter().flatten() {
-        match bodies.of(&known.body) {
+    for pending_row in line.pending.get(&row.number).into_iter().flatten() {
+        match bodies.of(&pending_row.body) {
             Some(body) => {
-                let (task, slot) = (known.task, known.slot.clone());
+                let (task, slot) = (pending_row.task, pending_row.slot.clone());
                 pending
                     .push(PendingRow { checkpoint: row.number, task, slot, body: body.to_vec() }.read(row.header.id)?);
             }
@@ -146,7 +146,7 @@ fn give_row(line: &HistoryTable, number: u64, gather: &mut CheckpointAssembler) 
 
 fn give_values(line: &HistoryTable, number: u64, gather: &mut CheckpointAssembler) -> Result<()> {
     let row = line.rows.get(&number).map(|row| &row.values);
-    match row.or_else(|| line.remnants.get(&number).map(|remnant| &remnant.values)) {
+    match row.or_else(|| line.retained_values.get(&number).map(|retained| &retained.values)) {
         Some(values) => {
             gather.add_values(number, values.clone());
             Ok(())
@@ -189,8 +189,8 @@ fn give_parts(
 
 /// Rejects reads behind the corrupt record of a thread. Readable are the checkpoint with this id and those before it;
 /// pending entries behind the corrupt record are lost.
-pub(super) fn check_readable(log: &ThreadLog, place: &HistoryKey, id: Option<CheckpointId>) -> Result<()> {
-    let line = log.tables.line(&place.1).map(|(_, line)| line);
+pub(super) fn check_readable(log: &ThreadLog, key: &HistoryKey, id: Option<CheckpointId>) -> Result<()> {
+    let line = log.tables.line(&key.1).map(|(_, line)| line);
     match (line, id) {
         (Some(line), Some(id)) if line.numbers.contains_key(&id) => Ok(()),
         _ => log.check_not_corrupt(),
@@ -200,14 +200,14 @@ pub(super) fn check_readable(log: &ThreadLog, place: &HistoryKey, id: Option<Che
 /// Loads a checkpoint; the outer `None` means that long values are missing.
 pub(super) fn load(
     tables: &ThreadTables,
-    place: &HistoryKey,
+    key: &HistoryKey,
     at: CheckpointSelector,
     bodies: &mut LongValues,
 ) -> Result<Option<Option<CheckpointTuple>>> {
-    let Some((_, line)) = tables.line(&place.1) else { return Ok(Some(None)) };
+    let Some((_, line)) = tables.line(&key.1) else { return Ok(Some(None)) };
     let Some(row) = find(line, at) else { return Ok(Some(None)) };
     let (origin, pending) = (origin(line, row)?, pending(line, row, bodies)?);
-    let mut gather = CheckpointAssembler::new(&place.0, &place.1, line.names.clone());
+    let mut gather = CheckpointAssembler::new(&key.0, &key.1, line.names.clone());
     if at == CheckpointSelector::NewerThan(row.header.id) {
         let Some(pending) = pending else { return Ok(None) };
         return Ok(Some(Some(gather.without_values(row.clone(), &origin, pending)?)));
@@ -223,16 +223,16 @@ pub(super) fn load(
 /// Loads a section of a history, newest first.
 pub(super) fn history(
     tables: &ThreadTables,
-    place: &HistoryKey,
+    key: &HistoryKey,
     query: &HistoryQuery,
     bodies: &mut LongValues,
 ) -> Result<Option<Vec<CheckpointTuple>>> {
-    let Some((_, line)) = tables.line(&place.1) else { return Ok(Some(Vec::new())) };
+    let Some((_, line)) = tables.line(&key.1) else { return Ok(Some(Vec::new())) };
     let before = match query.before {
         None => u64::MAX,
         Some(id) => *line.numbers.get(&id).ok_or_else(|| change_log::checkpoint_not_found(id))?,
     };
-    let mut gather = CheckpointAssembler::new(&place.0, &place.1, line.names.clone());
+    let mut gather = CheckpointAssembler::new(&key.0, &key.1, line.names.clone());
     let (mut origins, mut is_known, mut left) = (BTreeMap::new(), true, query.limit.unwrap_or(usize::MAX));
     for row in line.rows.range(..before).rev().map(|(_, row)| row) {
         if left == 0 {
@@ -260,23 +260,23 @@ pub(super) fn history(
 }
 
 /// Returns a history as the history writer needs it.
-pub(super) fn entry(tables: &ThreadTables, place: &HistoryKey) -> Result<CachedHistory> {
-    let Some((number, line)) = tables.line(&place.1) else { return Ok(CachedHistory::default()) };
-    let base = base(tables, place, CheckpointSelector::Latest)?.unwrap_or_default();
+pub(super) fn entry(tables: &ThreadTables, key: &HistoryKey) -> Result<CachedHistory> {
+    let Some((number, line)) = tables.line(&key.1) else { return Ok(CachedHistory::default()) };
+    let base = base(tables, key, CheckpointSelector::Latest)?.unwrap_or_default();
     let newest_part = line.parts.last_key_value().map_or(0, |(number, _)| *number);
-    let known = HistoryWriter::new((base.number, newest_part), line.names.to_vec(), base);
-    Ok(CachedHistory::new(Some(number as i64), known))
+    let writer = HistoryWriter::new((base.number, newest_part), line.names.to_vec(), base);
+    Ok(CachedHistory::new(Some(number as i64), writer))
 }
 
 /// Returns the information about a checkpoint that the next checkpoint builds on.
 pub(super) fn base(
     tables: &ThreadTables,
-    place: &HistoryKey,
+    key: &HistoryKey,
     at: CheckpointSelector,
 ) -> Result<Option<ParentCheckpoint>> {
-    let Some((_, line)) = tables.line(&place.1) else { return Ok(None) };
+    let Some((_, line)) = tables.line(&key.1) else { return Ok(None) };
     let Some(row) = find(line, at) else { return Ok(None) };
-    let mut gather = CheckpointAssembler::new(&place.0, &place.1, line.names.clone());
+    let mut gather = CheckpointAssembler::new(&key.0, &key.1, line.names.clone());
     gather.request(row.clone(), origin(line, row)?, Vec::new())?;
     loop {
         match gather.base()? {
@@ -289,20 +289,20 @@ pub(super) fn base(
 /// Loads a checkpoint with the names of the fields it changed.
 pub(super) fn with_made(
     tables: &ThreadTables,
-    place: &HistoryKey,
+    key: &HistoryKey,
     id: CheckpointId,
     bodies: &mut LongValues,
 ) -> Result<Option<Option<CheckpointWithChanges>>> {
-    let Some(loaded) = load(tables, place, CheckpointSelector::Id(id), bodies)? else { return Ok(None) };
+    let Some(loaded) = load(tables, key, CheckpointSelector::Id(id), bodies)? else { return Ok(None) };
     let (Some(loaded), Some((_, line)), Some(own)) =
-        (loaded, tables.line(&place.1), base(tables, place, CheckpointSelector::Id(id))?)
+        (loaded, tables.line(&key.1), base(tables, key, CheckpointSelector::Id(id))?)
     else {
         return Ok(Some(None));
     };
     let parent = match loaded.checkpoint.parent {
         None => Some(ParentCheckpoint::default()),
-        Some(parent) => base(tables, place, CheckpointSelector::Id(parent))?,
+        Some(parent) => base(tables, key, CheckpointSelector::Id(parent))?,
     };
-    let made = parent.map(|parent| change_log::changed_fields(&line.names, &own, &parent));
-    Ok(Some(Some((loaded, made))))
+    let changed_fields = parent.map(|parent| change_log::changed_fields(&line.names, &own, &parent));
+    Ok(Some(Some((loaded, changed_fields))))
 }

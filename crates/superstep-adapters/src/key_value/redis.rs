@@ -58,12 +58,12 @@ return found";
 #[must_use]
 pub struct RedisOptions {
     space: String,
-    patience: Duration,
+    response_timeout: Duration,
 }
 
 impl Default for RedisOptions {
     fn default() -> Self {
-        Self { space: "superstep".to_owned(), patience: Duration::from_secs(10) }
+        Self { space: "superstep".to_owned(), response_timeout: Duration::from_secs(10) }
     }
 }
 
@@ -76,8 +76,8 @@ impl RedisOptions {
     }
 
     /// Sets the time after which a call fails if the server does not respond. Default: 10 seconds.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn response_timeout(mut self, response_timeout: Duration) -> Self {
+        self.response_timeout = response_timeout;
         self
     }
 
@@ -97,14 +97,15 @@ impl RedisOptions {
                 .with_help("write `redis://:password@host:port/database`; encryption (`rediss`) is not supported yet")
         })?;
         let config = ConnectionManagerConfig::new()
-            .set_response_timeout(Some(self.patience))
-            .set_connection_timeout(Some(self.patience))
-            .set_max_delay(self.patience / 4);
-        let room = IoThread::start().await?;
-        let manager = room.perform(async move { ConnectionManager::new_with_config(client, config).await }).await?;
-        let asked = manager.clone();
-        let warnings = room.perform(async move { Ok(warnings(asked).await) }).await?;
-        Ok(RedisKeyValue(Arc::new(RedisInner { room, manager, warnings, space: self.space.clone() })))
+            .set_response_timeout(Some(self.response_timeout))
+            .set_connection_timeout(Some(self.response_timeout))
+            .set_max_delay(self.response_timeout / 4);
+        let io_thread = IoThread::start().await?;
+        let manager =
+            io_thread.perform(async move { ConnectionManager::new_with_config(client, config).await }).await?;
+        let connection = manager.clone();
+        let warnings = io_thread.perform(async move { Ok(warnings(connection).await) }).await?;
+        Ok(RedisKeyValue(Arc::new(RedisInner { io_thread, manager, warnings, space: self.space.clone() })))
     }
 }
 
@@ -130,7 +131,7 @@ impl RedisOptions {
 pub struct RedisKeyValue(Arc<RedisInner>);
 
 struct RedisInner {
-    room: IoThread,
+    io_thread: IoThread,
     manager: ConnectionManager,
     warnings: Vec<String>,
     space: String,
@@ -166,12 +167,12 @@ impl RedisKeyValue {
     }
 
     /// Runs a request on the connection thread.
-    async fn ask<T, F>(&self, question: impl FnOnce(ConnectionManager) -> F) -> Result<T>
+    async fn with_connection<T, F>(&self, question: impl FnOnce(ConnectionManager) -> F) -> Result<T>
     where
         T: Send + 'static,
         F: Future<Output = RedisResult<T>> + Send + 'static,
     {
-        self.0.room.perform(question(self.0.manager.clone())).await
+        self.0.io_thread.perform(question(self.0.manager.clone())).await
     }
 
     async fn run<T: FromRedisValue + Send + 'static>(
@@ -180,7 +181,7 @@ impl RedisKeyValue {
         keys: Vec<String>,
         arguments: Vec<Vec<u8>>,
     ) -> Result<T> {
-        self.ask(|mut manager| async move {
+        self.with_connection(|mut manager| async move {
             let script = Script::new(script);
             let mut call = script.prepare_invoke();
             for key in &keys {
@@ -204,7 +205,8 @@ impl std::fmt::Debug for RedisKeyValue {
 impl KeyValue for RedisKeyValue {
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
         let name = self.values() + key;
-        self.ask(|mut manager| async move { ::redis::cmd("GET").arg(name).query_async(&mut manager).await }).await
+        self.with_connection(|mut manager| async move { ::redis::cmd("GET").arg(name).query_async(&mut manager).await })
+            .await
     }
 
     async fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>> {
@@ -212,7 +214,10 @@ impl KeyValue for RedisKeyValue {
             return Ok(Vec::new());
         }
         let names: Vec<String> = keys.iter().map(|key| self.values() + key).collect();
-        self.ask(|mut manager| async move { ::redis::cmd("MGET").arg(names).query_async(&mut manager).await }).await
+        self.with_connection(
+            |mut manager| async move { ::redis::cmd("MGET").arg(names).query_async(&mut manager).await },
+        )
+        .await
     }
 
     async fn put(&self, key: &str, value: &[u8], put: PutOptions) -> Result<bool> {
@@ -236,23 +241,23 @@ impl KeyValue for RedisKeyValue {
     }
 
     async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
-        let mut found: Vec<String> = Vec::new();
+        let mut keys: Vec<String> = Vec::new();
         let mut after = after.filter(|after| *after >= prefix).map(str::to_owned);
         // No key contains the character `\u{7f}`, so this is above every key with the prefix.
         let end = format!("({prefix}\u{7f}");
-        while found.len() < limit {
+        while keys.len() < limit {
             let from = after.as_ref().map_or_else(|| format!("[{prefix}"), |after| format!("({after}"));
-            let most = PAGE.min(limit - found.len());
+            let most = PAGE.min(limit - keys.len());
             let arguments = [self.values(), from, end.clone(), most.to_string()].map(String::into_bytes);
             let some: Vec<String> = self.run(LIST, vec![self.set()], arguments.to_vec()).await?;
             let is_last = some.len() < most;
             after = some.last().cloned();
-            found.extend(some);
+            keys.extend(some);
             if is_last {
                 break;
             }
         }
-        Ok(found)
+        Ok(keys)
     }
 }
 
@@ -268,20 +273,20 @@ impl IoThread {
         let no_thread = |error: std::io::Error| {
             Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}"))
         };
-        let (told, begun) = oneshot::channel();
+        let (sender, started) = oneshot::channel();
         let (stop, stopped) = oneshot::channel::<()>();
         // The runtime is created and dropped on its own thread: dropping a runtime inside a task of another runtime
         // panics.
         let work = move || match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => {
-                drop(told.send(Ok(runtime.handle().clone())));
+                drop(sender.send(Ok(runtime.handle().clone())));
                 // Ends when the sender is dropped.
                 drop(runtime.block_on(stopped));
             }
-            Err(error) => drop(told.send(Err(error))),
+            Err(error) => drop(sender.send(Err(error))),
         };
         let thread = std::thread::Builder::new().name("superstep-redis".to_owned()).spawn(work).map_err(no_thread)?;
-        let handle = begun.await.map_err(|_| Error::internal("the thread of a store ended at once"))?;
+        let handle = started.await.map_err(|_| Error::internal("the thread of a store ended at once"))?;
         Ok(Self { handle: handle.map_err(no_thread)?, stop: Some(stop), thread: Some(thread) })
     }
 
@@ -338,19 +343,19 @@ fn describe(error: &RedisError) -> Error {
 
 /// Returns a warning for each setting that weakens the guarantees of the store.
 async fn warnings(mut manager: ConnectionManager) -> Vec<String> {
-    let asked: RedisResult<std::collections::BTreeMap<String, String>> = ::redis::cmd("CONFIG")
+    let response: RedisResult<std::collections::BTreeMap<String, String>> = ::redis::cmd("CONFIG")
         .arg("GET")
         .arg(&["appendonly", "appendfsync", "maxmemory", "maxmemory-policy"])
         .query_async(&mut manager)
         .await;
-    let Ok(settings) = asked else {
+    let Ok(settings) = response else {
         return vec![
             "the server does not tell how it keeps what is saved: see that `appendonly` is `yes`, `appendfsync` is \
              `always` and `maxmemory-policy` is `noeviction`"
                 .to_owned(),
         ];
     };
-    let is = |name: &str, value: &str| settings.get(name).is_some_and(|found| found == value);
+    let is = |name: &str, value: &str| settings.get(name).is_some_and(|current| current == value);
     let mut warnings = Vec::new();
     if !is("appendonly", "yes") {
         warnings

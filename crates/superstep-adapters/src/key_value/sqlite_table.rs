@@ -22,7 +22,7 @@ const APPLICATION: i32 = 0x7375_706b;
 /// Version of the table. A version is never reused.
 const VERSION: i32 = 1;
 /// Largest number of jobs in one transaction.
-const LARGEST_BATCH: usize = 256;
+const MAX_BATCH: usize = 256;
 /// Time that a transaction waits for the write lock of another process.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -48,17 +48,17 @@ impl SqliteKeyValue {
         let path = path.as_ref().to_owned();
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         filesystem::reject_network_filesystem(folder, &path.display().to_string())?;
-        let connection = connect(&path).map_err(|trouble| trouble.describe(&path))?;
+        let connection = connect(&path).map_err(|error| error.describe(&path))?;
         let (works, inbox) = channel();
-        let mut room = WriterThread { connection, path: path.clone(), write_failed: false };
+        let mut writer = WriterThread { connection, path: path.clone(), write_failed: false };
         let thread = std::thread::Builder::new()
             .name("superstep-sqlite-keys".to_owned())
-            .spawn(move || room.work(&inbox))
+            .spawn(move || writer.work(&inbox))
             .map_err(|error| Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}")))?;
         Ok(Self(Arc::new(SqliteKeysInner { path, works: Some(works), thread: Some(thread) })))
     }
 
-    async fn ask<T: Send + 'static>(
+    async fn with_connection<T: Send + 'static>(
         &self,
         effect: AccessMode,
         question: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -66,7 +66,7 @@ impl SqliteKeyValue {
         let (reply, answer) = oneshot::channel();
         if let Some(works) = &self.0.works {
             // If the thread has ended, `reply` is dropped with the job and the caller receives an error.
-            drop(works.send(Box::new(FnJob { effect, question, given: None, reply })));
+            drop(works.send(Box::new(FnJob { effect, question, result: None, reply })));
         }
         answer.await.unwrap_or_else(|_| {
             Err(Error::new(ErrorCode::StoreUnavailable, format!("the store `{}` is closed", self.0.path.display()))
@@ -95,12 +95,13 @@ impl Drop for SqliteKeysInner {
 impl KeyValue for SqliteKeyValue {
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
         let key = key.to_owned();
-        self.ask(AccessMode::None, move |connection| read(connection, &key)).await
+        self.with_connection(AccessMode::None, move |connection| read(connection, &key)).await
     }
 
     async fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>> {
         let keys = keys.to_vec();
-        self.ask(AccessMode::None, move |connection| keys.iter().map(|key| read(connection, key)).collect()).await
+        self.with_connection(AccessMode::None, move |connection| keys.iter().map(|key| read(connection, key)).collect())
+            .await
     }
 
     async fn put(&self, key: &str, value: &[u8], put: PutOptions) -> Result<bool> {
@@ -110,7 +111,7 @@ impl KeyValue for SqliteKeyValue {
         let (key, value) = (key.to_owned(), value.to_vec());
         // Batched puts run one after the other inside one transaction, so none of them sees a state between check and
         // insert.
-        self.ask(AccessMode::Change, move |connection| {
+        self.with_connection(AccessMode::Change, move |connection| {
             if put.if_absent && is_there(connection, &key)? {
                 return Ok(false);
             }
@@ -129,7 +130,7 @@ impl KeyValue for SqliteKeyValue {
 
     async fn delete(&self, keys: &[String]) -> Result<()> {
         let keys = keys.to_vec();
-        self.ask(AccessMode::Change, move |connection| {
+        self.with_connection(AccessMode::Change, move |connection| {
             let mut statement = connection.prepare_cached("DELETE FROM value WHERE key = ?1")?;
             keys.iter().try_for_each(|key| statement.execute([key]).map(drop))
         })
@@ -140,7 +141,7 @@ impl KeyValue for SqliteKeyValue {
         // A range instead of `LIKE`, whose pattern characters may occur in keys. No key contains `\u{7f}`.
         let (first, end) = (prefix.to_owned(), format!("{prefix}\u{7f}"));
         let (after, limit) = (after.unwrap_or_default().to_owned(), i64::try_from(limit).unwrap_or(i64::MAX));
-        self.ask(AccessMode::None, move |connection| {
+        self.with_connection(AccessMode::None, move |connection| {
             let keys = "SELECT key FROM value WHERE key >= ?1 AND key < ?2 AND key > ?3 AND (ends IS NULL OR ends > ?4) \
                         ORDER BY key LIMIT ?5";
             let mut statement = connection.prepare_cached(keys)?;
@@ -171,7 +172,7 @@ fn millis(time: Duration) -> i64 {
 /// Reason why a file was not opened.
 enum OpenError {
     Database(rusqlite::Error),
-    Refused(Error),
+    Rejected(Error),
 }
 
 impl From<rusqlite::Error> for OpenError {
@@ -184,7 +185,7 @@ impl OpenError {
     fn describe(self, path: &Path) -> Error {
         match self {
             Self::Database(error) => describe(&error, path),
-            Self::Refused(error) => error,
+            Self::Rejected(error) => error,
         }
     }
 }
@@ -194,7 +195,7 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
     connection.busy_timeout(BUSY)?;
     if !wal::enable_wal(&connection, BUSY)? {
         let message = format!("`{}` is on a disk that cannot keep a write-ahead log", path.display());
-        return Err(OpenError::Refused(Error::new(ErrorCode::StoreUnavailable, message).with_retryable(false)));
+        return Err(OpenError::Rejected(Error::new(ErrorCode::StoreUnavailable, message).with_retryable(false)));
     }
     connection.pragma_update(None, "synchronous", "FULL")?;
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
@@ -205,7 +206,7 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
         (APPLICATION, version) if version > VERSION => {
             let message =
                 format!("`{}` has a table of version {version}; this program knows {VERSION}", path.display());
-            return Err(OpenError::Refused(Error::new(ErrorCode::CheckpointTooNew, message)));
+            return Err(OpenError::Rejected(Error::new(ErrorCode::CheckpointTooNew, message)));
         }
         (0, 0) if tables == 0 => {
             transaction.execute_batch(
@@ -218,7 +219,7 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
         _ => {
             let message = format!("`{}` is an SQLite file of another program", path.display());
             let error = Error::new(ErrorCode::ConfigInvalid, message);
-            return Err(OpenError::Refused(error.with_help("name another file; nothing was changed in this one")));
+            return Err(OpenError::Rejected(error.with_help("name another file; nothing was changed in this one")));
         }
     }
     transaction.execute("DELETE FROM value WHERE ends <= ?1", [now()])?;
@@ -244,7 +245,7 @@ trait WriterJob: Send {
 struct FnJob<F, T> {
     effect: AccessMode,
     question: F,
-    given: Option<T>,
+    result: Option<T>,
     reply: oneshot::Sender<Result<T>>,
 }
 
@@ -254,18 +255,18 @@ impl<F: FnMut(&Connection) -> rusqlite::Result<T> + Send, T: Send> WriterJob for
     }
 
     fn run(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        self.given = Some((self.question)(connection)?);
+        self.result = Some((self.question)(connection)?);
         Ok(())
     }
 
     fn reply(self: Box<Self>, failure: Option<&Error>) {
-        let given = match (failure, self.given) {
-            (None, Some(given)) => Ok(given),
+        let result = match (failure, self.result) {
+            (None, Some(value)) => Ok(value),
             (Some(failure), _) => Err(failure.clone()),
             (None, None) => Err(Error::internal("work was told and not done")),
         };
         // The caller may have stopped waiting; the job is committed nevertheless.
-        drop(self.reply.send(given));
+        drop(self.reply.send(result));
     }
 }
 
@@ -281,7 +282,7 @@ impl WriterThread {
     fn work(&mut self, inbox: &Receiver<Box<dyn WriterJob>>) {
         while let Ok(first) = inbox.recv() {
             let mut batch = vec![first];
-            batch.extend(inbox.try_iter().take(LARGEST_BATCH - 1));
+            batch.extend(inbox.try_iter().take(MAX_BATCH - 1));
             self.perform(batch);
         }
     }
@@ -299,7 +300,7 @@ impl WriterThread {
 
     fn transact(&mut self, batch: &mut [Box<dyn WriterJob>]) -> Result<()> {
         if self.write_failed {
-            self.connection = connect(&self.path).map_err(|trouble| trouble.describe(&self.path))?;
+            self.connection = connect(&self.path).map_err(|error| error.describe(&self.path))?;
             self.write_failed = false;
         }
         let changes = batch.iter().any(|work| work.effect() == AccessMode::Change);

@@ -60,12 +60,12 @@ mod tests {
 
     #[test]
     fn no_more_stay_than_are_wanted_and_those_in_use_stay() {
-        let shelf = ThreadCache::new(8);
-        let kept = shelf.get(&"kept".into());
+        let cache = ThreadCache::new(8);
+        let retained = cache.get(&"kept".into());
         for number in 0..1_000 {
-            shelf.get(&number.into());
-            assert!(shelf.threads.lock().unwrap().by_name.len() <= 8);
+            cache.get(&number.into());
+            assert!(cache.threads.lock().unwrap().by_name.len() <= 8);
         }
-        assert!(Arc::ptr_eq(&kept, &shelf.get(&"kept".into())));
+        assert!(Arc::ptr_eq(&retained, &cache.get(&"kept".into())));
     }
 }

@@ -12,7 +12,7 @@ use superstep_core::id::ThreadId;
 use superstep_core::port::KeyValue;
 
 use super::backend::Backend;
-use super::envelope::is_damage;
+use super::envelope::is_corruption;
 use super::thread_log::ThreadLog;
 
 const EXISTS: &str = "sure";
@@ -26,72 +26,72 @@ pub(super) enum IndexState {
     /// The thread exists.
     Sure,
     /// The log of the thread has to be read.
-    Doubt,
+    Uncertain,
 }
 
 /// Reads the index state of several threads.
-pub(super) async fn index_states<K: KeyValue>(room: &Backend<K>, threads: &[ThreadId]) -> Result<Vec<IndexState>> {
-    let keys: Vec<String> = threads.iter().map(|thread| room.keys.index_key(thread)).collect();
-    let (mut standings, mut lives) = (Vec::with_capacity(threads.len()), Vec::new());
-    for (thread, value) in threads.iter().zip(room.get_each_checked(&keys).await?) {
+pub(super) async fn index_states<K: KeyValue>(backend: &Backend<K>, threads: &[ThreadId]) -> Result<Vec<IndexState>> {
+    let keys: Vec<String> = threads.iter().map(|thread| backend.keys.index_key(thread)).collect();
+    let (mut states, mut lives) = (Vec::with_capacity(threads.len()), Vec::new());
+    for (thread, value) in threads.iter().zip(backend.get_each_checked(&keys).await?) {
         let value = value.map(|value| value.map(|value| String::from_utf8_lossy(&value).into_owned()));
         let life = |text: &str| u64::from_str_radix(text.strip_prefix(BRIEF)?, 16).ok();
-        standings.push(match value {
+        states.push(match value {
             Ok(None) => IndexState::Absent,
             Ok(Some(text)) if text == EXISTS => IndexState::Sure,
             Ok(Some(text)) => {
-                lives.extend(life(&text).map(|life| (standings.len(), room.keys.ttl_key(thread, life))));
-                IndexState::Doubt
+                lives.extend(life(&text).map(|life| (states.len(), backend.keys.ttl_key(thread, life))));
+                IndexState::Uncertain
             }
-            Err(_) => IndexState::Doubt,
+            Err(_) => IndexState::Uncertain,
         });
     }
-    let (places, keys): (Vec<usize>, Vec<String>) = lives.into_iter().unzip();
-    for (place, value) in places.into_iter().zip(room.get_each_checked(&keys).await?) {
+    let (indexes, keys): (Vec<usize>, Vec<String>) = lives.into_iter().unzip();
+    for (index, value) in indexes.into_iter().zip(backend.get_each_checked(&keys).await?) {
         if !matches!(value, Ok(None)) {
-            standings[place] = IndexState::Sure;
+            states[index] = IndexState::Sure;
         }
     }
-    Ok(standings)
+    Ok(states)
 }
 
 impl ThreadLog {
     /// Adds the thread to the index and renews its time to live; called before something is saved.
-    pub(super) async fn list<K: KeyValue>(&mut self, room: &Backend<K>) -> Result<()> {
-        self.renew_ttl(room, self.tables.first_record).await?;
+    pub(super) async fn list<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<()> {
+        self.renew_ttl(backend, self.tables.first_record).await?;
         if self.listed == self.tables.fence {
             return Ok(());
         }
         // A process that deleted an earlier incarnation may remove the index entry late, so each run checks it once.
         let is_sure = self.tables.status.is_some();
-        let found = match room.get(&room.keys.index_key(&self.thread)).await {
-            Err(error) if is_damage(&error) => None,
-            found => found?,
+        let stored = match backend.get(&backend.keys.index_key(&self.thread)).await {
+            Err(error) if is_corruption(&error) => None,
+            stored => stored?,
         };
-        if !is_sure || found.as_deref() != Some(self.entry(room, true).as_bytes()) {
-            self.put_index_entry(room, is_sure).await?;
+        if !is_sure || stored.as_deref() != Some(self.entry(backend, true).as_bytes()) {
+            self.put_index_entry(backend, is_sure).await?;
         }
         self.listed = self.tables.fence;
         Ok(())
     }
 
     /// Renews the TTL key of the incarnation that began with this record.
-    pub(super) async fn renew_ttl<K: KeyValue>(&self, room: &Backend<K>, life: u64) -> Result<()> {
-        if room.time_to_live.is_none() {
+    pub(super) async fn renew_ttl<K: KeyValue>(&self, backend: &Backend<K>, life: u64) -> Result<()> {
+        if backend.time_to_live.is_none() {
             return Ok(());
         }
-        room.put(&room.keys.ttl_key(&self.thread, life), b"", room.time_to_live).await
+        backend.put(&backend.keys.ttl_key(&self.thread, life), b"", backend.time_to_live).await
     }
 
     /// Writes the index entry of the thread.
-    pub(super) async fn put_index_entry<K: KeyValue>(&mut self, room: &Backend<K>, is_sure: bool) -> Result<()> {
-        room.put(&room.keys.index_key(&self.thread), self.entry(room, is_sure).as_bytes(), None).await?;
+    pub(super) async fn put_index_entry<K: KeyValue>(&mut self, backend: &Backend<K>, is_sure: bool) -> Result<()> {
+        backend.put(&backend.keys.index_key(&self.thread), self.entry(backend, is_sure).as_bytes(), None).await?;
         self.is_index_uncertain = !is_sure;
         Ok(())
     }
 
-    fn entry<K: KeyValue>(&self, room: &Backend<K>, is_sure: bool) -> String {
-        match (is_sure, room.time_to_live) {
+    fn entry<K: KeyValue>(&self, backend: &Backend<K>, is_sure: bool) -> String {
+        match (is_sure, backend.time_to_live) {
             (false, _) => UNCERTAIN.to_owned(),
             (true, None) => EXISTS.to_owned(),
             (true, Some(_)) => format!("{BRIEF}{:016x}", self.tables.first_record),
@@ -100,37 +100,37 @@ impl ThreadLog {
 
     /// Removes a deleted thread from the index; returns false if the thread has been created again meanwhile. Then
     /// the entry is written again, because this call may have removed the new one.
-    pub(super) async fn remove_index_entry<K: KeyValue>(&mut self, room: &Backend<K>) -> Result<bool> {
+    pub(super) async fn remove_index_entry<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<bool> {
         let next = self.next();
-        room.delete(&[room.keys.index_key(&self.thread)]).await?;
-        self.refresh_readable(room).await?;
+        backend.delete(&[backend.keys.index_key(&self.thread)]).await?;
+        self.refresh_readable(backend).await?;
         if self.next() == next && self.corruption.is_none() {
             return Ok(true);
         }
-        self.put_index_entry(room, false).await?;
+        self.put_index_entry(backend, false).await?;
         Ok(false)
     }
 
     /// Returns true if the thread has expired and no live process holds a lease on it.
-    pub(super) async fn is_gone<K: KeyValue>(&self, room: &Backend<K>) -> Result<bool> {
+    pub(super) async fn is_gone<K: KeyValue>(&self, backend: &Backend<K>) -> Result<bool> {
         if self.tables.status.is_none() || self.tables.ttl_millis == 0 {
             return Ok(false);
         }
-        if room.has(&room.keys.ttl_key(&self.thread, self.tables.first_record)).await? {
+        if backend.has(&backend.keys.ttl_key(&self.thread, self.tables.first_record)).await? {
             return Ok(false);
         }
-        Ok(!self.is_leased(room).await?)
+        Ok(!self.is_leased(backend).await?)
     }
 
     /// Returns true if a live process holds a lease on the thread.
-    pub(super) async fn is_leased<K: KeyValue>(&self, room: &Backend<K>) -> Result<bool> {
+    pub(super) async fn is_leased<K: KeyValue>(&self, backend: &Backend<K>) -> Result<bool> {
         match self.tables.lease_owner {
             None => Ok(false),
             // The release of a lease of this process may still be queued, so the record alone does not decide.
-            Some(mover) if mover.process_token == room.token => {
-                Ok(room.history_cache.fence_of(&self.thread) == Some(self.tables.fence))
+            Some(owner) if owner.process_token == backend.token => {
+                Ok(backend.history_cache.fence_of(&self.thread) == Some(self.tables.fence))
             }
-            Some(mover) => room.is_alive(mover.process_token).await,
+            Some(owner) => backend.is_alive(owner.process_token).await,
         }
     }
 }

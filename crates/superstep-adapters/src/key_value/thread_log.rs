@@ -11,13 +11,13 @@ use superstep_core::id::ThreadId;
 use superstep_core::port::KeyValue;
 
 use super::backend::{Backend, PAGE};
-use super::envelope::{damaged, decode, encode, is_damage};
+use super::envelope::{corrupt_value_error, decode, encode, is_corruption};
 use super::keys::{KeyKind, number_in, record_place};
 use super::log_record::{LogRecord, RecordHeader};
 use super::thread_tables::ThreadTables;
 
 /// Largest number of restarts because another process removed records during the read.
-const TRIES: usize = 8;
+const MAX_ATTEMPTS: usize = 8;
 /// Largest number of puts of a record if responses are lost.
 const PUTS: usize = 5;
 /// Number of records per read: the first and the largest page size.
@@ -75,27 +75,27 @@ impl ThreadLog {
     }
 
     /// Reads the thread if it has not been read by this process.
-    pub(super) async fn ensure<K: KeyValue>(&mut self, room: &Backend<K>) -> Result<()> {
-        if self.is_read { Ok(()) } else { self.refresh(room).await }
+    pub(super) async fn ensure<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<()> {
+        if self.is_read { Ok(()) } else { self.refresh(backend).await }
     }
 
     /// Reads all new records. A corrupt record is an error, returned after all readable records before it are
     /// applied.
-    pub(super) async fn read_all<K: KeyValue>(&mut self, room: &Backend<K>) -> Result<()> {
-        self.is_read = self.is_read && self.is_last_there(room).await?;
-        for _ in 0..TRIES {
+    pub(super) async fn read_all<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<()> {
+        self.is_read = self.is_read && self.is_last_there(backend).await?;
+        for _ in 0..MAX_ATTEMPTS {
             let is_fresh = !self.is_read;
             if is_fresh {
                 self.begin(0);
                 self.is_read = false;
-                let Some(start) = self.find_start(room).await? else { continue };
+                let Some(start) = self.find_start(backend).await? else { continue };
                 self.begin(start);
             }
-            match self.read_following(room, is_fresh).await {
+            match self.read_following(backend, is_fresh).await {
                 Ok(true) => {}
                 Ok(false) => continue,
                 // The log may begin behind the corrupt record by now.
-                Err(error) if is_damage(&error) && !is_fresh => {
+                Err(error) if is_corruption(&error) && !is_fresh => {
                     self.is_read = false;
                     continue;
                 }
@@ -103,7 +103,7 @@ impl ThreadLog {
             }
             // Checked after reading the last record: a base marker behind it means that records in between were
             // removed.
-            match room.base_numbers(&self.thread, Some(self.base)).await?.last() {
+            match backend.base_numbers(&self.thread, Some(self.base)).await?.last() {
                 Some(base) if *base >= self.next => self.is_read = false,
                 Some(base) => {
                     self.base = *base;
@@ -118,84 +118,84 @@ impl ThreadLog {
 
     /// Returns true if the last record read is still stored. It is not if the thread was deleted and created again,
     /// if the store was restored to an earlier state, or if the record is corrupt.
-    async fn is_last_there<K: KeyValue>(&self, room: &Backend<K>) -> Result<bool> {
+    async fn is_last_there<K: KeyValue>(&self, backend: &Backend<K>) -> Result<bool> {
         if self.next == self.base {
             return Ok(true);
         }
         let number = self.next - 1;
-        match room.get(&room.keys.record(&self.thread, number)).await {
+        match backend.get(&backend.keys.record(&self.thread, number)).await {
             Ok(Some(bytes)) => {
                 Ok(decode(&record_place(&self.thread, number), &bytes).is_ok_and(|(_, sum)| sum == self.last))
             }
             Ok(None) => Ok(false),
-            Err(error) if is_damage(&error) => Ok(false),
+            Err(error) if is_corruption(&error) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
     /// Returns the record at which reading begins; `None` if that has just changed.
-    async fn find_start<K: KeyValue>(&self, room: &Backend<K>) -> Result<Option<u64>> {
-        let base = room.base_numbers(&self.thread, None).await?.last().copied();
+    async fn find_start<K: KeyValue>(&self, backend: &Backend<K>) -> Result<Option<u64>> {
+        let base = backend.base_numbers(&self.thread, None).await?.last().copied();
         let start = base.unwrap_or(0);
-        if room.has(&room.keys.record(&self.thread, start)).await? {
+        if backend.has(&backend.keys.record(&self.thread, start)).await? {
             return Ok(Some(start));
         }
-        let folder = room.keys.folder(&self.thread, KeyKind::Record);
-        let begun = room.keys.record(&self.thread, start);
-        let later = room.list(&folder, Some(&begun), 1).await?;
+        let folder = backend.keys.folder(&self.thread, KeyKind::Record);
+        let start_key = backend.keys.record(&self.thread, start);
+        let later = backend.list(&folder, Some(&start_key), 1).await?;
         if let Some(number) = later.first().and_then(|key| number_in(key)) {
-            return self.start_at(room, start, number).await;
+            return self.start_at(backend, start, number).await;
         }
         let Some(base) = base else { return Ok(Some(0)) };
-        let has_moved = room.base_numbers(&self.thread, Some(base)).await?.last().is_some();
+        let has_moved = backend.base_numbers(&self.thread, Some(base)).await?.last().is_some();
         if has_moved {
             return Ok(None);
         }
         // The tombstone of a thread that was deleted earlier has expired: its numbers are not used again.
-        if self.is_tombstone(room, base).await? { Ok(Some(base + 1)) } else { Err(self.missing(base)) }
+        if self.is_tombstone(backend, base).await? { Ok(Some(base + 1)) } else { Err(self.missing(base)) }
     }
 
     /// Handles a first record with a number higher than expected, which is valid if that record has the complete
     /// tables.
-    async fn start_at<K: KeyValue>(&self, room: &Backend<K>, wanted: u64, found: u64) -> Result<Option<u64>> {
-        let Some(bytes) = room.get(&room.keys.record(&self.thread, found)).await? else { return Ok(None) };
-        let (record, ..) = LogRecord::from_bytes(&record_place(&self.thread, found), &bytes)?;
+    async fn start_at<K: KeyValue>(&self, backend: &Backend<K>, expected: u64, actual: u64) -> Result<Option<u64>> {
+        let Some(bytes) = backend.get(&backend.keys.record(&self.thread, actual)).await? else { return Ok(None) };
+        let (record, ..) = LogRecord::from_bytes(&record_place(&self.thread, actual), &bytes)?;
         if record.is_whole() {
-            mark(room, &self.thread, found).await?;
-            return Ok(Some(found));
+            mark(backend, &self.thread, actual).await?;
+            return Ok(Some(actual));
         }
         // Another process may have created or cleared the thread between two of these requests.
-        let is_there = room.has(&room.keys.record(&self.thread, wanted)).await?;
-        let has_moved = !room.base_numbers(&self.thread, Some(wanted)).await?.is_empty();
-        if is_there || has_moved { Ok(None) } else { Err(self.missing(wanted)) }
+        let is_there = backend.has(&backend.keys.record(&self.thread, expected)).await?;
+        let has_moved = !backend.base_numbers(&self.thread, Some(expected)).await?.is_empty();
+        if is_there || has_moved { Ok(None) } else { Err(self.missing(expected)) }
     }
 
-    async fn is_tombstone<K: KeyValue>(&self, room: &Backend<K>, base: u64) -> Result<bool> {
-        let key = room.keys.base(&self.thread, base);
-        let Some(bytes) = room.get(&key).await? else { return Ok(true) };
-        Ok(decode(room.keys.place(&key), &bytes)?.0 == TOMBSTONE)
+    async fn is_tombstone<K: KeyValue>(&self, backend: &Backend<K>, base: u64) -> Result<bool> {
+        let key = backend.keys.base(&self.thread, base);
+        let Some(bytes) = backend.get(&key).await? else { return Ok(true) };
+        Ok(decode(backend.keys.relative_key(&key), &bytes)?.0 == TOMBSTONE)
     }
 
     /// Applies all following records; returns false if records to be read have just been removed.
-    async fn read_following<K: KeyValue>(&mut self, room: &Backend<K>, is_fresh: bool) -> Result<bool> {
+    async fn read_following<K: KeyValue>(&mut self, backend: &Backend<K>, is_fresh: bool) -> Result<bool> {
         let mut size = if is_fresh { PAGES.0 } else { 1 };
         loop {
             let first = self.next;
             // One more record than is applied: a gap shows by a record behind it.
-            let keys: Vec<String> = (first..=first + size).map(|at| room.keys.record(&self.thread, at)).collect();
-            let mut values = room.get_each_checked(&keys).await?;
+            let keys: Vec<String> = (first..=first + size).map(|at| backend.keys.record(&self.thread, at)).collect();
+            let mut values = backend.get_each_checked(&keys).await?;
             let there = values.iter().take_while(|value| !is_absent(value)).count().min(size as usize);
             for value in values.drain(..there) {
                 self.apply_bytes(&value?.unwrap_or_default())?;
             }
             if (there as u64) < size {
-                let is_end = values[1..].iter().all(is_absent) && !(is_fresh && self.has_later(room).await?);
+                let is_end = values[1..].iter().all(is_absent) && !(is_fresh && self.has_later(backend).await?);
                 if is_end {
                     return Ok(true);
                 }
-                if !room.has(&room.keys.record(&self.thread, self.next)).await? {
+                if !backend.has(&backend.keys.record(&self.thread, self.next)).await? {
                     // The record is not missing if the log was compacted during the read.
-                    return match room.base_numbers(&self.thread, Some(self.next)).await?.last() {
+                    return match backend.base_numbers(&self.thread, Some(self.next)).await?.last() {
                         Some(_) => {
                             self.is_read = false;
                             Ok(false)
@@ -209,19 +209,19 @@ impl ThreadLog {
     }
 
     /// Returns true if a record exists behind the next one.
-    async fn has_later<K: KeyValue>(&self, room: &Backend<K>) -> Result<bool> {
+    async fn has_later<K: KeyValue>(&self, backend: &Backend<K>) -> Result<bool> {
         let (folder, next) =
-            (room.keys.folder(&self.thread, KeyKind::Record), room.keys.record(&self.thread, self.next));
-        Ok(!room.list(&folder, Some(&next), 1).await?.is_empty())
+            (backend.keys.folder(&self.thread, KeyKind::Record), backend.keys.record(&self.thread, self.next));
+        Ok(!backend.list(&folder, Some(&next), 1).await?.is_empty())
     }
 
     /// Decodes and applies the next record.
     fn apply_bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        let place = record_place(&self.thread, self.next);
-        let (record, stamp, sum) = LogRecord::from_bytes(&place, bytes)?;
+        let key = record_place(&self.thread, self.next);
+        let (record, stamp, sum) = LogRecord::from_bytes(&key, bytes)?;
         let is_first = self.next == self.base;
         if !record.is_whole() && (is_first || stamp.before != self.last) {
-            return Err(damaged(&place, "it does not follow the record before it"));
+            return Err(corrupt_value_error(&key, "it does not follow the record before it"));
         }
         self.apply(record, sum);
         Ok(())
@@ -233,35 +233,35 @@ impl ThreadLog {
     }
 
     fn missing(&self, number: u64) -> Error {
-        damaged(&record_place(&self.thread, number), "this record is missing")
+        corrupt_value_error(&record_place(&self.thread, number), "this record is missing")
     }
 
     /// Appends a record. Returns false if other records were written first, which have then been read: the caller has
     /// to decide again.
-    pub(super) async fn append<K: KeyValue>(&mut self, room: &Backend<K>, record: LogRecord) -> Result<bool> {
+    pub(super) async fn append<K: KeyValue>(&mut self, backend: &Backend<K>, record: LogRecord) -> Result<bool> {
         let number = self.next;
-        let stamp = RecordHeader { writer: room.unique(), before: if record.is_whole() { 0 } else { self.last } };
+        let stamp = RecordHeader { writer: backend.unique(), before: if record.is_whole() { 0 } else { self.last } };
         let (bytes, sum) = record.to_bytes(&record_place(&self.thread, number), stamp);
-        let key = room.keys.record(&self.thread, number);
-        let Some(is_put) = self.put_new(room, &key, &bytes).await? else {
+        let key = backend.keys.record(&self.thread, number);
+        let Some(is_put) = self.put_new(backend, &key, &bytes).await? else {
             self.is_read = false;
-            self.refresh(room).await?;
+            self.refresh(backend).await?;
             return Ok(false);
         };
         if is_put {
-            if room.base_numbers(&self.thread, Some(number)).await?.is_empty() {
+            if backend.base_numbers(&self.thread, Some(number)).await?.is_empty() {
                 self.apply(record, sum);
                 return Ok(true);
             }
             self.is_read = false;
         }
-        self.refresh(room).await?;
+        self.refresh(backend).await?;
         if self.tables.recent.contains(&(number, sum)) {
             return Ok(true);
         }
         if is_put {
             // The record was put where the log had already been removed; no process reads it.
-            room.delete(&[key]).await?;
+            backend.delete(&[key]).await?;
         }
         Ok(false)
     }
@@ -269,15 +269,15 @@ impl ThreadLog {
     /// Puts a record under a new key; false if the key exists, which may be this record if a response was lost.
     /// `None` if the previous record is missing, because then the new one could never be read. Checked before each
     /// attempt: a store that was unavailable may come back in an earlier state.
-    async fn put_new<K: KeyValue>(&self, room: &Backend<K>, key: &str, bytes: &[u8]) -> Result<Option<bool>> {
-        let mut tries = 0;
+    async fn put_new<K: KeyValue>(&self, backend: &Backend<K>, key: &str, bytes: &[u8]) -> Result<Option<bool>> {
+        let mut attempts = 0;
         loop {
-            if !self.is_last_there(room).await? {
+            if !self.is_last_there(backend).await? {
                 return Ok(None);
             }
-            tries += 1;
-            match room.try_put_new(key, bytes).await {
-                Err(error) if error.is_retryable() && tries < PUTS => {}
+            attempts += 1;
+            match backend.try_put_new(key, bytes).await {
+                Err(error) if error.is_retryable() && attempts < PUTS => {}
                 done => return done.map(Some),
             }
         }
@@ -285,37 +285,37 @@ impl ThreadLog {
 
     /// Writes the complete tables as one record and removes the earlier records. Does nothing if another process
     /// wrote meanwhile.
-    pub(super) async fn compact<K: KeyValue>(&mut self, room: &Backend<K>) -> Result<()> {
+    pub(super) async fn compact<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<()> {
         let number = self.next;
-        if self.append(room, LogRecord::Whole(Box::new(self.tables.clone()))).await? && self.next == number + 1 {
-            self.begin_at(room, number).await?;
-            self.clear(room).await?;
+        if self.append(backend, LogRecord::Full(Box::new(self.tables.clone()))).await? && self.next == number + 1 {
+            self.begin_at(backend, number).await?;
+            self.clear(backend).await?;
         }
         Ok(())
     }
 
     /// Marks a record with complete tables as the beginning of the log.
-    pub(super) async fn begin_at<K: KeyValue>(&mut self, room: &Backend<K>, number: u64) -> Result<()> {
-        mark(room, &self.thread, number).await?;
+    pub(super) async fn begin_at<K: KeyValue>(&mut self, backend: &Backend<K>, number: u64) -> Result<()> {
+        mark(backend, &self.thread, number).await?;
         self.base = self.base.max(number);
         Ok(())
     }
 
     /// Removes records before the base, and long values that no record refers to.
-    pub(super) async fn clear<K: KeyValue>(&self, room: &Backend<K>) -> Result<()> {
+    pub(super) async fn clear<K: KeyValue>(&self, backend: &Backend<K>) -> Result<()> {
         let is_before = |key: &str| number_in(key).is_some_and(|number| number < self.base);
         if self.base > 0 {
-            room.clear(&self.thread, KeyKind::Record, is_before).await?;
-            room.clear(&self.thread, KeyKind::Base, is_before).await?;
+            backend.clear(&self.thread, KeyKind::Record, is_before).await?;
+            backend.clear(&self.thread, KeyKind::Base, is_before).await?;
         }
-        let kept: std::collections::BTreeSet<String> = self
+        let referenced: std::collections::BTreeSet<String> = self
             .tables
             .bodies()
-            .filter_map(|body| body.name().map(|name| room.keys.part(&self.thread, name)))
+            .filter_map(|body| body.name().map(|name| backend.keys.part(&self.thread, name)))
             .collect();
         // A value with a later number may belong to a record that is about to be written.
-        let is_left = |key: &str| number_in(key).is_some_and(|number| number < self.next) && !kept.contains(key);
-        room.clear(&self.thread, KeyKind::Part, is_left).await
+        let is_left = |key: &str| number_in(key).is_some_and(|number| number < self.next) && !referenced.contains(key);
+        backend.clear(&self.thread, KeyKind::Part, is_left).await
     }
 
     /// Returns true if the log should be compacted: it has far more records than the thread has checkpoints.
@@ -325,40 +325,40 @@ impl ThreadLog {
 
     /// Deletes the thread and leaves a last record with empty tables, the tombstone. Returns false if another process
     /// wrote meanwhile.
-    pub(super) async fn write_tombstone<K: KeyValue>(&mut self, room: &Backend<K>) -> Result<bool> {
+    pub(super) async fn write_tombstone<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<bool> {
         let (number, life) = (self.next, self.tables.first_record);
-        if !self.append(room, LogRecord::Whole(Box::new(self.tables.restarted(number)))).await? {
+        if !self.append(backend, LogRecord::Full(Box::new(self.tables.restarted(number)))).await? {
             return Ok(false);
         }
         if self.next == number + 1 {
-            self.keep_only_tombstone(room, number).await?;
+            self.keep_only_tombstone(backend, number).await?;
             // Deleted by name: a listing would omit it if it has expired.
-            room.delete(&[room.keys.ttl_key(&self.thread, life)]).await?;
+            backend.delete(&[backend.keys.ttl_key(&self.thread, life)]).await?;
         }
         Ok(true)
     }
 
     /// Removes everything but the tombstone.
-    pub(super) async fn keep_only_tombstone<K: KeyValue>(&mut self, room: &Backend<K>, number: u64) -> Result<()> {
-        self.begin_at(room, number).await?;
+    pub(super) async fn keep_only_tombstone<K: KeyValue>(&mut self, backend: &Backend<K>, number: u64) -> Result<()> {
+        self.begin_at(backend, number).await?;
         // If the thread was created again, the process that did so removes the remains of the old one.
-        if self.remove_index_entry(room).await? {
-            self.clear(room).await?;
-            self.expire_tombstone(room, number).await?;
+        if self.remove_index_entry(backend).await? {
+            self.clear(backend).await?;
+            self.expire_tombstone(backend, number).await?;
         }
         Ok(())
     }
 
     /// Sets an expiry on the tombstone. The tombstone prevents a process that was suspended from writing to the
     /// deleted thread; it is not needed forever.
-    async fn expire_tombstone<K: KeyValue>(&self, room: &Backend<K>, number: u64) -> Result<()> {
-        let key = room.keys.record(&self.thread, number);
-        if let Some(bytes) = room.get(&key).await? {
-            room.put(&key, &bytes, Some(super::TOMBSTONE_TTL)).await?;
+    async fn expire_tombstone<K: KeyValue>(&self, backend: &Backend<K>, number: u64) -> Result<()> {
+        let key = backend.keys.record(&self.thread, number);
+        if let Some(bytes) = backend.get(&key).await? {
+            backend.put(&key, &bytes, Some(super::TOMBSTONE_TTL)).await?;
         }
-        let key = room.keys.base(&self.thread, number);
-        let (bytes, _) = encode(room.keys.place(&key), TOMBSTONE);
-        room.put(&key, &bytes, Some(super::TOMBSTONE_TTL * 2)).await
+        let key = backend.keys.base(&self.thread, number);
+        let (bytes, _) = encode(backend.keys.relative_key(&key), TOMBSTONE);
+        backend.put(&key, &bytes, Some(super::TOMBSTONE_TTL * 2)).await
     }
 }
 
@@ -370,24 +370,24 @@ fn is_absent(value: &Result<Option<Vec<u8>>>) -> bool {
 const PRESENT: &[u8] = b"there";
 const TOMBSTONE: &[u8] = b"grave";
 
-async fn mark<K: KeyValue>(room: &Backend<K>, thread: &ThreadId, number: u64) -> Result<()> {
-    let key = room.keys.base(thread, number);
-    let (bytes, _) = encode(room.keys.place(&key), PRESENT);
-    room.put(&key, &bytes, None).await
+async fn mark<K: KeyValue>(backend: &Backend<K>, thread: &ThreadId, number: u64) -> Result<()> {
+    let key = backend.keys.base(thread, number);
+    let (bytes, _) = encode(backend.keys.relative_key(&key), PRESENT);
+    backend.put(&key, &bytes, None).await
 }
 
 /// Reads long values by name, in pages; `None` for missing ones.
 pub(super) async fn long_values<K: KeyValue>(
-    room: &Backend<K>,
+    backend: &Backend<K>,
     thread: &ThreadId,
     names: &[String],
 ) -> Result<Vec<Option<Vec<u8>>>> {
     let mut values = Vec::with_capacity(names.len());
     for some in names.chunks(PAGE / 8) {
-        let keys: Vec<String> = some.iter().map(|name| room.keys.part(thread, name)).collect();
-        for (key, value) in keys.iter().zip(room.get_many(&keys).await?) {
-            let place = room.keys.place(key);
-            values.push(value.map(|value| decode(place, &value).map(|(body, _)| body.to_vec())).transpose()?);
+        let keys: Vec<String> = some.iter().map(|name| backend.keys.part(thread, name)).collect();
+        for (key, value) in keys.iter().zip(backend.get_many(&keys).await?) {
+            let relative = backend.keys.relative_key(key);
+            values.push(value.map(|value| decode(relative, &value).map(|(body, _)| body.to_vec())).transpose()?);
         }
     }
     Ok(values)

@@ -55,7 +55,7 @@ pub(super) struct HistoryTable {
     pub(super) numbers: BTreeMap<CheckpointId, u64>,
     pub(super) origins: BTreeMap<u64, RunInfoRow>,
     pub(super) parts: BTreeMap<u64, FieldPart>,
-    pub(super) remnants: BTreeMap<u64, RetainedValuesRow>,
+    pub(super) retained_values: BTreeMap<u64, RetainedValuesRow>,
     /// Pending entries by checkpoint, in the order in which they were written.
     pub(super) pending: BTreeMap<u64, Vec<PendingRow>>,
 }
@@ -121,10 +121,10 @@ impl ThreadTables {
     /// Applies a record.
     pub(super) fn apply(&mut self, record: LogRecord, number: u64, sum: u64) {
         match record {
-            LogRecord::Whole(tables) => *self = *tables,
-            LogRecord::Taken { fence, mover } => (self.fence, self.lease_owner) = (fence, Some(mover)),
-            LogRecord::Given { fence } if fence == self.fence => self.lease_owner = None,
-            LogRecord::Given { .. } => {}
+            LogRecord::Full(tables) => *self = *tables,
+            LogRecord::Taken { fence, owner: mover } => (self.fence, self.lease_owner) = (fence, Some(mover)),
+            LogRecord::Released { fence } if fence == self.fence => self.lease_owner = None,
+            LogRecord::Released { .. } => {}
             LogRecord::Saved { status, lasts, lines, events } => {
                 (self.status, self.ttl_millis) = (Some(status), lasts);
                 for event in events {
@@ -155,14 +155,14 @@ impl ThreadTables {
     }
 
     fn line_mut(&mut self, namespace: &CheckpointNamespace) -> &mut HistoryTable {
-        let place = match self.line(namespace) {
-            Some((place, _)) => place,
+        let index = match self.line(namespace) {
+            Some((index, _)) => index,
             None => {
                 self.histories.push(HistoryTable::new(namespace.clone()));
                 self.histories.len() - 1
             }
         };
-        &mut self.histories[place]
+        &mut self.histories[index]
     }
 
     pub(super) fn checkpoints(&self) -> usize {
@@ -173,7 +173,7 @@ impl ThreadTables {
     pub(super) fn bodies(&self) -> impl Iterator<Item = &ValueBody> {
         let of_lines = self.histories.iter().flat_map(|line| {
             let parts = line.parts.values().map(|part| &part.body);
-            parts.chain(line.pending.values().flatten().map(|known| &known.body))
+            parts.chain(line.pending.values().flatten().map(|pending| &pending.body))
         });
         of_lines.chain(self.events.values().map(|event| &event.body))
     }
@@ -181,7 +181,7 @@ impl ThreadTables {
     pub(super) fn bodies_mut(&mut self) -> impl Iterator<Item = &mut ValueBody> {
         let of_lines = self.histories.iter_mut().flat_map(|line| {
             let parts = line.parts.values_mut().map(|part| &mut part.body);
-            parts.chain(line.pending.values_mut().flatten().map(|known| &mut known.body))
+            parts.chain(line.pending.values_mut().flatten().map(|pending| &mut pending.body))
         });
         of_lines.chain(self.events.values_mut().map(|event| &mut event.body))
     }
@@ -196,7 +196,7 @@ impl HistoryTable {
             numbers: BTreeMap::new(),
             origins: BTreeMap::new(),
             parts: BTreeMap::new(),
-            remnants: BTreeMap::new(),
+            retained_values: BTreeMap::new(),
             pending: BTreeMap::new(),
         }
     }
@@ -221,18 +221,18 @@ impl HistoryTable {
         }
         self.origins.extend(added.origins.into_iter().map(|origin| (origin.number, origin)));
         self.parts.extend(added.parts.into_iter().map(|part| (part.number, part)));
-        for known in added.pending {
-            let all = self.pending.entry(known.checkpoint).or_default();
+        for pending in added.pending {
+            let all = self.pending.entry(pending.checkpoint).or_default();
             // An entry with the same task and slot is replaced in place.
-            match all.iter_mut().find(|other| (other.task, &other.slot) == (known.task, &known.slot)) {
-                Some(other) => *other = known,
-                None => all.push(known),
+            match all.iter_mut().find(|other| (other.task, &other.slot) == (pending.task, &pending.slot)) {
+                Some(other) => *other = pending,
+                None => all.push(pending),
             }
         }
     }
 
     fn remove(&mut self, removed: RemovedRows) {
-        for number in removed.gone {
+        for number in removed.checkpoints {
             if let Some(row) = self.rows.remove(&number) {
                 self.numbers.remove(&row.header.id);
             }
@@ -243,7 +243,8 @@ impl HistoryTable {
                 row.value_index = heads;
             }
         }
-        self.remnants = removed.remnants.into_iter().map(|remnant| (remnant.number, remnant)).collect();
+        self.retained_values =
+            removed.retained_values.into_iter().map(|retained| (retained.number, retained)).collect();
         removed.parts.iter().for_each(|number| drop(self.parts.remove(number)));
         removed.origins.iter().for_each(|number| drop(self.origins.remove(number)));
     }

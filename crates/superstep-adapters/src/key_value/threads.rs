@@ -5,7 +5,7 @@ use superstep_core::id::ThreadId;
 use superstep_core::port::{CheckpointerStats, KeyValue, ThreadStatus, ThreadsQuery, errors};
 
 use super::backend::{Backend, PAGE};
-use super::envelope::{encode, is_damage};
+use super::envelope::{encode, is_corruption};
 use super::keys::{part_name, part_place};
 use super::lease::check_not_leased;
 use super::log_record::LogRecord;
@@ -14,7 +14,7 @@ use super::thread_log::long_values;
 use super::thread_tables::{ThreadTables, ValueBody};
 
 /// Largest number of attempts to delete or copy a thread while other processes write to it.
-const TRIES: usize = 64;
+const MAX_ATTEMPTS: usize = 64;
 
 fn written_again(thread: &ThreadId) -> Error {
     Error::new(ErrorCode::StoreUnavailable, format!("thread `{thread}` was written again and again"))
@@ -23,16 +23,16 @@ fn written_again(thread: &ThreadId) -> Error {
 }
 
 /// Deletes a thread. Returns an error while a run holds a lease on it.
-pub(super) async fn delete_thread<K: KeyValue>(room: &Backend<K>, thread: &ThreadId) -> Result<()> {
+pub(super) async fn delete_thread<K: KeyValue>(backend: &Backend<K>, thread: &ThreadId) -> Result<()> {
     if !thread.is_valid() {
         return Ok(());
     }
-    let cell = room.thread(thread);
+    let cell = backend.thread(thread);
     let mut log = cell.lock().await;
-    log.refresh_readable(room).await?;
-    for _ in 0..TRIES {
+    log.refresh_readable(backend).await?;
+    for _ in 0..MAX_ATTEMPTS {
         if log.corruption.is_some() {
-            if log.delete_corrupt_thread(room).await? {
+            if log.delete_corrupt_thread(backend).await? {
                 return Ok(());
             }
             continue;
@@ -40,11 +40,11 @@ pub(super) async fn delete_thread<K: KeyValue>(room: &Backend<K>, thread: &Threa
         if log.next() == 0 {
             return Ok(());
         }
-        check_not_leased(room, &log, None).await?;
-        if log.tables.status.is_some() && !log.is_gone(room).await? {
-            log.put_index_entry(room, false).await?;
+        check_not_leased(backend, &log, None).await?;
+        if log.tables.status.is_some() && !log.is_gone(backend).await? {
+            log.put_index_entry(backend, false).await?;
         }
-        if log.write_tombstone(room).await? {
+        if log.write_tombstone(backend).await? {
             return Ok(());
         }
     }
@@ -52,14 +52,14 @@ pub(super) async fn delete_thread<K: KeyValue>(room: &Backend<K>, thread: &Threa
 }
 
 /// Copies a thread to one that does not exist yet.
-pub(super) async fn copy_thread<K: KeyValue>(room: &Backend<K>, from: &ThreadId, to: &ThreadId) -> Result<()> {
-    for _ in 0..TRIES {
-        let Some(source) = read_all(room, from).await? else { continue };
-        let cell = room.thread(to);
+pub(super) async fn copy_thread<K: KeyValue>(backend: &Backend<K>, from: &ThreadId, to: &ThreadId) -> Result<()> {
+    for _ in 0..MAX_ATTEMPTS {
+        let Some(source) = read_all(backend, from).await? else { continue };
+        let cell = backend.thread(to);
         let mut log = cell.lock().await;
-        log.refresh(room).await?;
-        let is_gone = log.is_gone(room).await?;
-        if !is_gone && (log.tables.status.is_some() || log.is_leased(room).await?) {
+        log.refresh(backend).await?;
+        let is_gone = log.is_gone(backend).await?;
+        if !is_gone && (log.tables.status.is_some() || log.is_leased(backend).await?) {
             return Err(errors::thread_already_exists(to));
         }
         let number = log.next();
@@ -68,63 +68,66 @@ pub(super) async fn copy_thread<K: KeyValue>(room: &Backend<K>, from: &ThreadId,
             histories: lines,
             events,
             last_event,
-            ttl_millis: room.ttl_millis(),
+            ttl_millis: backend.ttl_millis(),
             ..log.tables.restarted(number)
         };
         // No run holds a lease on the copy.
         copy.status =
             source.0.status.map(|status| if status == ThreadStatus::Busy { ThreadStatus::Idle } else { status });
         for (body, value) in copy.bodies_mut().filter(|body| body.name().is_some()).zip(source.1) {
-            let name = part_name(number, room.unique());
+            let name = part_name(number, backend.unique());
             let (bytes, _) = encode(&part_place(to, &name), &value);
-            room.put(&room.keys.part(to, &name), &bytes, None).await?;
+            backend.put(&backend.keys.part(to, &name), &bytes, None).await?;
             *body = ValueBody::Long { name, length: value.len() as u64 };
         }
-        log.renew_ttl(room, number).await?;
-        log.put_index_entry(room, false).await?;
-        if log.append(room, LogRecord::Whole(Box::new(copy))).await? {
+        log.renew_ttl(backend, number).await?;
+        log.put_index_entry(backend, false).await?;
+        if log.append(backend, LogRecord::Full(Box::new(copy))).await? {
             if number > 0 {
-                log.begin_at(room, number).await?;
+                log.begin_at(backend, number).await?;
             }
-            return log.put_index_entry(room, true).await;
+            return log.put_index_entry(backend, true).await;
         }
     }
     Err(written_again(to))
 }
 
 /// Returns a thread with all its long values, in the order of its bodies; `None` if it was pruned during the read.
-async fn read_all<K: KeyValue>(room: &Backend<K>, thread: &ThreadId) -> Result<Option<(ThreadTables, Vec<Vec<u8>>)>> {
-    let Some(mut log) = room.read_thread(thread).await? else {
+async fn read_all<K: KeyValue>(
+    backend: &Backend<K>,
+    thread: &ThreadId,
+) -> Result<Option<(ThreadTables, Vec<Vec<u8>>)>> {
+    let Some(mut log) = backend.read_thread(thread).await? else {
         return Err(errors::source_thread_not_found(thread));
     };
     log.check_not_corrupt()?;
     let names: Vec<String> = log.tables.bodies().filter_map(|body| body.name().map(str::to_owned)).collect();
-    let values: Option<Vec<Vec<u8>>> = long_values(room, thread, &names).await?.into_iter().collect();
+    let values: Option<Vec<Vec<u8>>> = long_values(backend, thread, &names).await?.into_iter().collect();
     let before = log.next();
     if values.is_none() {
-        log.refresh(room).await?;
+        log.refresh(backend).await?;
         if log.next() == before {
-            return Err(super::envelope::damaged(&format!("in/{thread}"), "one of its values is missing"));
+            return Err(super::envelope::corrupt_value_error(&format!("in/{thread}"), "one of its values is missing"));
         }
     }
     Ok(values.map(|values| (log.tables.clone(), values)))
 }
 
 /// Lists the ids of threads in ascending order.
-pub(super) async fn threads<K: KeyValue>(room: &Backend<K>, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
-    let (folder, most) = (room.keys.listed(), query.limit.unwrap_or(usize::MAX));
-    let mut after = query.after.as_ref().map(|thread| room.keys.index_key(thread));
+pub(super) async fn threads<K: KeyValue>(backend: &Backend<K>, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
+    let (folder, most) = (backend.keys.listed(), query.limit.unwrap_or(usize::MAX));
+    let mut after = query.after.as_ref().map(|thread| backend.keys.index_key(thread));
     let mut threads = Vec::new();
     while threads.len() < most {
-        let keys = room.list(&folder, after.as_deref(), PAGE).await?;
+        let keys = backend.list(&folder, after.as_deref(), PAGE).await?;
         let Some(last) = keys.last() else { break };
         after = Some(last.clone());
         let listed: Vec<ThreadId> = keys.iter().map(|key| ThreadId::from(&key[folder.len()..])).collect();
-        for (thread, standing) in listed.iter().zip(index_states(room, &listed).await?) {
-            let is_there = match standing {
+        for (thread, state) in listed.iter().zip(index_states(backend, &listed).await?) {
+            let is_there = match state {
                 IndexState::Absent => false,
                 IndexState::Sure => true,
-                IndexState::Doubt => threads.len() < most && exists(room, thread).await?,
+                IndexState::Uncertain => threads.len() < most && exists(backend, thread).await?,
             };
             if is_there && threads.len() < most {
                 threads.push(thread.clone());
@@ -135,23 +138,23 @@ pub(super) async fn threads<K: KeyValue>(room: &Backend<K>, query: &ThreadsQuery
 }
 
 /// Returns true if the thread exists, even if it is corrupt.
-async fn exists<K: KeyValue>(room: &Backend<K>, thread: &ThreadId) -> Result<bool> {
-    match room.read_thread(thread).await {
-        Err(error) if is_damage(&error) => Ok(true),
-        found => Ok(found?.is_some()),
+async fn exists<K: KeyValue>(backend: &Backend<K>, thread: &ThreadId) -> Result<bool> {
+    match backend.read_thread(thread).await {
+        Err(error) if is_corruption(&error) => Ok(true),
+        result => Ok(result?.is_some()),
     }
 }
 
 /// Counts the readable content of the store. Reads every thread.
-pub(super) async fn stats<K: KeyValue>(room: &Backend<K>) -> Result<CheckpointerStats> {
+pub(super) async fn stats<K: KeyValue>(backend: &Backend<K>) -> Result<CheckpointerStats> {
     let mut stats = CheckpointerStats::default();
-    for thread in threads(room, &ThreadsQuery::default()).await? {
-        let log = match room.read_thread(&thread).await {
-            Err(error) if is_damage(&error) => {
+    for thread in threads(backend, &ThreadsQuery::default()).await? {
+        let log = match backend.read_thread(&thread).await {
+            Err(error) if is_corruption(&error) => {
                 stats.threads += 1;
                 continue;
             }
-            found => found?,
+            result => result?,
         };
         let Some(log) = log else { continue };
         stats.threads += 1;
@@ -164,43 +167,43 @@ pub(super) async fn stats<K: KeyValue>(room: &Backend<K>) -> Result<Checkpointer
 
 fn bytes(line: &super::thread_tables::HistoryTable) -> u64 {
     let values = line.rows.values().map(|row| row.values.len() as u64);
-    let remnants = line.remnants.values().map(|remnant| remnant.values.len() as u64);
-    values.chain(remnants).chain(line.parts.values().map(|part| part.body.length())).sum()
+    let retained = line.retained_values.values().map(|row| row.values.len() as u64);
+    values.chain(retained).chain(line.parts.values().map(|part| part.body.length())).sum()
 }
 
 /// Removes the remains of expired threads and returns their number.
-pub(super) async fn sweep<K: KeyValue>(room: &Backend<K>) -> Result<usize> {
-    let (folder, mut after, mut swept) = (room.keys.threads(), None::<String>, 0);
+pub(super) async fn sweep<K: KeyValue>(backend: &Backend<K>) -> Result<usize> {
+    let (folder, mut after, mut swept) = (backend.keys.threads(), None::<String>, 0);
     loop {
-        let keys = room.list(&folder, after.as_deref(), PAGE).await?;
+        let keys = backend.list(&folder, after.as_deref(), PAGE).await?;
         let mut threads: Vec<ThreadId> =
-            keys.iter().filter_map(|key| room.keys.thread_of(key)).map(ThreadId::from).collect();
+            keys.iter().filter_map(|key| backend.keys.thread_of(key)).map(ThreadId::from).collect();
         threads.dedup();
         let Some(last) = threads.last() else { return Ok(swept) };
-        after = Some(room.keys.range_end(last.as_str()));
-        for (thread, standing) in threads.iter().zip(index_states(room, &threads).await?) {
-            if standing != IndexState::Sure && delete_if_expired(room, thread, standing).await? {
+        after = Some(backend.keys.range_end(last.as_str()));
+        for (thread, state) in threads.iter().zip(index_states(backend, &threads).await?) {
+            if state != IndexState::Sure && delete_if_expired(backend, thread, state).await? {
                 swept += 1;
             }
         }
     }
 }
 
-async fn delete_if_expired<K: KeyValue>(room: &Backend<K>, thread: &ThreadId, standing: IndexState) -> Result<bool> {
-    let cell = room.thread(thread);
+async fn delete_if_expired<K: KeyValue>(backend: &Backend<K>, thread: &ThreadId, state: IndexState) -> Result<bool> {
+    let cell = backend.thread(thread);
     let mut log = cell.lock().await;
-    log.refresh_readable(room).await?;
+    log.refresh_readable(backend).await?;
     // For a corrupt thread the time to live may be in an unreadable record, so it is not removed.
     if log.corruption.is_some() {
         return Ok(false);
     }
-    let is_gone = log.is_gone(room).await?;
-    if standing == IndexState::Absent && log.tables.status.is_some() && !is_gone {
+    let is_gone = log.is_gone(backend).await?;
+    if state == IndexState::Absent && log.tables.status.is_some() && !is_gone {
         // The process that deleted the previous incarnation died before it wrote the index entry again.
-        log.put_index_entry(room, false).await?;
+        log.put_index_entry(backend, false).await?;
     }
     // A thread that was deleted but not removed completely, because the process died, is not counted.
-    let is_left = log.tables.status.is_none() && log.length() > 1 && !log.is_leased(room).await?;
-    let is_buried = (is_gone || is_left) && log.write_tombstone(room).await?;
-    Ok(is_buried && is_gone)
+    let is_left = log.tables.status.is_none() && log.length() > 1 && !log.is_leased(backend).await?;
+    let is_deleted = (is_gone || is_left) && log.write_tombstone(backend).await?;
+    Ok(is_deleted && is_gone)
 }

@@ -64,7 +64,7 @@ pub(super) struct SourceCheckpoint {
 #[derive(Debug, PartialEq)]
 pub(super) struct SourceTask {
     pub(super) node: String,
-    pub(super) why: TriggerKind,
+    pub(super) trigger: TriggerKind,
     /// Index among the sends, and the input.
     pub(super) send: Option<(u32, Value)>,
     /// Task id in LangGraph.
@@ -75,7 +75,7 @@ pub(super) struct SourceTask {
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct NextTasks {
     /// In the order in which LangGraph applies the writes of tasks.
-    pub(super) due: Vec<SourceTask>,
+    pub(super) tasks: Vec<SourceTask>,
     pub(super) joins: Vec<StoredJoin>,
     pub(super) deferred: Vec<String>,
 }
@@ -114,23 +114,23 @@ impl SourceCheckpoint {
     }
 
     pub(super) fn next_tasks(&self) -> NextTasks {
-        let (mut ahead, mut pulled) = (NextTasks::default(), BTreeMap::new());
+        let (mut next_tasks, mut pulled) = (NextTasks::default(), BTreeMap::new());
         for (channel, value) in &self.channels {
             match use_of(channel) {
                 ChannelUse::Branch(node) if self.is_new_to(node, channel) => match finished(value) {
-                    Some(false) => ahead.deferred.push(node.to_owned()),
+                    Some(false) => next_tasks.deferred.push(node.to_owned()),
                     _ => drop(pulled.entry(node).or_insert(TriggerKind::Edge)),
                 },
                 ChannelUse::Join(sources, target) => {
                     let arrived = arrived(value, &sources);
                     let is_full = arrived.len() == sources.len();
                     match finished(value) {
-                        Some(false) if is_full => ahead.deferred.push(target.to_owned()),
+                        Some(false) if is_full => next_tasks.deferred.push(target.to_owned()),
                         _ if is_full && self.is_new_to(target, channel) => {
                             pulled.entry(target).or_insert(TriggerKind::Join);
                         }
                         _ if is_full || arrived.is_empty() => {}
-                        _ => ahead.joins.push(StoredJoin {
+                        _ => next_tasks.joins.push(StoredJoin {
                             target: target.into(),
                             sources: sources.iter().map(|source| (*source).into()).collect(),
                             arrived: arrived.iter().map(|source| (*source).into()).collect(),
@@ -140,34 +140,34 @@ impl SourceCheckpoint {
                 _ => {}
             }
         }
-        let pulled = pulled.into_iter().map(|(node, why)| self.pull_task(node, why));
+        let pulled = pulled.into_iter().map(|(node, trigger)| self.pull_task(node, trigger));
         let sends = self.channels.get(SENDS).and_then(Value::as_array);
         let sends = sends.into_iter().flatten().zip(0..).filter_map(|(send, index)| self.push_task(send, index));
-        ahead.due = pulled.chain(sends).collect();
-        ahead
+        next_tasks.tasks = pulled.chain(sends).collect();
+        next_tasks
     }
 
-    fn pull_task(&self, node: &str, why: TriggerKind) -> SourceTask {
+    fn pull_task(&self, node: &str, trigger: TriggerKind) -> SourceTask {
         let branch = format!("{BRANCH}{node}");
         let joins =
             self.versions.keys().filter(|channel| matches!(use_of(channel), ChannelUse::Join(_, to) if to == node));
         let mut triggers: Vec<&str> = joins.map(String::as_str).chain([branch.as_str()]).collect();
         triggers.sort_unstable();
         let id = self.task_id(node, "__pregel_pull", &triggers.concat());
-        SourceTask { node: node.to_owned(), why, send: None, id }
+        SourceTask { node: node.to_owned(), trigger, send: None, id }
     }
 
     fn push_task(&self, send: &Value, index: u32) -> Option<SourceTask> {
         let node = send.get("node")?.as_str()?;
         let payload = send.get("arg").cloned().unwrap_or(Value::Null);
         let id = self.task_id(node, "__pregel_push", &index.to_string());
-        Some(SourceTask { node: node.to_owned(), why: TriggerKind::Send, send: Some((index, payload)), id })
+        Some(SourceTask { node: node.to_owned(), trigger: TriggerKind::Send, send: Some((index, payload)), id })
     }
 
     /// Computes the id that LangGraph gives a task of the next superstep.
     fn task_id(&self, node: &str, kind: &str, rest: &str) -> String {
         let mut bytes: Vec<u8> = hex(&self.id).unwrap_or_default();
-        let path = inside(&self.namespace, node);
+        let path = child_namespace(&self.namespace, node);
         for part in [&path, &(self.step + 1).to_string(), node, kind, rest] {
             bytes.extend_from_slice(part.as_bytes());
         }
@@ -177,7 +177,7 @@ impl SourceCheckpoint {
 }
 
 /// Returns the namespace of a node inside a graph.
-pub(super) fn inside(namespace: &str, node: &str) -> String {
+pub(super) fn child_namespace(namespace: &str, node: &str) -> String {
     if namespace.is_empty() { node.to_owned() } else { format!("{namespace}|{node}") }
 }
 
@@ -233,8 +233,8 @@ mod tests {
         SourceCheckpoint::new(("", "1f1e129c-6ab5-6447-8001-000000000000"), 1, checkpoint)
     }
 
-    fn nodes(ahead: &NextTasks) -> Vec<&str> {
-        ahead.due.iter().map(|task| task.node.as_str()).collect()
+    fn nodes(next_tasks: &NextTasks) -> Vec<&str> {
+        next_tasks.tasks.iter().map(|task| task.node.as_str()).collect()
     }
 
     /// R-NFR-16b: a node runs next if it has not seen the current version of its channel.
@@ -251,18 +251,18 @@ mod tests {
 
     /// R-NFR-16b: partially filled, full and deferred joins are distinguished.
     #[test]
-    fn joins_and_deferred_nodes_are_told_apart() {
+    fn joins_and_deferred_nodes_are_distinguished() {
         let channels = json!({
             "join:a+b:half": ["b"], "join:b+a:full": ["a", "b"], "join:a+b:empty": [],
             "join:a+b:late": [["a", "b"], false], "branch:to:last": [null, false], "branch:to:now": [null, true]
         });
         let versions: Map<String, Value> =
             channels.as_object().unwrap().keys().map(|channel| (channel.clone(), json!(1))).collect();
-        let ahead = stored(channels, Value::Object(versions), json!({})).next_tasks();
-        assert_eq!(nodes(&ahead), ["full", "now"]);
-        assert_eq!((ahead.joins.len(), &*ahead.joins[0].target), (1, "half"));
-        assert_eq!(ahead.joins[0].arrived, [std::sync::Arc::<str>::from("b")]);
-        let mut deferred = ahead.deferred;
+        let next_tasks = stored(channels, Value::Object(versions), json!({})).next_tasks();
+        assert_eq!(nodes(&next_tasks), ["full", "now"]);
+        assert_eq!((next_tasks.joins.len(), &*next_tasks.joins[0].target), (1, "half"));
+        assert_eq!(next_tasks.joins[0].arrived, [std::sync::Arc::<str>::from("b")]);
+        let mut deferred = next_tasks.deferred;
         deferred.sort();
         assert_eq!(deferred, ["last", "late"]);
     }

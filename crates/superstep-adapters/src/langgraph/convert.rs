@@ -89,8 +89,9 @@ impl<'a> Conversion<'a> {
         if namespace.is_empty() {
             return CheckpointNamespace::root();
         }
-        let (around, last) = namespace.rsplit_once('|').unwrap_or(("", namespace));
-        let outer = self.paths.get(around).cloned().unwrap_or_else(|| CheckpointNamespace::from(around));
+        let (parent_namespace, last) = namespace.rsplit_once('|').unwrap_or(("", namespace));
+        let outer =
+            self.paths.get(parent_namespace).cloned().unwrap_or_else(|| CheckpointNamespace::from(parent_namespace));
         if !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()) {
             // A second call of a subgraph in the same task.
             return CheckpointNamespace::from(format!("{}:{last}", outer.as_str()).as_str());
@@ -111,17 +112,17 @@ impl<'a> Conversion<'a> {
         if path.is_empty() {
             return None;
         }
-        let (mut around, mut last) = path.rsplit_once('|').unwrap_or(("", path));
+        let (mut parent_namespace, mut last) = path.rsplit_once('|').unwrap_or(("", path));
         if last.bytes().all(|byte| byte.is_ascii_digit()) {
-            path = around;
-            (around, last) = path.rsplit_once('|').unwrap_or(("", path));
+            path = parent_namespace;
+            (parent_namespace, last) = path.rsplit_once('|').unwrap_or(("", path));
         }
         let (node, task) = last.split_once(':').unwrap_or((last, ""));
-        if let Some(task) = self.tasks.get(&(around.to_owned(), task.to_owned())) {
+        if let Some(task) = self.tasks.get(&(parent_namespace.to_owned(), task.to_owned())) {
             return Some(*task);
         }
-        let parent = row.metadata.get("parents")?.get(around)?.as_str()?;
-        let item = self.lines.get(around)?.iter().find(|item| item.id == parent)?;
+        let parent = row.metadata.get("parents")?.get(parent_namespace)?.as_str()?;
+        let item = self.lines.get(parent_namespace)?.iter().find(|item| item.id == parent)?;
         let mut mine = item.tasks.iter().filter(|(task, _)| task.node == node);
         // With several tasks of one node, the right one cannot be determined.
         mine.next().filter(|_| mine.next().is_none()).map(|(_, task)| *task)
@@ -129,7 +130,7 @@ impl<'a> Conversion<'a> {
 
     /// Converts the checkpoints of one namespace.
     fn line(&mut self, namespace: &str, rows: &[&SourceCheckpointRow]) -> Result<()> {
-        let known: BTreeSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+        let ids: BTreeSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
         let mut children: BTreeMap<&str, usize> = BTreeMap::new();
         for parent in rows.iter().filter_map(|row| row.parent.as_deref()) {
             *children.entry(parent).or_default() += 1;
@@ -139,7 +140,7 @@ impl<'a> Conversion<'a> {
         for row in rows {
             let stored = self.stored(row, rows)?;
             let mut fields = self.fields(&stored);
-            let parent = row.parent.as_deref().filter(|parent| known.contains(parent) && *parent < row.id.as_str());
+            let parent = row.parent.as_deref().filter(|parent| ids.contains(parent) && *parent < row.id.as_str());
             let none = FieldValues::new();
             let before = parent.and_then(|parent| values.get(parent)).map_or(&none, |(_, fields)| fields);
             let changes = changes(before, &mut fields);
@@ -254,36 +255,41 @@ impl<'a> Conversion<'a> {
         parent: Option<&str>,
         changes: Vec<FieldChange>,
     ) -> Result<ConvertedCheckpoint> {
-        let ahead = stored.next_tasks();
-        let checkpoint = Checkpoint { time: time(row, stored), ..self.checkpoint(row, &ahead, parent)? };
+        let next_tasks = stored.next_tasks();
+        let checkpoint = Checkpoint { time: time(row, stored), ..self.checkpoint(row, &next_tasks, parent)? };
         let mut ids: BTreeMap<&str, Vec<TaskId>> = BTreeMap::new();
-        for task in &ahead.due {
+        for task in &next_tasks.tasks {
             let of_node = || task_ids_under_name(&checkpoint.namespace, &task.node, &checkpoint).collect::<Vec<_>>();
             ids.entry(&task.node).or_insert_with(of_node);
         }
         ids.values_mut().for_each(|ids| ids.reverse());
-        let tasks = ahead.due.iter().filter_map(|task| {
+        let tasks = next_tasks.tasks.iter().filter_map(|task| {
             let ours = ids.get_mut(task.node.as_str())?.pop()?;
             let send = task.send.clone();
-            Some((SourceTask { node: task.node.clone(), why: task.why, send, id: task.id.clone() }, ours))
+            Some((SourceTask { node: task.node.clone(), trigger: task.trigger, send, id: task.id.clone() }, ours))
         });
         let tasks = tasks.collect();
         let copied = ExportedCheckpoint { checkpoint, changes, pending: Vec::new() };
         Ok(ConvertedCheckpoint { copied, id: row.id.clone(), tasks, is_last: true })
     }
 
-    fn checkpoint(&self, row: &SourceCheckpointRow, ahead: &NextTasks, parent: Option<&str>) -> Result<Checkpoint> {
+    fn checkpoint(
+        &self,
+        row: &SourceCheckpointRow,
+        next_tasks: &NextTasks,
+        parent: Option<&str>,
+    ) -> Result<Checkpoint> {
         let (at, metadata) = (self.at(row), &row.metadata);
         let word = |key: &str| metadata.get(key).and_then(Value::as_str);
-        let kept = metadata
+        let filtered = metadata
             .as_object()
             .into_iter()
             .flatten()
             .filter(|(key, _)| !IGNORED_METADATA_KEYS.contains(&key.as_str()));
         let run = word("run_id").and_then(|run| run.parse().ok());
-        let due = ahead.due.iter().map(|task| StoredTask {
+        let tasks = next_tasks.tasks.iter().map(|task| StoredTask {
             node: task.node.as_str().into(),
-            trigger: StoredTrigger { kind: task.why, from: None },
+            trigger: StoredTrigger { kind: task.trigger, from: None },
             send: task.send.as_ref().map(|(index, payload)| StoredSend {
                 index: *index,
                 payload: AnyValue::json(payload.clone()),
@@ -312,13 +318,13 @@ impl<'a> Conversion<'a> {
             time: 0,
             graph,
             schema_version: 1,
-            next_tasks: due.collect(),
-            joins: ahead.joins.clone(),
-            deferred: ahead.deferred.iter().map(|node| node.as_str().into()).collect(),
+            next_tasks: tasks.collect(),
+            joins: next_tasks.joins.clone(),
+            deferred: next_tasks.deferred.iter().map(|node| node.as_str().into()).collect(),
             written_fields: Vec::new(),
             parent_task: self.outer_task(row),
             changes_since_input: None,
-            metadata: Arc::new(kept.map(|(key, value)| (key.clone(), value.clone())).collect()),
+            metadata: Arc::new(filtered.map(|(key, value)| (key.clone(), value.clone())).collect()),
         })
     }
 }
@@ -327,8 +333,8 @@ impl<'a> Conversion<'a> {
 /// 100 ns since 1582.
 fn time(row: &SourceCheckpointRow, stored: &SourceCheckpoint) -> i64 {
     const GREGORIAN: i64 = 12_219_292_800_000_000;
-    let said = stored.time.as_deref().and_then(|text| Time::parse(text).ok()).map(Time::as_unix_micros);
-    said.unwrap_or_else(|| {
+    let recorded = stored.time.as_deref().and_then(|text| Time::parse(text).ok()).map(Time::as_unix_micros);
+    recorded.unwrap_or_else(|| {
         let bits = row.id.parse::<CheckpointId>().map_or(0, CheckpointId::bits);
         let ticks = (bits >> 80) << 12 | (bits >> 64) & 0xfff;
         (ticks / 10) as i64 - GREGORIAN
@@ -376,15 +382,15 @@ mod tests {
 
     /// R-NFR-16b: a list that grew is stored as its new elements, and a cleared channel is empty.
     #[test]
-    fn only_what_changed_is_told() {
+    fn only_changed_fields_are_reported() {
         let before = fields(json!({ "log": [1], "same": { "a": 1 }, "topic": [1], "gone": "x", "list": [1, 2] }));
         let mut now = fields(json!({ "log": [1, 2], "same": { "a": 1 }, "new": null, "list": [1] }));
-        let told: Vec<Value> = changes(&before, &mut now).iter().map(|change| json!(change)).collect();
+        let reported: Vec<Value> = changes(&before, &mut now).iter().map(|change| json!(change)).collect();
         let set = |field: &str, part: Value| json!({ "field": field, "change": { "kind": "set" }, "part": part });
         let log = json!({ "field": "log", "change": { "kind": "appended", "from": 1 }, "part": [2] });
         let expected =
             [set("gone", json!(null)), set("list", json!([1])), log, set("new", json!(null)), set("topic", json!([]))];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
         assert!(
             changes(&now.clone(), &mut fields(json!({ "log": [1, 2], "same": { "a": 1 }, "list": [1] }))).is_empty()
         );

@@ -6,12 +6,12 @@ use super::msgpack::{self, DecodeResult, plain_bytes};
 use super::python_values::message;
 
 /// Largest value that is read, in bytes.
-const LONGEST: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 
 /// Decodes a value. Nothing is imported, constructed or executed, whatever the bytes contain.
 pub(super) fn read(encoding: &str, bytes: &[u8]) -> DecodeResult<Value> {
-    if bytes.len() > LONGEST {
-        return Err(format!("it has {} bytes; {LONGEST} is the limit", bytes.len()));
+    if bytes.len() > MAX_BYTES {
+        return Err(format!("it has {} bytes; {MAX_BYTES} is the limit", bytes.len()));
     }
     match encoding {
         "null" => Ok(Value::Null),
@@ -38,7 +38,7 @@ fn revive(value: Value) -> Value {
 
 fn is_message(map: &Value) -> bool {
     let path = map.get("id").and_then(Value::as_array);
-    let word = |place: Option<&Value>| place.and_then(Value::as_str).map(str::to_owned).unwrap_or_default();
+    let word = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned).unwrap_or_default();
     let (first, last) = (word(path.and_then(|path| path.first())), word(path.and_then(|path| path.last())));
     map.get("lc").is_some_and(Value::is_number)
         && map.get("type").and_then(Value::as_str) == Some("constructor")
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn encodings_are_refused_by_name() {
+    fn unsupported_encodings_are_rejected_by_name() {
         assert_eq!(read("null", b"").unwrap(), Value::Null);
         assert_eq!(read("bytes", b"\x00\xff").unwrap(), json!({ "__bytes__": "AP8=" }));
         assert!(read("pickle", b"cos\nsystem\n").unwrap_err().starts_with("it is a pickle"));

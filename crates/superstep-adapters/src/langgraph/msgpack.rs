@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 use super::python_values::decode_extension;
 
 /// Deepest nesting of values that is read; stores accept slightly more.
-pub(super) const DEEPEST: usize = 100;
+pub(super) const MAX_DEPTH: usize = 100;
 
 /// A decoded value, or the reason why it cannot be read.
 pub(super) type DecodeResult<T> = Result<T, String>;
@@ -59,8 +59,8 @@ impl<'a> MsgpackReader<'a> {
     }
 
     fn value(&mut self, depth: usize) -> DecodeResult<Value> {
-        if depth > DEEPEST {
-            return Err(format!("values are more than {DEEPEST} levels deep"));
+        if depth > MAX_DEPTH {
+            return Err(format!("values are more than {MAX_DEPTH} levels deep"));
         }
         let [byte] = self.number()?;
         Ok(match Marker::from_u8(byte) {

@@ -13,7 +13,7 @@ use superstep_core::json_reducer::as_overwrite;
 use superstep_core::machine::interrupt_id;
 use superstep_core::value::AnyValue;
 
-use super::channels::{ChannelUse, SourceTask, inside, question, use_of};
+use super::channels::{ChannelUse, SourceTask, child_namespace, question, use_of};
 use super::convert::{Conversion, ConvertedCheckpoint};
 use super::rows::{RowContext, SourceWriteRow};
 
@@ -22,7 +22,7 @@ const CONTROL_CHANNELS: [&str; 5] =
     ["__error__", "__error_source_node__", "__interrupt__", "__resume__", "__scheduled__"];
 
 /// Task id of writes that belong to no task yet.
-const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
+const NULL_TASK_ID: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Interrupts by LangGraph's id: an interrupt of a subgraph is stored with each parent task as well.
 pub(super) type InterruptsById = BTreeMap<String, Interrupt>;
@@ -39,14 +39,14 @@ impl Conversion<'_> {
         for namespace in graphs {
             let mut items = self.lines.remove(&namespace).unwrap_or_default();
             for item in &mut items {
-                item.copied.pending = self.known(&namespace, item, &mut questions)?;
+                item.copied.pending = self.pending_entries(&namespace, item, &mut questions)?;
             }
             self.lines.insert(namespace, items);
         }
         Ok(())
     }
 
-    fn known(
+    fn pending_entries(
         &mut self,
         namespace: &str,
         item: &ConvertedCheckpoint,
@@ -59,29 +59,29 @@ impl Conversion<'_> {
                 None => groups.push((&write.task, vec![write])),
             }
         }
-        let mut known = Vec::new();
+        let mut pending = Vec::new();
         for (id, writes) in groups {
             match find(item, id, &writes) {
                 Some((task, ours)) => {
-                    let path = format!("{}:{id}", inside(namespace, &task.node));
-                    let told = TaskWrites::read(self.at_item(item), &writes)?;
+                    let path = format!("{}:{id}", child_namespace(namespace, &task.node));
+                    let task_writes = TaskWrites::read(self.at_item(item), &writes)?;
                     let here = self.paths.get(namespace).cloned().unwrap_or_default();
-                    let entries = told.entries((&path, &here), (task, *ours), item, questions);
-                    known.extend(entries.into_iter().map(|entry| PendingEntry {
+                    let entries = task_writes.entries((&path, &here), (task, *ours), item, questions);
+                    pending.extend(entries.into_iter().map(|entry| PendingEntry {
                         checkpoint: item.copied.checkpoint.id,
                         task: *ours,
                         node: task.node.as_str().into(),
                         entry,
                     }));
                 }
-                None if item.is_last && !item.tasks.is_empty() && id != NOBODY => {
+                None if item.is_last && !item.tasks.is_empty() && id != NULL_TASK_ID => {
                     self.notes
                         .push(format!("checkpoint {}: what task {id} wrote belongs to no node that is due", item.id));
                 }
                 None => {}
             }
         }
-        Ok(known)
+        Ok(pending)
     }
 
     fn at_item<'b>(&'b self, item: &'b ConvertedCheckpoint) -> RowContext<'b> {
@@ -91,8 +91,8 @@ impl Conversion<'_> {
 
 /// Returns the task of some writes, by its id or by its path.
 fn find<'a>(item: &'a ConvertedCheckpoint, id: &str, writes: &[&SourceWriteRow]) -> Option<&'a (SourceTask, TaskId)> {
-    if let Some(found) = item.tasks.iter().find(|(task, _)| task.id == id) {
-        return Some(found);
+    if let Some(matching) = item.tasks.iter().find(|(task, _)| task.id == id) {
+        return Some(matching);
     }
     let path = writes.first()?.path.strip_prefix('~')?;
     let (kind, rest) = path.split_once(", ")?;
@@ -100,7 +100,7 @@ fn find<'a>(item: &'a ConvertedCheckpoint, id: &str, writes: &[&SourceWriteRow])
         "__pregel_pull" => item.tasks.iter().find(|(task, _)| task.send.is_none() && task.node == rest),
         "__pregel_push" => {
             let index: u32 = rest.split(", ").next()?.parse().ok()?;
-            item.tasks.iter().find(|(task, _)| task.send.as_ref().is_some_and(|(place, _)| *place == index))
+            item.tasks.iter().find(|(task, _)| task.send.as_ref().is_some_and(|(send_index, _)| *send_index == index))
         }
         _ => None,
     }
@@ -118,20 +118,20 @@ struct TaskWrites {
 
 impl TaskWrites {
     fn read(at: RowContext<'_>, writes: &[&SourceWriteRow]) -> Result<Self> {
-        let mut told = Self::default();
+        let mut task_writes = Self::default();
         for write in writes {
             let value = write.value.read().map_err(|how| at.unreadable(Some(&write.channel), &how))?;
             match (write.channel.as_str(), value) {
-                ("__resume__", Value::Array(answers)) => told.answers = answers,
-                ("__resume__", answer) => told.answers = vec![answer],
-                ("__interrupt__", Value::Array(interrupts)) => told.interrupts = interrupts,
-                ("__interrupt__", interrupt) => told.interrupts = vec![interrupt],
-                ("__error__", error) => told.error = Some(error),
+                ("__resume__", Value::Array(answers)) => task_writes.answers = answers,
+                ("__resume__", answer) => task_writes.answers = vec![answer],
+                ("__interrupt__", Value::Array(interrupts)) => task_writes.interrupts = interrupts,
+                ("__interrupt__", interrupt) => task_writes.interrupts = vec![interrupt],
+                ("__error__", error) => task_writes.error = Some(error),
                 (channel, _) if CONTROL_CHANNELS.contains(&channel) => {}
-                (channel, value) => told.output.get_or_insert_default().push((channel.to_owned(), value)),
+                (channel, value) => task_writes.output.get_or_insert_default().push((channel.to_owned(), value)),
             }
         }
-        Ok(told)
+        Ok(task_writes)
     }
 
     fn entries(
@@ -144,15 +144,15 @@ impl TaskWrites {
         let mut entries = Vec::new();
         for interrupt in &self.interrupts {
             let foreign = foreign_id(interrupt);
-            let inside = foreign.as_ref().and_then(|foreign| questions.get(foreign)).cloned();
-            let asked = inside.unwrap_or_else(|| {
+            let nested = foreign.as_ref().and_then(|foreign| questions.get(foreign)).cloned();
+            let converted = nested.unwrap_or_else(|| {
                 let ordinal = self.ordinal(path, foreign.as_deref().unwrap_or_default());
                 to_interrupt(interrupt, (task, ours), here, ordinal)
             });
             if let Some(foreign) = foreign {
-                questions.insert(foreign, asked.clone());
+                questions.insert(foreign, converted.clone());
             }
-            entries.push(TaskEntry::Interrupt(asked));
+            entries.push(TaskEntry::Interrupt(converted));
         }
         let time = item.copied.checkpoint.time;
         for (value, ordinal) in self.answers.into_iter().zip(0..) {
@@ -171,7 +171,7 @@ impl TaskWrites {
     /// interrupts of a task had the same id.
     fn ordinal(&self, path: &str, foreign: &str) -> u32 {
         let answers = self.answers.len();
-        let named = (1..=answers).find(|place| question(path, *place) == foreign);
+        let named = (1..=answers).find(|candidate| question(path, *candidate) == foreign);
         let is_over = self.output.is_some() && answers > 0;
         named.unwrap_or(if is_over { answers - 1 } else { answers }) as u32
     }
@@ -233,8 +233,8 @@ fn done(output: Vec<(String, Value)>, task: &SourceTask) -> StoredOutput {
 }
 
 fn stored_task(node: &str, kind: TriggerKind, from: &SourceTask, send: Option<StoredSend>) -> StoredTask {
-    let why = StoredTrigger { kind, from: Some(from.node.as_str().into()) };
-    StoredTask { node: node.into(), trigger: why, send, scheduled_at: None }
+    let trigger = StoredTrigger { kind, from: Some(from.node.as_str().into()) };
+    StoredTask { node: node.into(), trigger, send, scheduled_at: None }
 }
 
 fn failed(error: &Value, task: &SourceTask, item: &ConvertedCheckpoint) -> StoredError {

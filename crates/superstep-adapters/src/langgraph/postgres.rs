@@ -58,14 +58,14 @@ impl PostgresSource {
         let line = server.line().await?;
         let tables = "SELECT count(*) FROM (VALUES (to_regclass('checkpoints')), (to_regclass('checkpoint_blobs')), \
                       (to_regclass('checkpoint_writes'))) AS tables (name) WHERE name IS NOT NULL";
-        let found: i64 = line
+        let table_count: i64 = line
             .client
             .query_one(tables, &[])
             .await
             .map_err(|error| failed(&error))?
             .try_get(0)
             .map_err(|error| failed(&error))?;
-        if found == 3 {
+        if table_count == 3 {
             return Ok(server);
         }
         Err(Error::new(ErrorCode::InputInvalid, "this database has no tables of LangGraph's PostgreSQL saver")
@@ -91,17 +91,17 @@ impl PostgresSource {
 
     pub(super) async fn read(&self, thread: &str) -> Result<ThreadRows> {
         let line = self.line().await?;
-        let ask =
+        let query =
             async |statement: &str| line.client.query(statement, &[&thread]).await.map_err(|error| failed(&error));
         let mut rows = ThreadRows { thread: thread.to_owned(), ..ThreadRows::default() };
-        for row in ask(CHECKPOINTS).await? {
+        for row in query(CHECKPOINTS).await? {
             rows.checkpoints.push(checkpoint(thread, &row)?);
         }
-        for row in ask(BLOBS).await? {
+        for row in query(BLOBS).await? {
             let value = typed(&row, 3)?;
             rows.blobs.insert((cell(&row, 0)?, cell(&row, 1)?, cell(&row, 2)?), value);
         }
-        for row in ask(WRITES).await? {
+        for row in query(WRITES).await? {
             let (task, path, channel) = (cell(&row, 2)?, cell(&row, 3)?, cell(&row, 4)?);
             let write = SourceWriteRow { task, path, channel, value: typed(&row, 5)? };
             rows.writes.entry((cell(&row, 0)?, cell(&row, 1)?)).or_default().push(write);

@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 use superstep_core::json_reducer::overwrite_marker;
 use superstep_core::message::Message;
 
-use super::msgpack::{DEEPEST, DecodeResult, as_bytes, read_at};
+use super::msgpack::{DecodeResult, MAX_DEPTH, as_bytes, read_at};
 
 /// Converts a MessagePack extension of LangGraph to plain data.
 pub(super) fn decode_extension(code: i8, payload: &[u8], depth: usize) -> DecodeResult<Value> {
@@ -32,8 +32,8 @@ pub(super) fn decode_extension(code: i8, payload: &[u8], depth: usize) -> Decode
     }
 }
 
-fn text(parts: &Value, place: usize) -> Option<&str> {
-    parts.get(place)?.as_str()
+fn text(parts: &Value, index: usize) -> Option<&str> {
+    parts.get(index)?.as_str()
 }
 
 /// Converts a type with one argument, such as a set, an enum or a decimal: the result is the argument.
@@ -47,7 +47,7 @@ fn from_single_arg(name: &str, argument: Value) -> Value {
 }
 
 fn from_args(module: &str, name: &str, arguments: Value) -> Value {
-    let number = |place: usize| arguments.get(place).and_then(Value::as_i64);
+    let number = |index: usize| arguments.get(index).and_then(Value::as_i64);
     let plain = match (module, name) {
         ("datetime", "timedelta") => number(0).zip(number(1)).zip(number(2)).and_then(duration),
         ("datetime", "date") => number(0)
@@ -121,15 +121,15 @@ fn from_pydantic(module: &str, fields: Value) -> Value {
 
 /// Converts the fields of a message; returns the fields unchanged if they are not a known message.
 pub(super) fn message(fields: Value) -> Value {
-    let Value::Object(mut known) = fields.clone() else { return fields };
+    let Value::Object(mut present) = fields.clone() else { return fields };
     // LangChain writes all keys, most of them without a value.
     let says_nothing = |key: &str, value: &Value| match value {
         Value::Null => true,
         Value::Array(items) => key == "invalid_tool_calls" && items.is_empty(),
         _ => false,
     };
-    known.retain(|key, value| !says_nothing(key, value));
-    let read = Message::try_from(Value::Object(known)).ok();
+    present.retain(|key, value| !says_nothing(key, value));
+    let read = Message::try_from(Value::Object(present)).ok();
     read.and_then(|message| serde_json::to_value(message).ok()).unwrap_or(fields)
 }
 
@@ -143,7 +143,7 @@ fn array(parts: Value, depth: usize) -> DecodeResult<Value> {
     let shape: Option<Vec<usize>> =
         shape.iter().map(|length| length.as_u64().and_then(|length| length.try_into().ok())).collect();
     let shape = shape.ok_or("an array of numpy has no shape")?;
-    if depth + shape.len() > DEEPEST {
+    if depth + shape.len() > MAX_DEPTH {
         return Err(format!("an array of numpy has {} dimensions", shape.len()));
     }
     let width = kind.get(2..).and_then(|width| width.parse().ok()).unwrap_or(0_usize);
@@ -171,7 +171,7 @@ fn array(parts: Value, depth: usize) -> DecodeResult<Value> {
 fn side(shape: &[usize], steps: &[usize], at: usize, element: &dyn Fn(usize) -> Option<Value>) -> Value {
     match (shape.split_first(), steps.split_first()) {
         (Some((length, shape)), Some((step, steps))) => {
-            (0..*length).map(|place| side(shape, steps, at + place * step, element)).collect()
+            (0..*length).map(|index| side(shape, steps, at + index * step, element)).collect()
         }
         _ => element(at).unwrap_or(Value::Null),
     }
@@ -182,10 +182,10 @@ fn number(kind: &str, bytes: &[u8]) -> Option<Value> {
     let is_big = kind.starts_with('>');
     let mut ordered = [0_u8; 8];
     let length = bytes.len();
-    let place = ordered.get_mut(8 - length.min(8)..).filter(|_| length <= 8)?;
-    place.copy_from_slice(bytes);
+    let target = ordered.get_mut(8 - length.min(8)..).filter(|_| length <= 8)?;
+    target.copy_from_slice(bytes);
     if !is_big {
-        place.reverse();
+        target.reverse();
     }
     let bits = u64::from_be_bytes(ordered);
     let shift = 64 - 8 * length as u32;

@@ -35,7 +35,7 @@ pub(super) struct SourceCheckpointRow {
 
 #[derive(Debug)]
 pub(super) enum CheckpointBody {
-    Whole(EncodedValue),
+    Full(EncodedValue),
     /// Values in the other table are found by channel and version.
     Parts(Value),
 }
@@ -71,7 +71,7 @@ impl ThreadRows {
     pub(super) fn read(&self, row: &SourceCheckpointRow) -> Result<Map<String, Value>, Error> {
         let at = RowContext { thread: &self.thread, checkpoint: &row.id };
         let mut checkpoint = match &row.checkpoint {
-            CheckpointBody::Whole(typed) => typed.read().map_err(|how| at.unreadable(None, &how))?,
+            CheckpointBody::Full(typed) => typed.read().map_err(|how| at.unreadable(None, &how))?,
             CheckpointBody::Parts(value) => value.clone(),
         };
         let versions = checkpoint.get("channel_versions").and_then(Value::as_object).cloned().unwrap_or_default();

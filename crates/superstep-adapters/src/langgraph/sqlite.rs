@@ -18,19 +18,19 @@ pub(super) struct SqliteSource {
 impl SqliteSource {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let file = Self { path: path.to_owned() };
-        let found: i64 = file.ask(|connection| {
+        let table_count: i64 = file.with_connection(|connection| {
             let tables =
                 "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('checkpoints', 'writes')";
             connection.query_row(tables, [], |row| row.get(0))
         })?;
-        if found == 2 {
+        if table_count == 2 {
             return Ok(file);
         }
         let message = format!("`{}` is not a file of LangGraph's SQLite saver", path.display());
         Err(Error::new(ErrorCode::InputInvalid, message).with_help("it has no tables `checkpoints` and `writes`"))
     }
 
-    fn ask<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+    fn with_connection<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let answer = Connection::open_with_flags(&self.path, flags).and_then(|connection| {
             connection.busy_timeout(BUSY)?;
@@ -46,14 +46,14 @@ impl SqliteSource {
     }
 
     pub(super) fn threads(&self) -> Result<Vec<String>> {
-        self.ask(|connection| {
+        self.with_connection(|connection| {
             let mut rows = connection.prepare("SELECT DISTINCT thread_id FROM checkpoints ORDER BY thread_id")?;
             rows.query_map([], |row| row.get(0))?.collect()
         })
     }
 
     pub(super) fn read(&self, thread: &str) -> Result<ThreadRows> {
-        let (checkpoints, writes) = self.ask(|connection| {
+        let (checkpoints, writes) = self.with_connection(|connection| {
             let mut query = connection.prepare(
                 "SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata FROM checkpoints \
                  WHERE thread_id = ? ORDER BY checkpoint_id",
@@ -82,20 +82,20 @@ impl SqliteSource {
             }
             rows.checkpoints.push(row);
         }
-        for (place, write) in writes {
-            rows.writes.entry(place).or_default().push(write);
+        for (key, write) in writes {
+            rows.writes.entry(key).or_default().push(write);
         }
         Ok(rows)
     }
 }
 
 fn checkpoint(row: &Row<'_>) -> rusqlite::Result<SourceCheckpointRow> {
-    let whole = EncodedValue { encoding: encoding(row, 3)?, bytes: bytes(row, 4)? };
+    let value = EncodedValue { encoding: encoding(row, 3)?, bytes: bytes(row, 4)? };
     Ok(SourceCheckpointRow {
         namespace: row.get(0)?,
         id: row.get(1)?,
         parent: row.get(2)?,
-        checkpoint: CheckpointBody::Whole(whole),
+        checkpoint: CheckpointBody::Full(value),
         metadata: serde_json::json!({}),
     })
 }

@@ -35,19 +35,19 @@ impl AddressPolicy {
 /// # Errors
 /// Returns an error if the URL is invalid or its host is not permitted.
 pub(super) fn check(address: &str, allowed: &[String]) -> Result<(Url, AddressPolicy)> {
-    let refused = |why: &str| {
+    let policy_error = |reason: &str| {
         // A URL may contain a secret, so the error shows only its beginning.
-        let shown = address.split(['?', '#']).next().unwrap_or_default();
-        let shown = shown.rsplit_once('@').map_or(shown, |(_, rest)| rest);
-        Error::new(ErrorCode::PolicyRefused, format!("`{shown}` is no address for an MCP server: {why}"))
+        let redacted = address.split(['?', '#']).next().unwrap_or_default();
+        let redacted = redacted.rsplit_once('@').map_or(redacted, |(_, rest)| rest);
+        Error::new(ErrorCode::PolicyRefused, format!("`{redacted}` is no address for an MCP server: {reason}"))
     };
-    let url = Url::parse(address).map_err(|error| refused(&error.to_string()))?;
+    let url = Url::parse(address).map_err(|error| policy_error(&error.to_string()))?;
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     if !matches!(url.scheme(), "http" | "https") || host.is_empty() {
-        return Err(refused("it is not http or https"));
+        return Err(policy_error("it is not http or https"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(refused("a name and a password in it would be told to everybody; use a header"));
+        return Err(policy_error("a name and a password in it would be told to everybody; use a header"));
     }
     let port = url.port_or_known_default().unwrap_or_default();
     let is_allowed = allowed.iter().any(|entry| *entry == host || *entry == format!("{host}:{port}"));
@@ -59,10 +59,10 @@ pub(super) fn check(address: &str, allowed: &[String]) -> Result<(Url, AddressPo
         _ => AddressPolicy::Public,
     };
     if literal.is_some_and(|address| !reach.has(address)) {
-        return Err(refused("it is private; allow the host to use it"));
+        return Err(policy_error("it is private; allow the host to use it"));
     }
     if reach == AddressPolicy::Public && url.scheme() == "http" {
-        return Err(refused("it is not encrypted; use https, or allow the host"));
+        return Err(policy_error("it is not encrypted; use https, or allow the host"));
     }
     Ok((url, reach))
 }
@@ -72,11 +72,11 @@ impl Resolve for AddressPolicy {
     fn resolve(&self, name: Name) -> Resolving {
         let reach = *self;
         Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            if let Some(wrong) = found.iter().find(|address| !reach.has(address.ip())) {
-                return Err(format!("`{}` leads to {}, which is not allowed", name.as_str(), wrong.ip()).into());
+            let addresses: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            if let Some(forbidden) = addresses.iter().find(|address| !reach.has(address.ip())) {
+                return Err(format!("`{}` leads to {}, which is not allowed", name.as_str(), forbidden.ip()).into());
             }
-            Ok(Box::new(found.into_iter()) as Addrs)
+            Ok(Box::new(addresses.into_iter()) as Addrs)
         })
     }
 }

@@ -70,8 +70,8 @@ impl StdioServerCommand {
             command.current_dir(folder);
         }
         let name = name(&self.command);
-        let unstarted = |why: &dyn std::fmt::Display| {
-            Error::new(ErrorCode::ToolFailed, format!("the MCP server `{name}` cannot be started: {why}"))
+        let unstarted = |reason: &dyn std::fmt::Display| {
+            Error::new(ErrorCode::ToolFailed, format!("the MCP server `{name}` cannot be started: {reason}"))
         };
         let mut child = command.spawn().map_err(|error| unstarted(&error).with_retryable(false))?;
         let (Some(input), Some(output), Some(besides)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())

@@ -114,7 +114,7 @@ impl McpClient {
     /// Returns a source of the current tools, which sends a request only if they may have changed.
     #[must_use]
     pub fn tool_source(&self) -> McpToolSource {
-        McpToolSource { client: self.clone(), known: Arc::default() }
+        McpToolSource { client: self.clone(), cache: Arc::default() }
     }
 
     /// Requests the resources of the server.
@@ -125,12 +125,12 @@ impl McpClient {
         if self.connection.capabilities().await?.resources.is_none() {
             return Ok(Vec::new());
         }
-        let ask = |page| ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page));
+        let to_request = |page| ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page));
         let read = |answer| match answer {
             ServerResult::ListResourcesResult(list) => Some((list.resources, list.next_cursor)),
             _ => None,
         };
-        Ok(self.pages(ask, read).await?.into_iter().map(Resource::read).collect())
+        Ok(self.pages(to_request, read).await?.into_iter().map(Resource::read).collect())
     }
 
     /// Reads a resource: texts, and files in base64.
@@ -156,12 +156,12 @@ impl McpClient {
         if self.connection.capabilities().await?.prompts.is_none() {
             return Ok(Vec::new());
         }
-        let ask = |page| ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(page));
+        let to_request = |page| ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(page));
         let read = |answer| match answer {
             ServerResult::ListPromptsResult(list) => Some((list.prompts, list.next_cursor)),
             _ => None,
         };
-        Ok(self.pages(ask, read).await?.into_iter().map(Prompt::read).collect())
+        Ok(self.pages(to_request, read).await?.into_iter().map(Prompt::read).collect())
     }
 
     /// Requests the messages of a prompt with these arguments.
@@ -192,11 +192,11 @@ impl McpClient {
         let generation = self.generation();
         let listed = self.list().await?;
         if let Some(pin) = &self.pin {
-            let found = tool::tools_hash(&listed);
-            if found != pin.tools_hash {
+            let hash = tool::tools_hash(&listed);
+            if hash != pin.tools_hash {
                 let server = self.connection.server();
                 let fact = format!("the tools of the MCP server `{server}` are not the approved ones");
-                let help = format!("look at them, and pin `{found}` to approve them");
+                let help = format!("look at them, and pin `{hash}` to approve them");
                 return Err(Error::new(ErrorCode::PolicyRefused, fact).with_help(help));
             }
             pin.verified.store(generation, Ordering::Release);
@@ -208,23 +208,23 @@ impl McpClient {
         if self.connection.capabilities().await?.tools.is_none() {
             return Ok(Vec::new());
         }
-        let ask = |page| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page));
+        let to_request = |page| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page));
         let read = |answer| match answer {
             ServerResult::ListToolsResult(list) => Some((list.tools, list.next_cursor)),
             _ => None,
         };
-        self.pages(ask, read).await
+        self.pages(to_request, read).await
     }
 
     /// Requests all pages of a list.
     async fn pages<T>(
         &self,
-        ask: impl Fn(PaginatedRequestParams) -> ClientRequest,
+        to_request: impl Fn(PaginatedRequestParams) -> ClientRequest,
         read: impl Fn(ServerResult) -> Option<(Vec<T>, Option<String>)>,
     ) -> Result<Vec<T>> {
         let (mut all, mut cursor) = (Vec::new(), None);
         for _ in 0..MAX_LIST_ENTRIES {
-            let request = ask(PaginatedRequestParams::default().with_cursor(cursor.clone()));
+            let request = to_request(PaginatedRequestParams::default().with_cursor(cursor.clone()));
             let method = request.method().to_owned();
             let answer = self.connection.request(request, &ToolProgress::default()).await?;
             let (page, next) = read(answer).ok_or_else(|| self.unexpected_response(&method))?;
@@ -238,8 +238,8 @@ impl McpClient {
             }
             cursor = next;
         }
-        let what = format!("has a list without an end, or of more than {MAX_LIST_ENTRIES}");
-        Err(error::server_error(self.connection.server(), what))
+        let problem = format!("has a list without an end, or of more than {MAX_LIST_ENTRIES}");
+        Err(error::server_error(self.connection.server(), problem))
     }
 
     fn generation(&self) -> u64 {
@@ -263,7 +263,7 @@ fn message(message: PromptMessage) -> Message {
 #[derive(Debug, Clone)]
 pub struct McpToolSource {
     client: McpClient,
-    known: Arc<Mutex<Option<CachedTools>>>,
+    cache: Arc<Mutex<Option<CachedTools>>>,
 }
 
 /// A list of tools with its generation.
@@ -283,12 +283,12 @@ impl McpToolSource {
         let capabilities = self.client.connection.capabilities().await?;
         let says_so = capabilities.tools.and_then(|tools| tools.list_changed).unwrap_or_default();
         let generation = self.client.generation();
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(known) = known.filter(|known| says_so && known.generation == generation) {
-            return Ok(known.tools);
+        let cached = self.cache.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(cached) = cached.filter(|cached| says_so && cached.generation == generation) {
+            return Ok(cached.tools);
         }
         let tools = self.client.tools().await?;
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) =
+        *self.cache.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(CachedTools { generation, tools: tools.clone() });
         Ok(tools)
     }

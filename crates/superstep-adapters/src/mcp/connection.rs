@@ -32,7 +32,7 @@ pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 pub(super) struct Connection {
     server: String,
     timeout: Duration,
-    way: TransportKind,
+    transport_kind: TransportKind,
     watch: Arc<Notifications>,
     link: Mutex<Option<Session>>,
 }
@@ -67,9 +67,9 @@ impl Connection {
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let way = TransportKind::Pipe(Arc::clone(pipe.notes()));
+        let transport_kind = TransportKind::Pipe(Arc::clone(pipe.notes()));
         let connection =
-            Self { server: server.to_owned(), timeout, way, watch: Arc::default(), link: Mutex::default() };
+            Self { server: server.to_owned(), timeout, transport_kind, watch: Arc::default(), link: Mutex::default() };
         let link = Box::pin(connection.initialize(pipe)).await?;
         *connection.link.lock().await = Some(link);
         Ok(Arc::new(connection))
@@ -80,8 +80,8 @@ impl Connection {
     /// # Errors
     /// Returns the errors of [`Connection::stdio`], and an error if the address is not permitted.
     pub(super) async fn http(timeout: Duration, remote: HttpEndpoint) -> Result<Arc<Self>> {
-        let (server, way) = (remote.name(), TransportKind::Web(Box::new(remote)));
-        let connection = Self { server, timeout, way, watch: Arc::default(), link: Mutex::default() };
+        let (server, transport_kind) = (remote.name(), TransportKind::Web(Box::new(remote)));
+        let connection = Self { server, timeout, transport_kind, watch: Arc::default(), link: Mutex::default() };
         connection.peer().await?;
         Ok(Arc::new(connection))
     }
@@ -112,16 +112,17 @@ impl Connection {
     pub(super) async fn request(&self, request: ClientRequest, progress: &ToolProgress) -> Result<ServerResult> {
         let method = request.method().to_owned();
         let peer = self.peer().await?;
-        let asked = tokio::time::timeout(self.timeout, Box::pin(self.send_and_receive(&peer, request, progress))).await;
-        match asked {
+        let outcome =
+            tokio::time::timeout(self.timeout, Box::pin(self.send_and_receive(&peer, request, progress))).await;
+        match outcome {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
                 if matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_)) {
                     self.mark_disconnected().await;
                 }
-                let trouble = error::from_service_error(&self.server, &error, &self.diagnostics_suffix());
-                Err(trouble.with_retryable(
-                    matches!(self.way, TransportKind::Web(_)) && !matches!(error, ServiceError::McpError(_)),
+                let failure = error::from_service_error(&self.server, &error, &self.diagnostics_suffix());
+                Err(failure.with_retryable(
+                    matches!(self.transport_kind, TransportKind::Web(_)) && !matches!(error, ServiceError::McpError(_)),
                 ))
             }
             Err(_) => Err(error::timeout_error(&self.server, &method, self.timeout, &self.diagnostics_suffix())),
@@ -169,13 +170,13 @@ impl Connection {
         if let Some(link) = link.as_ref().filter(|link| !link.is_transport_closed()) {
             return Ok(link.peer().clone());
         }
-        let TransportKind::Web(remote) = &self.way else {
+        let TransportKind::Web(remote) = &self.transport_kind else {
             return Err(error::disconnected_error(&self.server, &self.diagnostics_suffix()));
         };
-        let fresh = Box::pin(self.initialize(remote.transport()?)).await?;
+        let session = Box::pin(self.initialize(remote.transport()?)).await?;
         // The server may be a different one, so cached lists are outdated.
         self.watch.tools_changed();
-        Ok(link.insert(fresh).peer().clone())
+        Ok(link.insert(session).peer().clone())
     }
 
     /// Performs the MCP initialization.
@@ -184,11 +185,11 @@ impl Connection {
         match tokio::time::timeout(self.timeout, ClientHandlerImpl.serve(transport)).await {
             Ok(Ok(link)) => Ok(link),
             Ok(Err(error)) => {
-                if let TransportKind::Pipe(notes) = &self.way {
+                if let TransportKind::Pipe(notes) = &self.transport_kind {
                     notes.wait_for_stderr().await;
                 }
-                let trouble = error::from_initialize_error(&self.server, &error, &self.diagnostics_suffix());
-                Err(trouble.with_retryable(matches!(self.way, TransportKind::Web(_))))
+                let failure = error::from_initialize_error(&self.server, &error, &self.diagnostics_suffix());
+                Err(failure.with_retryable(matches!(self.transport_kind, TransportKind::Web(_))))
             }
             Err(_) => Err(error::timeout_error(&self.server, "initialize", self.timeout, &self.diagnostics_suffix())),
         }
@@ -196,13 +197,13 @@ impl Connection {
 
     /// Drops a lost HTTP connection, so that the next request connects again.
     async fn mark_disconnected(&self) {
-        if let TransportKind::Web(_) = self.way {
+        if let TransportKind::Web(_) = self.transport_kind {
             *self.link.lock().await = None;
         }
     }
 
     fn diagnostics_suffix(&self) -> String {
-        match &self.way {
+        match &self.transport_kind {
             TransportKind::Pipe(notes) => notes.message_suffix(),
             TransportKind::Web(_) => String::new(),
         }

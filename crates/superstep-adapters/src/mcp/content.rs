@@ -60,8 +60,8 @@ pub(super) fn resource(resource: &Value) -> Option<ContentPart> {
     Some(ContentPart::File(media))
 }
 
-fn rest(fields: &Map<String, Value>, known: &[&str]) -> BTreeMap<String, Value> {
-    let unknown = fields.iter().filter(|(key, _)| !known.contains(&key.as_str()));
+fn rest(fields: &Map<String, Value>, known_keys: &[&str]) -> BTreeMap<String, Value> {
+    let unknown = fields.iter().filter(|(key, _)| !known_keys.contains(&key.as_str()));
     unknown.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
@@ -138,7 +138,7 @@ mod tests {
 
     /// R-FWK-82: other content is kept, including unknown kinds.
     #[test]
-    fn other_content_is_kept() {
+    fn unknown_content_is_preserved() {
         let unknown = json!({"type": "hologram", "data": [1]});
         let link = json!({"type": "resource_link", "uri": "file:///a", "name": "a"});
         let blocks = vec![

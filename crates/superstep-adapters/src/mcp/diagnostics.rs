@@ -51,13 +51,13 @@ impl ServerDiagnostics {
 
     /// Records a line that is not a message. The first one is kept: later ones are often a consequence.
     pub(super) fn record_invalid_line(&self, line: &[u8]) {
-        let shown = sanitize_terminal_text(&String::from_utf8_lossy(&line[..line.len().min(INVALID_LINE_BYTES)]));
-        lock(&self.record_invalid_line).get_or_insert(format!("wrote `{shown}` where a message belongs"));
+        let text = sanitize_terminal_text(&String::from_utf8_lossy(&line[..line.len().min(INVALID_LINE_BYTES)]));
+        lock(&self.record_invalid_line).get_or_insert(format!("wrote `{text}` where a message belongs"));
     }
 
     /// Records why the server is no longer read.
-    pub(super) fn refused(&self, why: &str) {
-        lock(&self.record_invalid_line).replace(why.to_owned());
+    pub(super) fn record_rejection(&self, reason: &str) {
+        lock(&self.record_invalid_line).replace(reason.to_owned());
     }
 
     /// Records how the server ended.

@@ -17,8 +17,8 @@ use super::diagnostics::sanitize_terminal_text;
 const REPEATED: usize = 1000;
 
 /// Returns the error of a server.
-pub(super) fn server_error(server: &str, what: impl std::fmt::Display) -> Error {
-    Error::new(ErrorCode::ToolFailed, format!("the MCP server `{server}` {what}")).with_retryable(false)
+pub(super) fn server_error(server: &str, problem: impl std::fmt::Display) -> Error {
+    Error::new(ErrorCode::ToolFailed, format!("the MCP server `{server}` {problem}")).with_retryable(false)
 }
 
 /// Returns the error of a request without a response in time.
@@ -44,8 +44,8 @@ pub(super) fn invalid_response_error(server: &str, method: &str) -> Error {
 /// Converts the error of a request; `tail` has the diagnostics of the server.
 pub(super) fn from_service_error(server: &str, error: &ServiceError, tail: &str) -> Error {
     match error {
-        ServiceError::McpError(refusal) => {
-            server_error(server, format_args!("refuses: {}", truncate(&refusal.message)))
+        ServiceError::McpError(error_data) => {
+            server_error(server, format_args!("refuses: {}", truncate(&error_data.message)))
         }
         ServiceError::TransportClosed => disconnected_error(server, tail),
         ServiceError::TransportSend(error) => {
@@ -61,8 +61,8 @@ pub(super) fn from_initialize_error(server: &str, error: &ClientInitializeError,
         ClientInitializeError::ConnectionClosed(_) => {
             server_error(server, format_args!("ended before it answered{tail}"))
         }
-        ClientInitializeError::JsonRpcError(refusal) => {
-            server_error(server, format_args!("refuses: {}", truncate(&refusal.message)))
+        ClientInitializeError::JsonRpcError(error_data) => {
+            server_error(server, format_args!("refuses: {}", truncate(&error_data.message)))
         }
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
             invalid_response_error(server, "initialize")

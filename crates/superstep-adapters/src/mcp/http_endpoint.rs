@@ -97,9 +97,10 @@ impl HttpEndpoint {
         config.auth_header.clone_from(&self.bearer);
         for (name, value) in &self.headers {
             // The value is not repeated in the error: it may be a secret.
-            let wrong = || Error::new(ErrorCode::ConfigInvalid, format!("`{name}` is no header, or its value is none"));
-            let header = HeaderName::try_from(name).map_err(|_| wrong())?;
-            let mut value = HeaderValue::try_from(value).map_err(|_| wrong())?;
+            let invalid_header =
+                || Error::new(ErrorCode::ConfigInvalid, format!("`{name}` is no header, or its value is none"));
+            let header = HeaderName::try_from(name).map_err(|_| invalid_header())?;
+            let mut value = HeaderValue::try_from(value).map_err(|_| invalid_header())?;
             value.set_sensitive(true);
             config.custom_headers.insert(header, value);
         }

@@ -104,8 +104,8 @@ fn progress_json(progress: &ProgressNotificationParam) -> Value {
 
 /// Converts a float; a whole number becomes an integer.
 fn number(value: f64) -> Value {
-    let whole = value as i64;
-    if whole as f64 == value { json!(whole) } else { json!(value) }
+    let integer = value as i64;
+    if integer as f64 == value { json!(integer) } else { json!(value) }
 }
 
 /// Subscription to the progress of one call.

@@ -144,7 +144,7 @@ impl McpServer {
     /// # Errors
     /// Returns an error if a tool of this name exists or its schema is invalid.
     pub async fn add_tool(&self, tool: impl Into<SharedTool>) -> Result<()> {
-        self.offers().add(tool.into()).map_err(|problem| refused(&self.0.name, vec![problem]))?;
+        self.offers().add(tool.into()).map_err(|problem| invalid_tools_error(&self.0.name, vec![problem]))?;
         self.notify_tools_changed().await;
         Ok(())
     }
@@ -184,7 +184,7 @@ impl McpServer {
     /// Returns an error if the configuration is invalid.
     fn check(&self) -> Result<()> {
         let problems = self.offers().problems.clone();
-        if problems.is_empty() { Ok(()) } else { Err(refused(&self.0.name, problems)) }
+        if problems.is_empty() { Ok(()) } else { Err(invalid_tools_error(&self.0.name, problems)) }
     }
 
     fn offers(&self) -> MutexGuard<'_, ServerCatalog> {
@@ -199,21 +199,23 @@ impl McpServer {
 impl ServerCatalog {
     fn add(&mut self, tool: SharedTool) -> Result<(), Diagnostic> {
         let name = tool.spec().name.clone();
-        let wrong = |message: String| Diagnostic { pointer: String::new(), message, help: None };
+        let diagnostic = |message: String| Diagnostic { pointer: String::new(), message, help: None };
         if self.tools.iter().any(|offer| offer.tool.spec().name == name) {
-            return Err(wrong(format!("there are two tools `{name}`")));
+            return Err(diagnostic(format!("there are two tools `{name}`")));
         }
         if !tool.spec().input_schema.is_object() {
-            return Err(wrong(format!("the arguments of the tool `{name}` have no JSON Schema that is an object")));
+            return Err(diagnostic(format!(
+                "the arguments of the tool `{name}` have no JSON Schema that is an object"
+            )));
         }
         let arguments = FieldType::schema(Value::clone(&tool.spec().input_schema))
-            .map_err(|fault| wrong(format!("the tool `{name}`: {}", fault.message)))?;
+            .map_err(|fault| diagnostic(format!("the tool `{name}`: {}", fault.message)))?;
         self.tools.push(OfferedTool { tool, arguments: Arc::new(arguments) });
         Ok(())
     }
 }
 
-fn refused(name: &str, problems: Vec<Diagnostic>) -> Error {
+fn invalid_tools_error(name: &str, problems: Vec<Diagnostic>) -> Error {
     Error::with_diagnostics(
         ErrorCode::ConfigInvalid,
         format!("the MCP server `{name}` cannot serve its tools"),

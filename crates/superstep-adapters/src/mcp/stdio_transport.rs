@@ -56,7 +56,7 @@ impl<R: AsyncRead + Unpin + Send, W> StdioTransport<R, W> {
             let end = there.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(there.len(), |end| end + 1);
             if self.line.len() + taken > MAX_MESSAGE_BYTES {
-                self.notes.refused("sent more than 16 MiB in one message");
+                self.notes.record_rejection("sent more than 16 MiB in one message");
                 return None;
             }
             self.line.extend_from_slice(&there[..taken]);

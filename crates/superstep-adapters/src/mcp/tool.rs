@@ -79,8 +79,9 @@ pub(super) fn shared(client: &McpClient, listed: Vec<rmcp::model::Tool>) -> Resu
         let spec = spec(&tool);
         if let Some(other) = names.insert(spec.name.clone(), tool.name.clone()) {
             let server = client.connection().server();
-            let what = format!("has the tools `{other}` and `{}`, and both would be called `{}`", tool.name, spec.name);
-            return Err(error::server_error(server, what));
+            let problem =
+                format!("has the tools `{other}` and `{}`, and both would be called `{}`", tool.name, spec.name);
+            return Err(error::server_error(server, problem));
         }
         tools.push(SharedTool::from(RemoteTool { client: client.clone(), name: tool.name.into_owned(), spec }));
     }
@@ -112,11 +113,11 @@ pub(super) fn tools_hash(listed: &[rmcp::model::Tool]) -> String {
     let mut tools: Vec<(&str, String)> = listed
         .iter()
         .map(|tool| {
-            let known = json!({
+            let definition = json!({
                 "name": tool.name, "title": tool.title, "description": tool.description, "annotations": tool.annotations,
                 "input": *tool.input_schema, "output": tool.output_schema.as_deref(),
             });
-            (tool.name.as_ref(), sort_keys(known).to_string())
+            (tool.name.as_ref(), sort_keys(definition).to_string())
         })
         .collect();
     tools.sort();

@@ -63,9 +63,9 @@ impl ResponseAccumulator {
             Value::Null => String::new(),
             value => value.to_string(),
         };
-        let known = self.find(form, &call.call_id, &call.fn_name);
-        let index = known.unwrap_or(self.calls.len());
-        if known.is_none() {
+        let existing = self.find(form, &call.call_id, &call.fn_name);
+        let index = existing.unwrap_or(self.calls.len());
+        if existing.is_none() {
             let id = self.fresh_id(call.call_id);
             self.calls.push(PartialToolCall { id, ..PartialToolCall::default() });
         }
@@ -82,7 +82,7 @@ impl ResponseAccumulator {
         part.args.push_str(added);
         ToolCallChunk {
             index,
-            id: known.is_none().then(|| part.id.clone()),
+            id: existing.is_none().then(|| part.id.clone()),
             name: (has_no_name && !part.name.is_empty()).then(|| part.name.clone()),
             args: added.to_owned(),
         }
@@ -93,9 +93,9 @@ impl ResponseAccumulator {
         if form == ToolCallDelta::Complete {
             return None;
         }
-        let known = self.calls.iter().rposition(|call| call.id == id && !id.is_empty());
-        if known.is_some() || form == ToolCallDelta::Cumulative || !name.is_empty() {
-            return known;
+        let existing = self.calls.iter().rposition(|call| call.id == id && !id.is_empty());
+        if existing.is_some() || form == ToolCallDelta::Cumulative || !name.is_empty() {
+            return existing;
         }
         // Only the first chunk of a call has a name. Later chunks have no id either; the library puts the index of
         // the call there.
@@ -162,7 +162,7 @@ pub(super) fn to_stop_reason(stop: TheirStop) -> StopReason {
         TheirStop::Completed(_) => StopReason::End,
         TheirStop::MaxTokens(_) => StopReason::Length,
         TheirStop::ToolCall(_) => StopReason::ToolCalls,
-        TheirStop::ContentFilter(_) => StopReason::Refused,
+        TheirStop::ContentFilter(_) => StopReason::ContentFilter,
         TheirStop::StopSequence(_) => StopReason::Sequence,
         TheirStop::Other(word) => StopReason::Other(word),
     }
@@ -241,14 +241,14 @@ mod tests {
         );
         let so_far = vec![fragment("a", "f", ""), fragment("a", "f", "{\"x\""), fragment("a", "f", "{\"x\":1}")];
         assert_eq!(gather(ToolCallDelta::Cumulative, so_far), [row("a", "f", json!({"x": 1}))]);
-        let whole = vec![fragment("call#f#0", "f", json!({"x": 1})), fragment("call#f#0", "f", json!({"x": 2}))];
+        let complete = vec![fragment("call#f#0", "f", json!({"x": 1})), fragment("call#f#0", "f", json!({"x": 2}))];
         let expected = [row("tool_call_0", "f", json!({"x": 1})), row("tool_call_1", "f", json!({"x": 2}))];
-        assert_eq!(gather(ToolCallDelta::Complete, whole), expected);
+        assert_eq!(gather(ToolCallDelta::Complete, complete), expected);
     }
 
     /// R-FWK-69: arguments that are not JSON are kept as text, and missing arguments are an empty object.
     #[test]
-    fn arguments_that_are_not_json_are_kept() {
+    fn arguments_that_are_not_json_are_preserved() {
         let broken = vec![fragment("a", "f", "{\"x\": oops"), fragment("b", "g", "")];
         let expected = [row("a", "f", "{\"x\": oops".into()), row("b", "g", serde_json::json!({}))];
         assert_eq!(gather(ToolCallDelta::Incremental, broken), expected);

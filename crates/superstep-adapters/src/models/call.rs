@@ -36,9 +36,9 @@ impl<'a> PreparedCall<'a> {
         let info = provider.info();
         let key = provider.find_key(&info)?;
         let url = provider.service.url(&provider.base, &provider.name, in_pieces)?;
-        let ask = RequestBuilder { service: &provider.service, name: &provider.name, info: &info, request };
-        let chat = ask.chat()?;
-        let mut options = ask.options()?;
+        let builder = RequestBuilder { service: &provider.service, name: &provider.name, info: &info, request };
+        let chat = builder.chat()?;
+        let mut options = builder.options()?;
         options.stream_header_timeout = Some(provider.times.idle);
         options.stream_read_timeout = Some(provider.times.idle);
         let mut head = provider.service.default_headers(key.as_deref());

@@ -37,7 +37,7 @@ impl ErrorReporter {
     }
 
     /// Creates an error with the text on one line, shortened, and without secrets.
-    pub(super) fn error(&self, trouble: ModelErrorKind, fact: &str) -> Error {
+    pub(super) fn error(&self, kind: ModelErrorKind, fact: &str) -> Error {
         let mut fact = fact.split_whitespace().collect::<Vec<_>>().join(" ");
         for secret in &self.secrets {
             fact = fact.replace(secret.as_str(), "(secret)");
@@ -46,7 +46,7 @@ impl ErrorReporter {
             fact.truncate(end);
             fact.push('…');
         }
-        trouble.error(&self.info, fact)
+        kind.error(&self.info, fact)
     }
 
     /// Returns the error of a call that exceeded its timeout.
@@ -91,10 +91,10 @@ impl ErrorReporter {
         match error {
             WebError::ResponseFailedStatus { status, body, headers } => self.status_error(status, &headers, &body),
             WebError::ResponseFailedNotJson { content_type, body } => {
-                let said = ProviderError::read(&body).message;
+                let message = ProviderError::read(&body).message;
                 let kind = if content_type.is_empty() { "nothing in particular" } else { content_type.as_str() };
-                let said = if said.is_empty() { "it is empty" } else { said.as_str() };
-                self.error(ModelErrorKind::InvalidResponse, &format!("the answer is not JSON but {kind}: {said}"))
+                let message = if message.is_empty() { "it is empty" } else { message.as_str() };
+                self.error(ModelErrorKind::InvalidResponse, &format!("the answer is not JSON but {kind}: {message}"))
             }
             WebError::ResponseFailedInvalidJson { body, .. } if body.trim().is_empty() => {
                 self.error(ModelErrorKind::InvalidResponse, "the answer is empty")
@@ -125,15 +125,15 @@ impl ErrorReporter {
     }
 
     fn transport(&self, error: &reqwest::Error) -> Error {
-        let why = cause(error);
+        let reason = cause(error);
         match () {
             () if error.is_builder() => {
-                let error = self.error(ModelErrorKind::BadRequest, &format!("the request cannot be made: {why}"));
+                let error = self.error(ModelErrorKind::BadRequest, &format!("the request cannot be made: {reason}"));
                 error.with_help("look at the key, the headers and the base URL: a line break in one is enough")
             }
-            () if error.is_connect() => self.error(ModelErrorKind::Connection, &format!("no connection: {why}")),
+            () if error.is_connect() => self.error(ModelErrorKind::Connection, &format!("no connection: {reason}")),
             () if error.is_timeout() => self.error(ModelErrorKind::Timeout, "no answer in time"),
-            () => self.error(ModelErrorKind::StreamInterrupted, &format!("the connection broke off: {why}")),
+            () => self.error(ModelErrorKind::StreamInterrupted, &format!("the connection broke off: {reason}")),
         }
     }
 
@@ -147,15 +147,15 @@ impl ErrorReporter {
     }
 
     /// Converts an error that the provider reported.
-    pub(super) fn provider_error(&self, said: &ProviderError, status: Option<StatusCode>) -> Error {
-        let trouble = said.kind(status.map(|status| status.as_u16()));
-        let words = if said.message.is_empty() { "it does not say why" } else { &said.message };
+    pub(super) fn provider_error(&self, reported: &ProviderError, status: Option<StatusCode>) -> Error {
+        let kind = reported.kind(status.map(|status| status.as_u16()));
+        let words = if reported.message.is_empty() { "it does not say why" } else { &reported.message };
         let error = match status {
-            Some(status) => self.error(trouble, &format!("{status}: {words}")),
-            None => self.error(trouble, words),
+            Some(status) => self.error(kind, &format!("{status}: {words}")),
+            None => self.error(kind, words),
         };
-        match said.wait {
-            _ if !said.has_quota() => {
+        match reported.wait {
+            _ if !reported.has_quota() => {
                 error.with_retryable(false).with_help("the account is empty: waiting does not help, paying does")
             }
             Some(wait) if error.is_retryable() => error.with_retry_after(wait),
@@ -197,9 +197,9 @@ mod tests {
 
     use super::*;
 
-    type Line = (&'static str, &'static str);
+    type HeaderLine = (&'static str, &'static str);
 
-    fn headers(lines: &[Line]) -> HeaderMap {
+    fn headers(lines: &[HeaderLine]) -> HeaderMap {
         lines.iter().map(|(name, value)| ((*name).try_into().unwrap(), value.parse().unwrap())).collect()
     }
 
@@ -208,7 +208,7 @@ mod tests {
     fn the_time_to_wait_is_read_in_every_form() {
         let date = [("date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT")];
         let past = [("date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT")];
-        let rows: [(&[Line], Option<u64>); 8] = [
+        let rows: [(&[HeaderLine], Option<u64>); 8] = [
             (&[("retry-after", "7")], Some(7_000)),
             (&[("retry-after", "1.5")], Some(1_500)),
             (&[("retry-after-ms", "250"), ("retry-after", "1")], Some(250)),
@@ -225,7 +225,7 @@ mod tests {
 
     /// R-FWK-71: texts of providers in errors contain no key, have one line, and are limited in length.
     #[test]
-    fn texts_of_providers_are_told_without_secrets_and_in_short() {
+    fn provider_messages_are_redacted_and_truncated() {
         let info = ModelInfo::new("openai", "m", ModelKind::Remote);
         let report = ErrorReporter::new(info, vec!["sk-secret".to_owned(), "v1".to_owned()]);
         let error = report.error(ModelErrorKind::InvalidApiKey, "key sk-secret\n  is wrong in v1");

@@ -20,7 +20,7 @@ pub(super) const SIGNATURES_KEY: &str = "thought_signatures";
 const THINKING_KEY: &str = "anthropic_thoughts";
 
 /// Largest length of a tool call id that all providers accept; OpenAI has the lowest limit.
-const LONGEST_ID: usize = 40;
+const MAX_ID_LENGTH: usize = 40;
 
 /// Returns the thinking blocks of an Anthropic response in the form in which they are sent back.
 pub(super) fn thoughts(parts: impl IntoIterator<Item = genai::chat::ContentPart>) -> Vec<Value> {
@@ -47,15 +47,15 @@ pub(super) fn attach_thinking(message: Message, thoughts: Vec<Value>) -> Message
 }
 
 /// Converts all messages. Tool calls without a result get one, because every provider rejects open calls.
-pub(super) fn messages(ask: &RequestBuilder<'_>) -> Result<Vec<ChatMessage>> {
+pub(super) fn messages(builder: &RequestBuilder<'_>) -> Result<Vec<ChatMessage>> {
     let mut messages: Vec<ChatMessage> = Vec::new();
-    for message in add_missing_tool_results(&ask.request.messages, "the conversation went on without it").iter() {
+    for message in add_missing_tool_results(&builder.request.messages, "the conversation went on without it").iter() {
         let (role, content) = match message.role {
-            Role::System => (ChatRole::System, user_parts(ask, message)?),
-            Role::User => (ChatRole::User, user_parts(ask, message)?),
-            Role::Assistant => (ChatRole::Assistant, assistant_parts(ask, message)?),
-            Role::Tool => (ChatRole::Tool, vec![tool_result(ask, message)?]),
-            other => return Err(ask.unsupported(format!("a message of the role {other:?} cannot be sent"))),
+            Role::System => (ChatRole::System, user_parts(builder, message)?),
+            Role::User => (ChatRole::User, user_parts(builder, message)?),
+            Role::Assistant => (ChatRole::Assistant, assistant_parts(builder, message)?),
+            Role::Tool => (ChatRole::Tool, vec![tool_result(builder, message)?]),
+            other => return Err(builder.unsupported(format!("a message of the role {other:?} cannot be sent"))),
         };
         if content.is_empty() {
             // Some providers reject messages without content.
@@ -73,7 +73,7 @@ pub(super) fn messages(ask: &RequestBuilder<'_>) -> Result<Vec<ChatMessage>> {
 }
 
 /// Converts a system or user message.
-fn user_parts(ask: &RequestBuilder<'_>, message: &Message) -> Result<Vec<genai::chat::ContentPart>> {
+fn user_parts(builder: &RequestBuilder<'_>, message: &Message) -> Result<Vec<genai::chat::ContentPart>> {
     match &message.content {
         // Some providers reject empty texts.
         Content::Text(text) if text.is_empty() => Ok(Vec::new()),
@@ -81,11 +81,11 @@ fn user_parts(ask: &RequestBuilder<'_>, message: &Message) -> Result<Vec<genai::
         Content::Parts(parts) if message.role == Role::System => {
             let texts = parts.iter().map(|part| match part {
                 ContentPart::Text { text, .. } => Ok(text.as_str()),
-                _ => Err(ask.unsupported("a system message can hold texts only")),
+                _ => Err(builder.unsupported("a system message can hold texts only")),
             });
             Ok(vec![genai::chat::ContentPart::from_text(texts.collect::<Result<String>>()?)])
         }
-        Content::Parts(parts) => parts.iter().filter(is_not_empty).map(|part| part_of(ask, part)).collect(),
+        Content::Parts(parts) => parts.iter().filter(is_not_empty).map(|part| part_of(builder, part)).collect(),
     }
 }
 
@@ -93,11 +93,11 @@ fn is_not_empty(part: &&ContentPart) -> bool {
     !matches!(part, ContentPart::Text { text, .. } if text.is_empty())
 }
 
-fn part_of(ask: &RequestBuilder<'_>, part: &ContentPart) -> Result<genai::chat::ContentPart> {
+fn part_of(builder: &RequestBuilder<'_>, part: &ContentPart) -> Result<genai::chat::ContentPart> {
     match part {
         ContentPart::Text { text, .. } => Ok(genai::chat::ContentPart::from_text(text)),
-        ContentPart::Image(media) => image_part(ask, media),
-        other => Err(ask.unsupported(format!("a part of the kind `{}` cannot be sent", kind(other)))),
+        ContentPart::Image(media) => image_part(builder, media),
+        other => Err(builder.unsupported(format!("a part of the kind `{}` cannot be sent", kind(other)))),
     }
 }
 
@@ -112,33 +112,33 @@ fn kind(part: &ContentPart) -> &str {
     }
 }
 
-fn image_part(ask: &RequestBuilder<'_>, media: &Media) -> Result<genai::chat::ContentPart> {
+fn image_part(builder: &RequestBuilder<'_>, media: &Media) -> Result<genai::chat::ContentPart> {
     let (kind, data) = match &media.source {
         MediaSource::Base64(data) => (media.mime_type.as_deref(), data.as_str()),
-        MediaSource::Url(url) => match inside(url) {
+        MediaSource::Url(url) => match parse_data_url(url) {
             Some((kind, data)) => (Some(kind), data),
-            None => return picture_elsewhere(ask, url, media.mime_type.as_deref()),
+            None => return picture_elsewhere(builder, url, media.mime_type.as_deref()),
         },
     };
     match kind {
         Some(kind) if kind.starts_with("image/") => {
             Ok(genai::chat::ContentPart::Binary(Binary::from_base64(kind, data.to_owned(), None)))
         }
-        _ => Err(ask
+        _ => Err(builder
             .unsupported("a picture does not say its kind")
             .with_help("set its `mime_type`, such as `image/png`")),
     }
 }
 
 /// Returns the MIME type and the base64 text of a data URL.
-fn inside(url: &str) -> Option<(&str, &str)> {
+fn parse_data_url(url: &str) -> Option<(&str, &str)> {
     url.strip_prefix("data:")?.split_once(";base64,")
 }
 
-fn picture_elsewhere(ask: &RequestBuilder<'_>, url: &str, kind: Option<&str>) -> Result<genai::chat::ContentPart> {
-    match ask.service {
+fn picture_elsewhere(builder: &RequestBuilder<'_>, url: &str, kind: Option<&str>) -> Result<genai::chat::ContentPart> {
+    match builder.service {
         ProviderApi::Ollama => {
-            Err(ask.unsupported("Ollama does not fetch pictures").with_help("send the picture itself, in base64"))
+            Err(builder.unsupported("Ollama does not fetch pictures").with_help("send the picture itself, in base64"))
         }
         // The library would omit the image.
         ProviderApi::Anthropic => Ok(custom(json!({"type": "image", "source": {"type": "url", "url": url}}))),
@@ -164,15 +164,15 @@ fn custom(block: Value) -> genai::chat::ContentPart {
 }
 
 /// Converts an assistant message.
-fn assistant_parts(ask: &RequestBuilder<'_>, message: &Message) -> Result<Vec<genai::chat::ContentPart>> {
+fn assistant_parts(builder: &RequestBuilder<'_>, message: &Message) -> Result<Vec<genai::chat::ContentPart>> {
     let mut parts = Vec::new();
     if let Content::Parts(all) = &message.content
         && let Some(other) = all.iter().find(|part| !matches!(part, ContentPart::Text { .. }))
     {
         let fact = format!("a part of the kind `{}` in an answer cannot be sent again", kind(other));
-        return Err(ask.unsupported(fact));
+        return Err(builder.unsupported(fact));
     }
-    if ask.service.dialect() == ApiDialect::Anthropic {
+    if builder.service.dialect() == ApiDialect::Anthropic {
         let thoughts = message.metadata.get(THINKING_KEY).and_then(Value::as_array);
         parts.extend(thoughts.into_iter().flatten().cloned().map(custom));
     }
@@ -180,7 +180,7 @@ fn assistant_parts(ask: &RequestBuilder<'_>, message: &Message) -> Result<Vec<ge
     if !text.is_empty() {
         parts.push(genai::chat::ContentPart::from_text(text));
     }
-    let signed = ask.service.dialect() == ApiDialect::Google;
+    let signed = builder.service.dialect() == ApiDialect::Google;
     parts.extend(message.tool_calls.iter().map(|call| genai::chat::ContentPart::ToolCall(call_of(call, signed))));
     Ok(parts)
 }
@@ -189,7 +189,7 @@ fn assistant_parts(ask: &RequestBuilder<'_>, message: &Message) -> Result<Vec<ge
 /// other characters.
 fn provider_call_id(id: &str) -> Cow<'_, str> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
-    match (1..=LONGEST_ID).contains(&id.len()) && id.chars().all(is_plain) {
+    match (1..=MAX_ID_LENGTH).contains(&id.len()) && id.chars().all(is_plain) {
         true => Cow::Borrowed(id),
         false => Cow::Owned(format!("call_{:032x}", hash_id(&[id.as_bytes()]))),
     }
@@ -212,15 +212,15 @@ fn call_of(call: &ToolCall, signed: bool) -> TheirCall {
 }
 
 /// Converts a tool result.
-fn tool_result(ask: &RequestBuilder<'_>, message: &Message) -> Result<genai::chat::ContentPart> {
+fn tool_result(builder: &RequestBuilder<'_>, message: &Message) -> Result<genai::chat::ContentPart> {
     let Some(id) = &message.tool_call_id else {
-        return Err(ask
+        return Err(builder
             .unsupported("a tool message does not say which call it answers")
             .with_help("set its `tool_call_id`"));
     };
-    if ask.service.dialect() == ApiDialect::Anthropic {
+    if builder.service.dialect() == ApiDialect::Anthropic {
         let failed = message.status == ToolStatus::Error;
-        let content = blocks(ask, &message.content)?;
+        let content = blocks(builder, &message.content)?;
         let mut block = json!({"type": "tool_result", "tool_use_id": provider_call_id(id), "content": content});
         if failed {
             block["is_error"] = true.into();
@@ -231,14 +231,14 @@ fn tool_result(ask: &RequestBuilder<'_>, message: &Message) -> Result<genai::cha
         && let Some(other) = parts.iter().find(|part| !matches!(part, ContentPart::Text { .. }))
     {
         let fact = format!("a result of a tool with a part of the kind `{}` cannot be sent", kind(other));
-        return Err(ask.unsupported(fact).with_help("let the tool give a text"));
+        return Err(builder.unsupported(fact).with_help("let the tool give a text"));
     }
     // The library takes the name from the call; the name of the message may differ.
     Ok(genai::chat::ContentPart::ToolResponse(ToolResponse::new(provider_call_id(id), message.text())))
 }
 
 /// Converts content to Anthropic's form, which may contain images.
-fn blocks(ask: &RequestBuilder<'_>, content: &Content) -> Result<Value> {
+fn blocks(builder: &RequestBuilder<'_>, content: &Content) -> Result<Value> {
     let parts = match content {
         Content::Text(text) => return Ok(text.as_str().into()),
         Content::Parts(parts) => parts,
@@ -246,7 +246,7 @@ fn blocks(ask: &RequestBuilder<'_>, content: &Content) -> Result<Value> {
     parts
         .iter()
         .filter(is_not_empty)
-        .map(|part| match part_of(ask, part)? {
+        .map(|part| match part_of(builder, part)? {
             genai::chat::ContentPart::Text(text) => Ok(json!({"type": "text", "text": text})),
             genai::chat::ContentPart::Custom(block) => Ok(block.data),
             genai::chat::ContentPart::Binary(Binary {
@@ -256,7 +256,7 @@ fn blocks(ask: &RequestBuilder<'_>, content: &Content) -> Result<Value> {
             }) => {
                 Ok(json!({"type": "image", "source": {"type": "base64", "media_type": content_type, "data": &*data}}))
             }
-            _ => Err(ask.unsupported("a part of a tool's result cannot be sent")),
+            _ => Err(builder.unsupported("a part of a tool's result cannot be sent")),
         })
         .collect()
 }

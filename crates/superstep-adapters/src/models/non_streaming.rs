@@ -21,8 +21,8 @@ use super::provider_error::ProviderError;
 /// # Errors
 /// Returns an error if the request fails or the response has an unexpected form.
 pub(super) async fn answer(call: PreparedCall<'_>) -> Result<ChatResponse> {
-    let asked = call.client.exec_chat(call.target, call.chat, Some(&call.options));
-    let answered = timeout_at(call.deadline, asked).await.map_err(|_| call.report.timeout(call.total))?;
+    let response_future = call.client.exec_chat(call.target, call.chat, Some(&call.options));
+    let answered = timeout_at(call.deadline, response_future).await.map_err(|_| call.report.timeout(call.total))?;
     let gathered = match (call.dialect, answered) {
         (ApiDialect::OpenAi, Ok(response)) => {
             read(&response.captured_raw_body.unwrap_or_default(), call.request, &call.report)?
@@ -81,14 +81,14 @@ fn read(body: &Value, request: &ChatRequest, report: &ErrorReporter) -> Result<R
     let text = |key: &str| message.get(key).and_then(Value::as_str);
     let mut gathered = ResponseAccumulator {
         reasoning: text("reasoning_content").or(text("reasoning")).unwrap_or_default().to_owned(),
-        text: said(&message["content"]),
+        text: content_text(&message["content"]),
         stop: body.pointer("/choices/0/finish_reason").and_then(Value::as_str).map(reason),
         usage: serde_json::from_value(body["usage"].clone()).ok(),
         ..ResponseAccumulator::for_request(request)
     };
     if let Some(refusal) = text("refusal") {
         gathered.text.push_str(refusal);
-        gathered.stop = Some(StopReason::Refused);
+        gathered.stop = Some(StopReason::ContentFilter);
     }
     for call in message["tool_calls"].as_array().into_iter().flatten() {
         let text = |path: &str| call.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -104,7 +104,7 @@ fn read(body: &Value, request: &ChatRequest, report: &ErrorReporter) -> Result<R
 }
 
 /// Returns a text, or the joined texts of a list of parts.
-fn said(content: &Value) -> String {
+fn content_text(content: &Value) -> String {
     match content {
         Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
         other => other.as_str().unwrap_or_default().to_owned(),

@@ -97,11 +97,11 @@ impl ProviderApi {
     pub(super) fn url(&self, base: &str, model: &str, in_pieces: bool) -> Result<Url> {
         let mut url = address(base)?;
         let method = if in_pieces { "streamGenerateContent" } else { "generateContent" };
-        let asked = format!("{model}:{method}");
+        let model_method = format!("{model}:{method}");
         let path = match self {
             Self::Azure { .. } => vec!["openai", "deployments", model, "chat", "completions"],
             Self::Anthropic => vec!["messages"],
-            Self::Google => vec!["models", asked.as_str()],
+            Self::Google => vec!["models", model_method.as_str()],
             _ => vec!["chat", "completions"],
         };
         if let Ok(mut segments) = url.path_segments_mut() {
@@ -136,14 +136,14 @@ impl ProviderApi {
 
 /// Parses the base URL. The error does not contain the URL, which may include a password.
 pub(super) fn address(base: &str) -> Result<Url> {
-    let refused = |why: &str| {
-        Error::new(ErrorCode::ConfigInvalid, format!("the base URL of a model {why}"))
+    let url_error = |reason: &str| {
+        Error::new(ErrorCode::ConfigInvalid, format!("the base URL of a model {reason}"))
             .with_help("write it whole, such as `https://models.example/v1`")
     };
-    let url = Url::parse(base).map_err(|error| refused(&format!("is not an address: {error}")))?;
+    let url = Url::parse(base).map_err(|error| url_error(&format!("is not an address: {error}")))?;
     match url.scheme() {
         "http" | "https" => Ok(url),
-        other => Err(refused(&format!("begins with `{other}:`"))),
+        other => Err(url_error(&format!("begins with `{other}:`"))),
     }
 }
 

@@ -71,9 +71,9 @@ impl ProviderError {
 
     /// Parses a value: its `error` field, or the value itself.
     pub(super) fn of(value: &Value) -> Self {
-        let whole = value.get(0).unwrap_or(value);
-        let error = whole.get("error").unwrap_or(whole);
-        let texts = [error.as_str(), text(error, "message"), text(whole, "message"), text(whole, "detail")];
+        let body = value.get(0).unwrap_or(value);
+        let error = body.get("error").unwrap_or(body);
+        let texts = [error.as_str(), text(error, "message"), text(body, "message"), text(body, "detail")];
         let message = texts.into_iter().flatten().next().unwrap_or_default().to_owned();
         let details = error.get("details").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let inner = error.get("innererror").unwrap_or(&Value::Null);
@@ -109,7 +109,7 @@ impl ProviderError {
             (&RATE_LIMIT_MESSAGES, ModelErrorKind::RateLimited),
             (&["invalid_request", "invalid_argument"], ModelErrorKind::BadRequest),
         ];
-        rows.into_iter().find(|(words, _)| self.has(words)).map(|(_, trouble)| trouble)
+        rows.into_iter().find(|(words, _)| self.has(words)).map(|(_, kind)| kind)
     }
 
     /// Returns true if waiting helps against a rate limit.
@@ -138,7 +138,7 @@ mod tests {
     /// R-FWK-71: real error bodies of providers are classified correctly.
     #[test]
     #[expect(clippy::too_many_lines, reason = "a table of error bodies")]
-    fn bodies_of_providers_are_told_apart() {
+    fn provider_error_bodies_are_classified() {
         use ModelErrorKind::{
             BadRequest, ContentFiltered, ContextLengthExceeded, InvalidApiKey, ModelNotFound, Overloaded, RateLimited,
         };
@@ -204,7 +204,7 @@ mod tests {
 
     /// R-FWK-71: an error in the middle of a response has no status and is classified by its text.
     #[test]
-    fn troubles_inside_of_an_answer_are_told_apart() {
+    fn errors_inside_a_response_are_classified() {
         let rows = [
             (
                 r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_one_a_bare_text_and_a_wish_to_wait_are_read() {
+    fn a_list_of_one_a_bare_text_and_a_retry_delay_are_read() {
         let listed = ProviderError::read(r#"[{"error":{"message":"no","details":[{"retryDelay":"37.5s"}]}}]"#);
         assert_eq!((listed.message.as_str(), listed.wait), ("no", Some(Duration::from_millis(37_500))));
         assert_eq!(ProviderError::read(r#"{"error":"model not loaded"}"#).message, "model not loaded");

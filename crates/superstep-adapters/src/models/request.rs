@@ -101,8 +101,8 @@ impl RequestBuilder<'_> {
         match self.service.dialect() {
             ApiDialect::OpenAi => tools
                 .map(|tool| {
-                    let (name, said, schema) = (&tool.name, &tool.description, &*tool.input_schema);
-                    json!({"type": "function", "function": {"name": name, "description": said, "parameters": schema}})
+                    let (name, description, schema) = (&tool.name, &tool.description, &*tool.input_schema);
+                    json!({"type": "function", "function": {"name": name, "description": description, "parameters": schema}})
                 })
                 .collect(),
             ApiDialect::Anthropic => tools
@@ -111,8 +111,8 @@ impl RequestBuilder<'_> {
             ApiDialect::Google => {
                 let declared: Value = tools
                     .map(|tool| {
-                        let (name, said, schema) = (&tool.name, &tool.description, &*tool.input_schema);
-                        json!({"name": name, "description": said, "parametersJsonSchema": schema})
+                        let (name, description, schema) = (&tool.name, &tool.description, &*tool.input_schema);
+                        json!({"name": name, "description": description, "parametersJsonSchema": schema})
                     })
                     .collect();
                 json!([{ "functionDeclarations": declared }])
@@ -145,8 +145,8 @@ impl RequestBuilder<'_> {
             ToolChoice::Named(name) => TheirChoice::tool(name),
         };
         if *self.service == ProviderApi::Ollama {
-            let refused = self.unsupported("Ollama cannot be made to ask for a tool");
-            return Err(refused.with_help("let the model decide, with `ToolChoice::Auto`"));
+            let error = self.unsupported("Ollama cannot be made to ask for a tool");
+            return Err(error.with_help("let the model decide, with `ToolChoice::Auto`"));
         }
         Ok(Some(choice))
     }

@@ -26,8 +26,8 @@ pub(super) async fn answer(mut call: PreparedCall<'_>, out: &mut ChunkSender<'_>
     let watch = RawEventObserver::default();
     let (watching, dialect) = (watch.clone(), call.dialect);
     call.options = call.options.with_raw_frame_fn(move |_, frame| watching.seen().observe(dialect, frame));
-    let asked = call.client.exec_chat_stream(call.target, call.chat, Some(&call.options));
-    let mut stream = asked.await.map_err(|error| call.report.failed(error))?.stream;
+    let response_future = call.client.exec_chat_stream(call.target, call.chat, Some(&call.options));
+    let mut stream = response_future.await.map_err(|error| call.report.failed(error))?.stream;
     let mut gathered = ResponseAccumulator::for_request(call.request);
     loop {
         let next = timeout_at(call.deadline, poll_fn(|context| Pin::new(&mut stream).poll_next(context)));
@@ -50,7 +50,7 @@ pub(super) async fn answer(mut call: PreparedCall<'_>, out: &mut ChunkSender<'_>
     if !refusal.is_empty() {
         out.text(&refusal).await;
         gathered.text.push_str(&refusal);
-        gathered.stop = Some(StopReason::Refused);
+        gathered.stop = Some(StopReason::ContentFilter);
     }
     gathered.answer(call.request, &call.report)
 }
@@ -131,13 +131,13 @@ struct RawEventState {
 }
 
 /// Largest event in bytes. The library has already read the event: the limit protects the response, not the memory.
-const LONGEST_EVENT: usize = 8 << 20;
+const MAX_EVENT_BYTES: usize = 8 << 20;
 
 impl RawEventState {
     fn observe(&mut self, dialect: ApiDialect, frame: RawFrameRef<'_>) {
         // Comments and lines that are not server-sent events have no data.
         self.events += usize::from(!frame.data.is_empty());
-        self.has_too_long |= frame.data.len() > LONGEST_EVENT;
+        self.has_too_long |= frame.data.len() > MAX_EVENT_BYTES;
         // Only the few events that contain this text are parsed a second time.
         let word = match dialect {
             ApiDialect::OpenAi => "\"refusal\"",

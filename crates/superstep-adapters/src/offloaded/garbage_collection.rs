@@ -48,19 +48,19 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
     ///
     /// Returns an error if a store cannot be reached or a checkpoint cannot be read. No referenced value is removed.
     pub async fn collect_garbage(&self, wait: Duration) -> Result<CollectReport> {
-        let doomed = self.keys(DELETION_MARKS_PREFIX).await?;
+        let marked = self.keys(DELETION_MARKS_PREFIX).await?;
         // Read before the checkpoints: a commit that stored a value before its waiting time was over has referenced
         // it by then.
         let waiting = self.keys(GRACE_PERIOD_PREFIX).await?;
         let there = self.keys(VALUES).await?;
-        let wanted = self.all_references().await?;
-        let mut collected = CollectReport { referenced: wanted.len(), ..CollectReport::default() };
+        let referenced = self.all_references().await?;
+        let mut collected = CollectReport { referenced: referenced.len(), ..CollectReport::default() };
         for reference in there {
-            if wanted.contains(&reference) {
-                if doomed.contains(&reference) {
+            if referenced.contains(&reference) {
+                if marked.contains(&reference) {
                     self.values.delete(&[reference.deletion_mark_key()]).await?;
                 }
-            } else if !doomed.contains(&reference) {
+            } else if !marked.contains(&reference) {
                 self.values.put(&reference.grace_period_key(), b"", lasting(wait)).await?;
                 self.values.put(&reference.deletion_mark_key(), MARKED, PutOptions::default()).await?;
                 collected.marked += 1;
@@ -78,40 +78,40 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
     }
 
     async fn keys(&self, prefix: &str) -> Result<BTreeSet<ValueReference>> {
-        let (mut found, mut after) = (BTreeSet::new(), None::<String>);
+        let (mut references, mut after) = (BTreeSet::new(), None::<String>);
         loop {
             let keys = self.values.list(prefix, after.as_deref(), PAGE).await?;
-            found.extend(keys.iter().filter_map(|key| ValueReference::from_key(key)));
+            references.extend(keys.iter().filter_map(|key| ValueReference::from_key(key)));
             match keys.into_iter().last() {
                 Some(last) => after = Some(last),
-                None => return Ok(found),
+                None => return Ok(references),
             }
         }
     }
 
     /// Returns all references in checkpoints and events of all threads.
     async fn all_references(&self) -> Result<BTreeSet<ValueReference>> {
-        let (mut wanted, mut query) = (BTreeSet::new(), ThreadsQuery { after: None, limit: Some(PAGE) });
+        let (mut references, mut query) = (BTreeSet::new(), ThreadsQuery { after: None, limit: Some(PAGE) });
         loop {
             let threads = self.store.threads(&query).await?;
             for thread in &threads {
-                self.references_of_thread(thread, &mut wanted).await?;
-                self.wanted_by_events(thread, &mut wanted).await?;
+                self.references_of_thread(thread, &mut references).await?;
+                self.wanted_by_events(thread, &mut references).await?;
             }
             match threads.into_iter().last() {
                 Some(last) => query.after = Some(last),
-                None => return Ok(wanted),
+                None => return Ok(references),
             }
         }
     }
 
-    async fn wanted_by_events(&self, thread: &ThreadId, wanted: &mut BTreeSet<ValueReference>) -> Result<()> {
+    async fn wanted_by_events(&self, thread: &ThreadId, references: &mut BTreeSet<ValueReference>) -> Result<()> {
         let mut query = EventsQuery { limit: Some(PAGE), ..EventsQuery::default() };
         loop {
             let mut events = self.store.events(thread, &query).await?;
             let seek = FetchPass::find();
             events.iter_mut().try_for_each(|event| restore_event(&seek, thread, event))?;
-            wanted.extend(seek.into_wanted().unwrap_or_default());
+            references.extend(seek.into_wanted().unwrap_or_default());
             match events.last() {
                 Some(last) => query.after = Some(last.number),
                 None => return Ok(()),
@@ -119,14 +119,14 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
         }
     }
 
-    async fn references_of_thread(&self, thread: &ThreadId, wanted: &mut BTreeSet<ValueReference>) -> Result<()> {
+    async fn references_of_thread(&self, thread: &ThreadId, references: &mut BTreeSet<ValueReference>) -> Result<()> {
         for namespace in self.store.namespaces(thread).await? {
             let mut query = HistoryQuery { limit: Some(PAGE), ..HistoryQuery::default() };
             loop {
                 let mut listed = self.store.history(thread, &namespace, &query).await?;
                 let seek = FetchPass::find();
                 listed.iter_mut().try_for_each(|loaded| restore_tuple(&seek, thread, loaded))?;
-                wanted.extend(seek.into_wanted().unwrap_or_default());
+                references.extend(seek.into_wanted().unwrap_or_default());
                 match listed.last() {
                     Some(last) => query.before = Some(last.checkpoint.id),
                     None => break,

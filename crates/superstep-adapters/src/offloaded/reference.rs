@@ -70,9 +70,9 @@ impl ValueReference {
 
     /// Returns the reference that a value represents, if it is one.
     fn read(value: &Value) -> Option<Self> {
-        let inside = only(value, REFERENCE_KEY)?;
+        let body = only(value, REFERENCE_KEY)?;
         // The hash must be hexadecimal, so that it cannot form another key.
-        let reference = Self::deserialize(inside).ok()?;
+        let reference = Self::deserialize(body).ok()?;
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         (reference.sha256.len() == 64 && reference.sha256.bytes().all(is_digit)).then_some(reference)
     }
@@ -105,31 +105,31 @@ pub(super) fn is_short_and_plain(part: &AnyValue, above: usize) -> bool {
 pub(super) struct OffloadPass {
     above: usize,
     /// Values above the threshold.
-    found: RefCell<BTreeMap<ValueReference, Vec<u8>>>,
+    large_values: RefCell<BTreeMap<ValueReference, Vec<u8>>>,
     /// True if a value has to be replaced.
     is_touched: Cell<bool>,
     /// Stored copy of each large value; `None` in the first pass.
-    places: Option<BTreeMap<ValueReference, ValueReference>>,
+    copies: Option<BTreeMap<ValueReference, ValueReference>>,
 }
 
 impl OffloadPass {
     /// Creates the first pass, which collects large values.
     pub(super) fn find(above: usize) -> Self {
-        Self { above, found: RefCell::default(), is_touched: Cell::new(false), places: None }
+        Self { above, large_values: RefCell::default(), is_touched: Cell::new(false), copies: None }
     }
 
     /// Creates the second pass, which replaces values with references.
-    pub(super) fn replace(above: usize, places: BTreeMap<ValueReference, ValueReference>) -> Self {
-        Self { places: Some(places), ..Self::find(above) }
+    pub(super) fn replace(above: usize, copies: BTreeMap<ValueReference, ValueReference>) -> Self {
+        Self { copies: Some(copies), ..Self::find(above) }
     }
 
     pub(super) fn is_seeking(&self) -> bool {
-        self.places.is_none()
+        self.copies.is_none()
     }
 
     /// Returns the large values; `None` if all values pass unchanged.
     pub(super) fn into_found(self) -> Option<BTreeMap<ValueReference, Vec<u8>>> {
-        self.is_touched.get().then(|| self.found.into_inner())
+        self.is_touched.get().then(|| self.large_values.into_inner())
     }
 
     /// Returns the stored form of a value; `None` if it passes unchanged.
@@ -139,20 +139,20 @@ impl OffloadPass {
             return Ok(None);
         }
         self.is_touched.set(true);
-        let lost = |why: String| Error::internal(format!("{}: {why}", name(slot)));
-        match (&self.places, is_large) {
+        let lost = |reason: String| Error::internal(format!("{}: {reason}", name(slot)));
+        match (&self.copies, is_large) {
             (None, false) => Ok(None),
             (None, true) => {
-                self.found.borrow_mut().insert(ValueReference::to(&json), json);
+                self.large_values.borrow_mut().insert(ValueReference::to(&json), json);
                 Ok(None)
             }
             (Some(_), false) => {
                 let value: Value = serde_json::from_slice(&json).map_err(|error| lost(error.to_string()))?;
                 Ok(Some(json!({ LITERAL_KEY: value })))
             }
-            (Some(places), true) => {
-                let place = places.get(&ValueReference::to(&json));
-                Ok(Some(place.ok_or_else(|| lost("a value changed while it was saved".to_owned()))?.to_json()))
+            (Some(copies), true) => {
+                let copy = copies.get(&ValueReference::to(&json));
+                Ok(Some(copy.ok_or_else(|| lost("a value changed while it was saved".to_owned()))?.to_json()))
             }
         }
     }
@@ -191,38 +191,38 @@ impl ValueVisitor for OffloadPass {
 
 /// Conversion of references to values.
 pub(super) struct FetchPass {
-    wanted: RefCell<BTreeSet<ValueReference>>,
+    requested: RefCell<BTreeSet<ValueReference>>,
     is_touched: Cell<bool>,
     /// Fetched values as stored; `None` in the first pass.
-    found: Option<BTreeMap<ValueReference, Vec<u8>>>,
+    fetched: Option<BTreeMap<ValueReference, Vec<u8>>>,
 }
 
 impl FetchPass {
     /// Creates the first pass, which collects references.
     pub(super) fn find() -> Self {
-        Self { wanted: RefCell::default(), is_touched: Cell::new(false), found: None }
+        Self { requested: RefCell::default(), is_touched: Cell::new(false), fetched: None }
     }
 
     /// Creates the second pass, which replaces references with values.
-    pub(super) fn replace(found: BTreeMap<ValueReference, Vec<u8>>) -> Self {
-        Self { found: Some(found), ..Self::find() }
+    pub(super) fn replace(fetched: BTreeMap<ValueReference, Vec<u8>>) -> Self {
+        Self { fetched: Some(fetched), ..Self::find() }
     }
 
     /// Returns the collected references; `None` if all values pass unchanged.
     pub(super) fn into_wanted(self) -> Option<BTreeSet<ValueReference>> {
-        self.is_touched.get().then(|| self.wanted.into_inner())
+        self.is_touched.get().then(|| self.requested.into_inner())
     }
 
     /// Returns the value that a stored form represents; `None` if it represents itself.
     fn form(&self, value: &Value, slot: &ValueSlot<'_>) -> Result<Option<Value>> {
-        if let Some(kept) = only(value, LITERAL_KEY) {
+        if let Some(literal) = only(value, LITERAL_KEY) {
             self.is_touched.set(true);
-            return Ok(self.found.is_some().then(|| kept.clone()));
+            return Ok(self.fetched.is_some().then(|| literal.clone()));
         }
         let Some(reference) = ValueReference::read(value) else { return Ok(None) };
         self.is_touched.set(true);
-        let Some(found) = &self.found else {
-            self.wanted.borrow_mut().insert(reference);
+        let Some(fetched) = &self.fetched else {
+            self.requested.borrow_mut().insert(reference);
             return Ok(None);
         };
         let lost = |how: &str| {
@@ -231,7 +231,7 @@ impl FetchPass {
                 format!("{}: its value, kept beside the store under `{}`, {how}", name(slot), reference.key()),
             )
         };
-        let stored = found.get(&reference).ok_or_else(|| lost("is gone"))?;
+        let stored = fetched.get(&reference).ok_or_else(|| lost("is gone"))?;
         let value = match stored.first() {
             Some(1..9) => decompress(stored, &[]).map_err(|_| lost("was changed"))?,
             _ => stored.clone(),
@@ -276,6 +276,6 @@ fn name(slot: &ValueSlot<'_>) -> String {
     slot.names.iter().map(|(kind, name)| format!("{kind} `{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-fn unwritten(slot: &ValueSlot<'_>, why: &str) -> Error {
-    Error::new(ErrorCode::TypeMismatch, format!("{} cannot be written as JSON: {why}", name(slot)))
+fn unwritten(slot: &ValueSlot<'_>, reason: &str) -> Error {
+    Error::new(ErrorCode::TypeMismatch, format!("{} cannot be written as JSON: {reason}", name(slot)))
 }

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use crate::http::client;
 
 /// Largest response that is read, in bytes; responses of collectors are short.
-const LONGEST: usize = 64 * 1024;
+const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
 pub(super) struct OtlpHttpClient {
     client: reqwest::Client,
@@ -55,7 +55,7 @@ impl OtlpHttpClient {
         }
         let mut body = Vec::new();
         while let Some(chunk) = answer.chunk().await.map_err(reqwest::Error::without_url)? {
-            if body.len() + chunk.len() > LONGEST {
+            if body.len() + chunk.len() > MAX_RESPONSE_BYTES {
                 return Err("the answer of the collector is too long".into());
             }
             body.extend_from_slice(&chunk);
@@ -77,12 +77,14 @@ impl Drop for OtlpHttpClient {
 ///
 /// # Errors
 /// Returns an error if a header is invalid. The error does not contain its value.
-pub(super) fn headers(given: &[(String, String)]) -> Result<HeaderMap> {
+pub(super) fn headers(pairs: &[(String, String)]) -> Result<HeaderMap> {
     let mut headers = HeaderMap::new();
-    for (name, value) in given {
-        let wrong = |what| Error::new(ErrorCode::ConfigInvalid, format!("the header `{name}` cannot be sent: {what}"));
-        let sent = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong("it is no name of a header"))?;
-        let mut value = HeaderValue::from_str(value).map_err(|_| wrong("its value has bytes that no header has"))?;
+    for (name, value) in pairs {
+        let invalid_header =
+            |problem| Error::new(ErrorCode::ConfigInvalid, format!("the header `{name}` cannot be sent: {problem}"));
+        let sent = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid_header("it is no name of a header"))?;
+        let mut value =
+            HeaderValue::from_str(value).map_err(|_| invalid_header("its value has bytes that no header has"))?;
         value.set_sensitive(true);
         headers.insert(sent, value);
     }

@@ -29,7 +29,7 @@ impl From<tokio_postgres::Error> for QueryError {
 
 impl From<Error> for QueryError {
     fn from(error: Error) -> Self {
-        Self(PgError::Refused(error))
+        Self(PgError::Rejected(error))
     }
 }
 
@@ -60,10 +60,10 @@ impl AppConnections {
         F: Future<Output = Result<T, QueryError>>,
     {
         let answer = self.0.with_connection(|client| {
-            let asked = question(client);
-            async move { asked.await.map_err(|QueryError(trouble)| trouble) }
+            let request = question(client);
+            async move { request.await.map_err(|QueryError(error)| error) }
         });
-        answer.await.map_err(|trouble| trouble.into_error(&self.0.address))
+        answer.await.map_err(|error| error.into_error(&self.0.address))
     }
 
     /// Returns the quoted name of the schema.

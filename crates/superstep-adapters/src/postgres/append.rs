@@ -23,7 +23,7 @@ pub(super) struct AppendCall<'a> {
     base: Option<(i64, [u8; 16])>,
     draft: &'a CheckpointRows,
     parts: Option<PartColumns<'a>>,
-    said: Option<EventColumns<'a>>,
+    events: Option<EventColumns<'a>>,
 }
 
 /// The parts of the checkpoint by column. Their numbers are consecutive.
@@ -46,8 +46,8 @@ impl<'a> AppendCall<'a> {
             return Ok(None);
         }
         let base = line.bases.first().map(|(number, id)| (number.cast_signed(), id.bits().to_be_bytes()));
-        let (newest, parts, said) = (line.newest.cast_signed(), PartColumns::new(draft)?, EventColumns::new(job));
-        Ok(Some(Self { job, holder, line: row, newest, base, draft, parts, said }))
+        let (newest, parts, events) = (line.newest.cast_signed(), PartColumns::new(draft)?, EventColumns::new(job));
+        Ok(Some(Self { job, holder, line: row, newest, base, draft, parts, events }))
     }
 
     /// Sends the call and returns the result code.
@@ -63,7 +63,7 @@ impl<'a> AppendCall<'a> {
         let changes: Option<Vec<&[u8]>> =
             parts.as_ref().map(|parts| parts.changes.iter().map(String::as_bytes).collect());
         let columns = parts.as_ref();
-        let given: [(&(dyn ToSql + Sync), Type); ARGUMENTS] = [
+        let arguments: [(&(dyn ToSql + Sync), Type); ARGUMENTS] = [
             (&job.thread, Type::INT8),
             (&job.lease.fence.cast_signed(), Type::INT8),
             (&self.holder, Type::INT8),
@@ -91,11 +91,11 @@ impl<'a> AppendCall<'a> {
             (&columns.map(|parts| &parts.bodies), Type::BYTEA_ARRAY),
             (&columns.map(|parts| &parts.sums), Type::INT4_ARRAY),
         ];
-        let Some(said) = &self.said else {
-            return Ok(client.query_typed_one(&statements.add, &given).await?.try_get(0)?);
+        let Some(events) = &self.events else {
+            return Ok(client.query_typed_one(&statements.add, &arguments).await?.try_get(0)?);
         };
-        let given: Vec<_> = given.into_iter().chain(said.arguments()).collect();
-        Ok(client.query_typed_one(&statements.add_said, &given).await?.try_get(0)?)
+        let arguments: Vec<_> = arguments.into_iter().chain(events.arguments()).collect();
+        Ok(client.query_typed_one(&statements.add_with_events, &arguments).await?.try_get(0)?)
     }
 }
 

@@ -26,31 +26,28 @@ impl RowStorage for PostgresCheckpointer {
         &self.0.holder.held
     }
 
-    async fn load_history(&self, _: i64, place: HistoryKey) -> Result<CachedHistory> {
-        let (room, place) = (self.room(), &place);
-        Box::pin(room.read(|client, is_within| async move { reader(&client, room, is_within).entry(place).await }))
+    async fn load_history(&self, _: i64, key: HistoryKey) -> Result<CachedHistory> {
+        let (pool, key) = (self.pool(), &key);
+        Box::pin(pool.read(|client, is_within| async move { reader(&client, pool, is_within).entry(key).await })).await
+    }
+
+    async fn load_parent(&self, key: HistoryKey, id: CheckpointId) -> Result<Option<ParentCheckpoint>> {
+        let (pool, key) = (self.pool(), &key);
+        Box::pin(pool.read(|client, is_within| async move { reader(&client, pool, is_within).base_of(key, id).await }))
             .await
     }
 
-    async fn load_parent(&self, place: HistoryKey, id: CheckpointId) -> Result<Option<ParentCheckpoint>> {
-        let (room, place) = (self.room(), &place);
-        Box::pin(
-            room.read(|client, is_within| async move { reader(&client, room, is_within).base_of(place, id).await }),
-        )
-        .await
-    }
-
     async fn number_of(&self, line: i64, id: CheckpointId) -> Result<Option<u64>> {
-        let room = self.room();
+        let pool = self.pool();
         let number =
-            room.with_connection(|client| async move { reader(&client, room, false).number_of(line, id).await });
-        number.await.map_err(|trouble| trouble.into_error(&room.address))
+            pool.with_connection(|client| async move { reader(&client, pool, false).number_of(line, id).await });
+        number.await.map_err(|error| error.into_error(&pool.address))
     }
 
-    async fn load_with_changes(&self, place: HistoryKey, id: CheckpointId) -> Result<Option<CheckpointWithChanges>> {
-        let (room, place) = (self.room(), &place);
+    async fn load_with_changes(&self, key: HistoryKey, id: CheckpointId) -> Result<Option<CheckpointWithChanges>> {
+        let (pool, key) = (self.pool(), &key);
         Box::pin(
-            room.read(|client, is_within| async move { reader(&client, room, is_within).with_made(place, id).await }),
+            pool.read(|client, is_within| async move { reader(&client, pool, is_within).with_made(key, id).await }),
         )
         .await
     }
@@ -58,16 +55,16 @@ impl RowStorage for PostgresCheckpointer {
     /// If the connection is lost, the outcome is unknown and the call is sent again: the database recognizes stored
     /// checkpoints by their numbers and ids, and pending entries replace themselves.
     async fn write(&self, job: RowTransaction) -> Result<Vec<i64>, WriteRejection> {
-        let room = self.room();
+        let pool = self.pool();
         journal::check(&job)?;
-        let statements = &room.address.statements;
-        let refused = |trouble| journal::out_of_order_error(&job, trouble).into_error(&room.address);
+        let statements = &pool.address.statements;
+        let to_error = |error| journal::out_of_order_error(&job, error).into_error(&pool.address);
         if let Some(addition) = AppendCall::new(&job, self.0.holder.id)? {
             let addition = &addition;
-            let answer = room
+            let answer = pool
                 .with_connection(|client: Arc<Client>| async move { addition.send(&client, statements).await })
                 .await;
-            let code = answer.map_err(refused)?;
+            let code = answer.map_err(to_error)?;
             return interpret_result(
                 &job,
                 code,
@@ -77,10 +74,10 @@ impl RowStorage for PostgresCheckpointer {
         }
         let call = CommitCall::new(&job, self.0.holder.id)?;
         let call = &call;
-        let asking = room.with_connection(|client: Arc<Client>| async move { call.send(&client, statements).await });
-        let answer = Box::pin(asking).await;
-        let (code, lines, place) = answer.map_err(refused)?;
-        interpret_result(&job, code, (lines, place), &call.tasks)
+        let request = pool.with_connection(|client: Arc<Client>| async move { call.send(&client, statements).await });
+        let answer = Box::pin(request).await;
+        let (code, lines, position) = answer.map_err(to_error)?;
+        interpret_result(&job, code, (lines, position), &call.tasks)
     }
 }
 
@@ -88,31 +85,31 @@ impl RowStorage for PostgresCheckpointer {
 fn interpret_result(
     job: &RowTransaction,
     code: i32,
-    (lines, place): (Vec<i64>, Option<i64>),
+    (lines, position): (Vec<i64>, Option<i64>),
     tasks: &[CheckpointId],
 ) -> Result<Vec<i64>, WriteRejection> {
     match code {
         0 => Ok(lines),
         1 => Err(change_log::lease_lost(&job.lease).into()),
         2 => Err(WriteRejection::Stale),
-        3 => Err(WriteRejection::AlreadySaved(nth(job.lines.iter().flat_map(checkpoints), place)?)),
-        4 => Err(change_log::checkpoint_not_found(nth(tasks.iter().copied(), place)?).into()),
+        3 => Err(WriteRejection::AlreadySaved(nth(job.lines.iter().flat_map(checkpoints), position)?)),
+        4 => Err(change_log::checkpoint_not_found(nth(tasks.iter().copied(), position)?).into()),
         other => Err(Error::internal(format!("a commit was answered with {other}")).into()),
     }
 }
 
-pub(super) fn reader<'a>(client: &'a Client, room: &'a ConnectionPool, is_within: bool) -> PgHistoryReader<'a> {
-    PgHistoryReader { client, address: &room.address, is_within, hints: &room.hints }
+pub(super) fn reader<'a>(client: &'a Client, pool: &'a ConnectionPool, is_within: bool) -> PgHistoryReader<'a> {
+    PgHistoryReader { client, address: &pool.address, is_within, hints: &pool.hints }
 }
 
 fn checkpoints(line: &HistoryRows) -> impl Iterator<Item = CheckpointId> {
     line.drafts.iter().map(|draft| draft.row.header.id)
 }
 
-fn nth(mut ids: impl Iterator<Item = CheckpointId>, place: Option<i64>) -> Result<CheckpointId> {
-    let place = place.and_then(|place| usize::try_from(place - 1).ok());
-    let found = place.and_then(|place| ids.nth(place));
-    found.ok_or_else(|| Error::internal("a commit was refused for something that is not in it"))
+fn nth(mut ids: impl Iterator<Item = CheckpointId>, position: Option<i64>) -> Result<CheckpointId> {
+    let position = position.and_then(|position| usize::try_from(position - 1).ok());
+    let id = position.and_then(|position| ids.nth(position));
+    id.ok_or_else(|| Error::internal("a commit was refused for something that is not in it"))
 }
 
 /// Number of arguments of the database function `commit`.
@@ -135,7 +132,7 @@ impl<'a> CommitCall<'a> {
         call.lines(&job.lines);
         call.bases(&job.lines);
         let drafts =
-            || job.lines.iter().zip(1..).flat_map(|(line, place)| line.drafts.iter().map(move |it| (place, it)));
+            || job.lines.iter().zip(1..).flat_map(|(line, ordinal)| line.drafts.iter().map(move |it| (ordinal, it)));
         call.rows(&drafts().collect::<Vec<_>>());
         call.origins(&drafts().collect::<Vec<_>>());
         call.parts(&drafts().collect::<Vec<_>>())?;
@@ -174,7 +171,7 @@ impl<'a> CommitCall<'a> {
         let bases: Vec<(i32, u64, CheckpointId)> = lines
             .iter()
             .zip(1..)
-            .flat_map(|(line, place)| line.bases.iter().map(move |(number, id)| (place, *number, *id)))
+            .flat_map(|(line, ordinal)| line.bases.iter().map(move |(number, id)| (ordinal, *number, *id)))
             .collect();
         self.column(&bases, Type::INT4_ARRAY, |(line, ..)| *line)
             .column(&bases, Type::INT8_ARRAY, |(_, number, _)| number.cast_signed())
@@ -222,15 +219,15 @@ impl<'a> CommitCall<'a> {
     /// Adds the pending entries; of several with the same task and slot, the last value is used at the position of
     /// the first.
     fn pending(&mut self, lines: &'a [HistoryRows]) {
-        let mut places = BTreeMap::new();
+        let mut indexes = BTreeMap::new();
         let mut entries: Vec<(i32, &'a CheckpointId, &'a PendingRow)> = Vec::new();
-        for (line, place) in lines.iter().zip(1..) {
+        for (line, ordinal) in lines.iter().zip(1..) {
             for (id, row) in &line.pending {
-                let known = *places.entry((place, row.checkpoint, row.task, &row.slot)).or_insert(entries.len());
-                if known == entries.len() {
-                    entries.push((place, id, row));
+                let index = *indexes.entry((ordinal, row.checkpoint, row.task, &row.slot)).or_insert(entries.len());
+                if index == entries.len() {
+                    entries.push((ordinal, id, row));
                 }
-                entries[known].2 = row;
+                entries[index].2 = row;
             }
         }
         self.tasks = entries.iter().map(|(_, id, _)| **id).collect();
@@ -246,7 +243,7 @@ impl<'a> CommitCall<'a> {
         let mut arguments: Vec<(&(dyn ToSql + Sync), Type)> =
             self.arguments.iter().map(|(value, kind)| (&**value as &(dyn ToSql + Sync), kind.clone())).collect();
         arguments.extend(self.events.iter().flat_map(EventColumns::arguments));
-        let statement = if self.events.is_some() { &statements.commit_said } else { &statements.commit };
+        let statement = if self.events.is_some() { &statements.commit_with_events } else { &statements.commit };
         let row = client.query_typed_one(statement, &arguments).await?;
         let code: i32 = row.try_get(0)?;
         // If a commit is rejected, some histories may have no row.

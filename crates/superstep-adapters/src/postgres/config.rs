@@ -13,7 +13,7 @@ use super::statements::Statements;
 use super::tls::Tls;
 
 /// Longest identifier in PostgreSQL, in bytes.
-const LONGEST_NAME: usize = 63;
+const MAX_NAME_BYTES: usize = 63;
 
 /// A server and a schema.
 #[derive(Clone)]
@@ -137,8 +137,8 @@ impl PgConfig {
         }
         let schema: Arc<str> = format!("\"{}\"", options.schema).into();
         let statements = Arc::new(Statements::new(&schema));
-        let (security, patience) = (Arc::new(Tls::new(&secrecy)?), options.retry_timeout);
-        Ok(Self { config: Arc::new(config), schema, retry_timeout: patience, statements, secrecy, security })
+        let (security, retry_timeout) = (Arc::new(Tls::new(&secrecy)?), options.retry_timeout);
+        Ok(Self { config: Arc::new(config), schema, retry_timeout, statements, secrecy, security })
     }
 
     /// Returns true if the connection to a remote host may be unencrypted.
@@ -160,14 +160,14 @@ fn check_schema(schema: &str) -> Result<()> {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
     let is_valid = schema.bytes().next().is_some_and(is_letter)
         && schema.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit())
-        && schema.len() <= LONGEST_NAME
+        && schema.len() <= MAX_NAME_BYTES
         && !schema.starts_with("pg_");
     if is_valid {
         return Ok(());
     }
     Err(Error::new(ErrorCode::ConfigInvalid, format!("`{schema}` is not the name of a schema for checkpoints"))
         .with_help(format!(
-            "a name has up to {LONGEST_NAME} of `a-z 0-9 _`, does not begin with a digit nor with `pg_`"
+            "a name has up to {MAX_NAME_BYTES} of `a-z 0-9 _`, does not begin with a digit nor with `pg_`"
         )))
 }
 
@@ -175,10 +175,10 @@ fn check_schema(schema: &str) -> Result<()> {
 impl fmt::Display for PgConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("`")?;
-        for (place, host) in self.config.get_hosts().iter().enumerate() {
+        for (index, host) in self.config.get_hosts().iter().enumerate() {
             let ports = self.config.get_ports();
-            let port = ports.get(place).or(ports.first()).copied().unwrap_or(5432);
-            let comma = if place > 0 { "," } else { "" };
+            let port = ports.get(index).or(ports.first()).copied().unwrap_or(5432);
+            let comma = if index > 0 { "," } else { "" };
             match host {
                 Host::Tcp(name) => write!(f, "{comma}{name}:{port}")?,
                 #[cfg(unix)]
@@ -200,22 +200,22 @@ mod tests {
 
     #[test]
     fn an_address_is_shown_without_its_password() {
-        let shown = address("postgres://me:secret@db.example:6432/work").unwrap();
-        assert_eq!(shown.to_string(), "`db.example:6432/work`, schema `superstep`");
-        assert!(shown.is_unencrypted() && !address("postgres://me@localhost/work").unwrap().is_unencrypted());
+        let config = address("postgres://me:secret@db.example:6432/work").unwrap();
+        assert_eq!(config.to_string(), "`db.example:6432/work`, schema `superstep`");
+        assert!(config.is_unencrypted() && !address("postgres://me@localhost/work").unwrap().is_unencrypted());
         let error = address("postgres://me:secret@host:port/work").err().unwrap();
         assert_eq!((error.code(), error.to_string().contains("secret")), (ErrorCode::ConfigInvalid, false));
     }
 
     #[test]
-    fn what_is_said_of_encryption_is_understood() {
+    fn ssl_mode_settings_are_parsed() {
         let secrecy = |settings: &str| {
             let (left, mode, root) = take_settings(&format!("postgres://me@host/work{settings}"));
             assert!(left.parse::<Config>().is_ok(), "{left}");
             TlsMode::new(mode.as_deref(), root)
         };
         let file = || Some("/a b.crt".to_owned());
-        for (settings, meant) in [
+        for (settings, expected) in [
             ("", TlsMode::Preferred),
             ("?sslmode=disable&application_name=a", TlsMode::None),
             ("?application_name=a&sslmode=require", TlsMode::Encrypted),
@@ -223,7 +223,7 @@ mod tests {
             ("?sslmode=verify-ca", TlsMode::VerifyCa(None)),
             ("?sslrootcert=/a%20b.crt&sslmode=verify-full", TlsMode::VerifyFull(file())),
         ] {
-            assert_eq!(secrecy(settings).unwrap(), meant, "{settings}");
+            assert_eq!(secrecy(settings).unwrap(), expected, "{settings}");
         }
         assert_eq!(secrecy("?sslmode=maybe").unwrap_err().code(), ErrorCode::ConfigInvalid);
         let (left, mode, root) = take_settings("host=a sslmode=verify-full sslrootcert='/a.crt' user=b");

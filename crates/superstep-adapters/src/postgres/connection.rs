@@ -40,16 +40,16 @@ pub(super) fn current_runtime_id() -> Option<Id> {
 
 impl Connection {
     /// Opens a connection on the runtime of the caller, or on that of the pool if the caller has none that works.
-    pub(super) async fn connect(address: &PgConfig, room: &Handle) -> PgResult<Option<Self>> {
+    pub(super) async fn connect(address: &PgConfig, runtime: &Handle) -> PgResult<Option<Self>> {
         if let Ok(handle) = Handle::try_current().map_err(drop)
-            && handle.id() != room.id()
+            && handle.id() != runtime.id()
         {
             let address = address.clone();
             // In a separate task: on a runtime without I/O or time, only that task panics.
             let connecting = handle.spawn(async move { address.security.connect(&address.config).await });
             // A runtime that is entered but not polled would never connect.
             let waiting = {
-                let _entered = room.enter();
+                let _entered = runtime.enter();
                 tokio::time::timeout(RUNTIME_CONNECT_TIMEOUT, connecting)
             };
             if let Ok(Ok(connected)) = waiting.await {
@@ -57,11 +57,11 @@ impl Connection {
                 return Ok(Some(Self::new(client, Some(connection), Some(handle.id()))));
             }
         }
-        let (address, kept) = (address.clone(), room.clone());
-        let connecting = room.spawn(async move {
+        let (address, spawner) = (address.clone(), runtime.clone());
+        let connecting = runtime.spawn(async move {
             let (client, connection) = address.security.connect(&address.config).await?;
             // Callers receive connection errors from their requests.
-            kept.spawn(async move { drop(connection.await) });
+            spawner.spawn(async move { drop(connection.await) });
             Ok::<_, Error>(client)
         });
         match connecting.await {

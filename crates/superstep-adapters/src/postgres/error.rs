@@ -15,7 +15,7 @@ use super::tls::certificate_error;
 #[derive(Debug)]
 pub(super) enum PgError {
     /// Nothing was written, for this reason.
-    Refused(Error),
+    Rejected(Error),
     /// The server or the connection failed.
     Database(tokio_postgres::Error),
     /// The server did not respond in time. It may still execute the request.
@@ -35,20 +35,20 @@ impl From<tokio_postgres::Error> for PgError {
 
 impl From<Error> for PgError {
     fn from(error: Error) -> Self {
-        Self::Refused(error)
+        Self::Rejected(error)
     }
 }
 
 impl PgError {
     /// Returns true if the server may have executed the request.
     pub(super) fn is_outcome_unknown(&self) -> bool {
-        !matches!(self, Self::Refused(_))
+        !matches!(self, Self::Rejected(_))
     }
 
     /// Converts to the error that the caller of the port sees.
     pub(super) fn into_error(self, address: &PgConfig) -> Error {
         match self {
-            Self::Refused(error) | Self::Timeout(error) => error,
+            Self::Rejected(error) | Self::Timeout(error) => error,
             Self::Database(error) => to_error(&error, address),
             Self::InconsistentRead => Error::internal("what was read in one transaction needed another"),
         }
@@ -57,7 +57,7 @@ impl PgError {
 
 /// Reaction to an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RetryAction {
+pub(super) enum PgRetryAction {
     /// Use another connection after a delay.
     Reconnect,
     /// Drop all connections and connect to a writable server after a delay.
@@ -69,21 +69,21 @@ pub(super) enum RetryAction {
 }
 
 /// Classifies an error.
-pub(super) fn remedy(error: &tokio_postgres::Error) -> RetryAction {
+pub(super) fn remedy(error: &tokio_postgres::Error) -> PgRetryAction {
     let Some(code) = error.code() else {
-        return if is_lost(error) { RetryAction::Reconnect } else { RetryAction::None };
+        return if is_lost(error) { PgRetryAction::Reconnect } else { PgRetryAction::None };
     };
     match *code {
-        SqlState::READ_ONLY_SQL_TRANSACTION => RetryAction::ReconnectToPrimary,
-        SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => RetryAction::RetryTransaction,
+        SqlState::READ_ONLY_SQL_TRANSACTION => PgRetryAction::ReconnectToPrimary,
+        SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => PgRetryAction::RetryTransaction,
         SqlState::ADMIN_SHUTDOWN
         | SqlState::CRASH_SHUTDOWN
         | SqlState::CANNOT_CONNECT_NOW
         | SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
-        | SqlState::TOO_MANY_CONNECTIONS => RetryAction::Reconnect,
+        | SqlState::TOO_MANY_CONNECTIONS => PgRetryAction::Reconnect,
         // SQLSTATE of idle connections that the server closed.
-        _ if code.code() == "57P05" || code.code().starts_with("08") => RetryAction::Reconnect,
-        _ => RetryAction::None,
+        _ if code.code() == "57P05" || code.code().starts_with("08") => PgRetryAction::Reconnect,
+        _ => PgRetryAction::None,
     }
 }
 
@@ -96,20 +96,22 @@ fn is_lost(error: &tokio_postgres::Error) -> bool {
 /// Converts a database error.
 pub(super) fn to_error(error: &tokio_postgres::Error, address: &PgConfig) -> Error {
     let described = match remedy(error) {
-        RetryAction::Reconnect => outage(
+        PgRetryAction::Reconnect => outage(
             format!("PostgreSQL at {address} could not be reached for {:?}", address.retry_timeout),
             "this may or may not be saved, everything told before it is; see that the server runs and takes connections, \
              then go on with the thread",
         ),
-        RetryAction::ReconnectToPrimary => outage(
+        PgRetryAction::ReconnectToPrimary => outage(
             format!("PostgreSQL at {address} has only been readable for {:?}", address.retry_timeout),
             "nothing of this was saved; name the server that takes writes, or wait until it does",
         ),
-        RetryAction::RetryTransaction => outage(
+        PgRetryAction::RetryTransaction => outage(
             format!("PostgreSQL at {address} took a transaction back again and again"),
             "nothing of this was saved; try again",
         ),
-        RetryAction::None => describe_security(error, address).unwrap_or_else(|| describe_code(error.code(), address)),
+        PgRetryAction::None => {
+            describe_security(error, address).unwrap_or_else(|| describe_code(error.code(), address))
+        }
     };
     let cause = match error.as_db_error() {
         Some(error) => format!("{}: {} ({})", error.severity(), error.message(), error.code().code()),
@@ -125,9 +127,9 @@ pub(super) fn to_error(error: &tokio_postgres::Error, address: &PgConfig) -> Err
 /// Returns the error of a rejected or missing TLS certificate, if it is one.
 fn describe_security(error: &tokio_postgres::Error, address: &PgConfig) -> Option<Error> {
     let cause = std::error::Error::source(error)?;
-    let (message, help) = if let Some(why) = certificate_error(cause) {
+    let (message, help) = if let Some(reason) = certificate_error(cause) {
         (
-            format!("the certificate of PostgreSQL at {address} is not believed: {why}"),
+            format!("the certificate of PostgreSQL at {address} is not believed: {reason}"),
             "name the certificate of its authority with `sslrootcert`, and the host as the certificate does; \
              `sslmode=require` encrypts without asking who answers",
         )
@@ -147,9 +149,9 @@ fn outage(message: String, help: &str) -> Error {
 }
 
 fn describe_code(code: Option<&SqlState>, address: &PgConfig) -> Error {
-    let wrong = |message: String, help: &str| Error::new(ErrorCode::ConfigInvalid, message).with_help(help);
+    let config_error = |message: String, help: &str| Error::new(ErrorCode::ConfigInvalid, message).with_help(help);
     let Some(code) = code else {
-        return wrong(
+        return config_error(
             format!("PostgreSQL at {address} cannot be spoken to"),
             "see that the address names a PostgreSQL server, a user and, where it asks for one, a password",
         );
@@ -167,12 +169,12 @@ fn describe_code(code: Option<&SqlState>, address: &PgConfig) -> Error {
             format!("PostgreSQL at {address} gave up on a statement that took too long"),
             "this was not saved, everything before it is; try again, or raise `statement_timeout` or `lock_timeout`",
         ),
-        "3D000" => wrong(format!("there is no such database at {address}"), "make it, or name another"),
-        "42501" => wrong(
+        "3D000" => config_error(format!("there is no such database at {address}"), "make it, or name another"),
+        "42501" => config_error(
             format!("the user of {address} may not do this"),
             "let the user make the schema once, or make it with another and grant usage of all in it",
         ),
-        "42P07" | "42723" => wrong(
+        "42P07" | "42723" => config_error(
             format!("the schema at {address} has tables or functions of another program"),
             "name another schema with `schema`; nothing was changed in this one",
         ),
@@ -189,7 +191,7 @@ fn describe_code(code: Option<&SqlState>, address: &PgConfig) -> Error {
             Error::new(ErrorCode::TooLarge, format!("a value is too long for PostgreSQL at {address}"))
                 .with_help("PostgreSQL takes values of up to a thousand million bytes")
         }
-        other if other.starts_with("28") => wrong(
+        other if other.starts_with("28") => config_error(
             format!("PostgreSQL at {address} does not let the user in"),
             "see to the user, the password and the rules of `pg_hba.conf`",
         ),

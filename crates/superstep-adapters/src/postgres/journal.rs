@@ -53,32 +53,32 @@ impl<'a> EventColumns<'a> {
 
 /// Converts the database error for events that do not follow the last stored one; other errors are returned
 /// unchanged.
-pub(super) fn out_of_order_error(job: &RowTransaction, trouble: PgError) -> PgError {
-    let PgError::Database(error) = &trouble else { return trouble };
+pub(super) fn out_of_order_error(job: &RowTransaction, failure: PgError) -> PgError {
+    let PgError::Database(error) = &failure else { return failure };
     match error.as_db_error().filter(|error| error.code().code() == OUT_OF_ORDER_SQLSTATE) {
-        Some(said) => {
-            let (first, last) = (job.events.first().map_or(0, |first| first.number), said.message().parse());
-            PgError::Refused(errors::event_out_of_order(first, last.unwrap_or(0)))
+        Some(db_error) => {
+            let (first, last) = (job.events.first().map_or(0, |first| first.number), db_error.message().parse());
+            PgError::Rejected(errors::event_out_of_order(first, last.unwrap_or(0)))
         }
-        None => trouble,
+        None => failure,
     }
 }
 
 /// Reads events of a thread in ascending order.
-pub(super) async fn read(room: &ConnectionPool, thread: &ThreadId, query: &EventsQuery) -> PgResult<Vec<StoredEvent>> {
+pub(super) async fn read(pool: &ConnectionPool, thread: &ThreadId, query: &EventsQuery) -> PgResult<Vec<StoredEvent>> {
     let Ok(after) = i64::try_from(query.after.unwrap_or(0)) else { return Ok(Vec::new()) };
     let run = query.run.map(|run| run.bits().to_be_bytes());
     let (run, most) =
         (run.as_ref().map(|run| &run[..]), query.limit.map(|most| i64::try_from(most).unwrap_or(i64::MAX)));
-    let (asked, run, most) = (&room.address.statements.events, &run, &most);
-    let rows = room.with_connection(|client| async move {
-        let given = [
+    let (statement, run, most) = (&pool.address.statements.events, &run, &most);
+    let rows = pool.with_connection(|client| async move {
+        let arguments = [
             (&thread.as_str() as _, Type::TEXT),
             (&after as _, Type::INT8),
             (run as _, Type::BYTEA),
             (most as _, Type::INT8),
         ];
-        Ok(client.query_typed(asked, &given).await?)
+        Ok(client.query_typed(statement, &arguments).await?)
     });
     rows.await?.iter().map(read_row).collect()
 }
@@ -92,21 +92,21 @@ fn read_row(row: &SqlRow) -> PgResult<StoredEvent> {
 }
 
 /// Returns the greatest number ever used by an event of a thread; 0 if the thread does not exist.
-pub(super) async fn last(room: &ConnectionPool, thread: &ThreadId) -> PgResult<u64> {
-    let asked = &room.address.fill("SELECT @schema@.last_event(t.id) FROM @schema@.thread t WHERE t.name = $1");
-    let row = room.with_connection(|client| async move {
-        Ok(client.query_typed_opt(asked, &[(&thread.as_str(), Type::TEXT)]).await?)
+pub(super) async fn last(pool: &ConnectionPool, thread: &ThreadId) -> PgResult<u64> {
+    let statement = &pool.address.fill("SELECT @schema@.last_event(t.id) FROM @schema@.thread t WHERE t.name = $1");
+    let row = pool.with_connection(|client| async move {
+        Ok(client.query_typed_opt(statement, &[(&thread.as_str(), Type::TEXT)]).await?)
     });
     Ok(row.await?.map(|row| row.try_get::<_, i64>(0)).transpose()?.unwrap_or(0).cast_unsigned())
 }
 
 /// Deletes events up to a number.
-pub(super) async fn delete_up_to(room: &ConnectionPool, thread: &ThreadId, up_to: u64) -> PgResult<()> {
-    let (asked, up_to) =
-        (&room.address.fill("SELECT @schema@.forget_events($1, $2)"), i64::try_from(up_to).unwrap_or(i64::MAX));
-    let forgotten = room.with_connection(|client| async move {
-        let given = [(&thread.as_str() as _, Type::TEXT), (&up_to as _, Type::INT8)];
-        client.query_typed_one(asked, &given).await?;
+pub(super) async fn delete_up_to(pool: &ConnectionPool, thread: &ThreadId, up_to: u64) -> PgResult<()> {
+    let (statement, up_to) =
+        (&pool.address.fill("SELECT @schema@.forget_events($1, $2)"), i64::try_from(up_to).unwrap_or(i64::MAX));
+    let forgotten = pool.with_connection(|client| async move {
+        let arguments = [(&thread.as_str() as _, Type::TEXT), (&up_to as _, Type::INT8)];
+        client.query_typed_one(statement, &arguments).await?;
         Ok(())
     });
     forgotten.await

@@ -55,24 +55,19 @@ impl Drop for LeaseInTransit {
 }
 
 impl LeaseHolder {
-    pub(super) fn new((lapse, form): (Duration, ValueEncoding), notes: UnboundedSender<LeaseCommand>) -> Result<Self> {
+    pub(super) fn new(
+        (lease_timeout, form): (Duration, ValueEncoding),
+        notes: UnboundedSender<LeaseCommand>,
+    ) -> Result<Self> {
         let mut bits = [0_u8; 8];
         getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
         let id = (u64::from_le_bytes(bits) >> 1).cast_signed();
-        let (held, claims, given) = (HistoryCache::new(form), Mutex::default(), Mutex::default());
-        Ok(Self {
-            id,
-            lease_timeout: lapse,
-            held,
-            claims,
-            unconfirmed_releases: given,
-            fence: AtomicU64::new(0),
-            notes,
-        })
+        let (held, claims, unconfirmed_releases) = (HistoryCache::new(form), Mutex::default(), Mutex::default());
+        Ok(Self { id, lease_timeout, held, claims, unconfirmed_releases, fence: AtomicU64::new(0), notes })
     }
 
     /// Returns the lease timeout in microseconds.
-    pub(super) fn lapse(&self) -> i64 {
+    pub(super) fn lease_timeout_micros(&self) -> i64 {
         i64::try_from(self.lease_timeout.as_micros()).unwrap_or(i64::MAX)
     }
 
@@ -113,36 +108,36 @@ impl LeaseHolder {
     /// Releases a lease in the background.
     pub(super) fn release(&self, lease: &Lease) {
         if let Some(row) = self.held.release(lease) {
-            let mut given = self.given_back();
-            let is_noted = !given.is_empty();
-            given.insert(row, lease.fence);
-            drop(given);
+            let mut releases = self.lock_unconfirmed_releases();
+            let is_noted = !releases.is_empty();
+            releases.insert(row, lease.fence);
+            drop(releases);
             if !is_noted {
                 // If the receiver is gone, the process is shutting down and its leases end with it.
-                drop(self.notes.send(LeaseCommand::Given));
+                drop(self.notes.send(LeaseCommand::Released));
             }
         }
     }
 
-    fn given_back(&self) -> std::sync::MutexGuard<'_, BTreeMap<i64, u64>> {
+    fn lock_unconfirmed_releases(&self) -> std::sync::MutexGuard<'_, BTreeMap<i64, u64>> {
         self.unconfirmed_releases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn has_given(&self) -> bool {
-        !self.given_back().is_empty()
+        !self.lock_unconfirmed_releases().is_empty()
     }
 
     /// Returns the released leases by row, with their fences.
-    pub(super) fn given(&self) -> BTreeMap<i64, u64> {
-        self.given_back().clone()
+    pub(super) fn releases_to_confirm(&self) -> BTreeMap<i64, u64> {
+        self.lock_unconfirmed_releases().clone()
     }
 
     /// Removes releases that the server has received.
-    pub(super) fn confirm_releases(&self, heard: &BTreeMap<i64, u64>) {
-        let mut given = self.given_back();
-        given.retain(|row, fence| heard.get(row) != Some(fence));
-        if !given.is_empty() {
-            drop(self.notes.send(LeaseCommand::Given));
+    pub(super) fn confirm_releases(&self, confirmed: &BTreeMap<i64, u64>) {
+        let mut releases = self.lock_unconfirmed_releases();
+        releases.retain(|row, fence| confirmed.get(row) != Some(fence));
+        if !releases.is_empty() {
+            drop(self.notes.send(LeaseCommand::Released));
         }
     }
 
@@ -150,7 +145,7 @@ impl LeaseHolder {
     fn record_acquired(&self, thread: &ThreadId, taken: AcquiredThread) -> Lease {
         self.fence.fetch_max(taken.fence, Ordering::Relaxed);
         let lease = self.held.acquire(thread, taken);
-        self.given_back().remove(&taken.row);
+        self.lock_unconfirmed_releases().remove(&taken.row);
         lease
     }
 
@@ -161,33 +156,33 @@ impl LeaseHolder {
 
 /// Acquires a thread for a run. Continues in the background if the future is dropped, so that the outcome is known.
 pub(super) async fn acquire(
-    room: &Arc<ConnectionPool>,
+    pool: &Arc<ConnectionPool>,
     holder: &Arc<LeaseHolder>,
     thread: &ThreadId,
     run: RunId,
 ) -> Result<Lease> {
-    let (own_room, holder, thread) = (room.clone(), holder.clone(), thread.clone());
+    let (own_pool, holder, thread) = (pool.clone(), holder.clone(), thread.clone());
     let taking = Box::pin(async move {
         let claim = holder.begin_acquire(&thread, run)?;
-        let taken = take(&own_room, &holder, &thread, run).await;
+        let taken = take(&own_pool, &holder, &thread, run).await;
         match taken {
             Ok(taken) => {
                 let lease = holder.record_acquired(&thread, taken);
                 drop(claim);
                 Ok(LeaseInTransit(Some(lease), holder))
             }
-            Err(trouble) => {
-                let is_doubtful = trouble.is_outcome_unknown();
+            Err(error) => {
+                let is_uncertain = error.is_outcome_unknown();
                 drop(claim);
-                if is_doubtful {
+                if is_uncertain {
                     drop(holder.notes.send(LeaseCommand::UncertainAcquire(thread)));
                 }
-                Err(trouble.into_error(&own_room.address))
+                Err(error.into_error(&own_pool.address))
             }
         }
     });
-    let mut parcel = DetachOnDrop { work: Some(taking), handle: &room.handle }.await?;
-    parcel.0.take().ok_or_else(|| Error::internal("a lease was given to nobody"))
+    let mut in_transit = DetachOnDrop { work: Some(taking), handle: &pool.handle }.await?;
+    in_transit.0.take().ok_or_else(|| Error::internal("a lease was given to nobody"))
 }
 
 /// A future that continues as a task of its own if it is dropped.
@@ -217,25 +212,25 @@ impl<T: Send + 'static> Drop for DetachOnDrop<'_, T> {
     }
 }
 
-async fn take(room: &ConnectionPool, holder: &LeaseHolder, thread: &ThreadId, run: RunId) -> PgResult<AcquiredThread> {
-    let (acquire, bits) = (&room.address.statements.acquire, &run.bits().to_be_bytes()[..]);
+async fn take(pool: &ConnectionPool, holder: &LeaseHolder, thread: &ThreadId, run: RunId) -> PgResult<AcquiredThread> {
+    let (acquire, bits) = (&pool.address.statements.acquire, &run.bits().to_be_bytes()[..]);
     let (mine, least) = (holder.fence_of(thread), holder.fence.load(Ordering::Relaxed).cast_signed());
-    let row = room.with_connection(|client| async move {
-        let given = [
+    let row = pool.with_connection(|client| async move {
+        let arguments = [
             (&thread.as_str() as _, Type::TEXT),
             (&bits as _, Type::BYTEA),
             (&holder.id as _, Type::INT8),
-            (&holder.lapse() as _, Type::INT8),
+            (&holder.lease_timeout_micros() as _, Type::INT8),
             (&mine as _, Type::INT8),
             (&least as _, Type::INT8),
         ];
-        Ok(client.query_typed_one(acquire, &given).await?)
+        Ok(client.query_typed_one(acquire, &arguments).await?)
     });
     let row = row.await?;
     let Some(taken) = row.try_get::<_, Option<i64>>(0)? else {
-        return Err(PgError::Refused(change_log::thread_busy(thread, read_run(row.try_get(3)?))));
+        return Err(PgError::Rejected(change_log::thread_busy(thread, read_run(row.try_get(3)?))));
     };
-    let number = |place: usize| row.try_get::<_, i64>(place).map(i64::cast_unsigned);
+    let number = |column: usize| row.try_get::<_, i64>(column).map(i64::cast_unsigned);
     Ok(AcquiredThread { row: taken, fence: number(1)?, before: number(2)?, is_new: false })
 }
 
@@ -246,23 +241,23 @@ pub(super) fn read_run(bits: Option<&[u8]>) -> RunId {
 
 /// Returns the status of a thread. A thread whose lease holder died is idle.
 pub(super) async fn status(
-    room: &ConnectionPool,
+    pool: &ConnectionPool,
     holder: &LeaseHolder,
     thread: &ThreadId,
 ) -> PgResult<Option<ThreadStatus>> {
-    let asked = room.address.fill(
+    let statement = pool.address.fill(
         "SELECT status, status = $4 AND @schema@.is_moved(holder, fence, $2, $3) FROM @schema@.thread \
          WHERE name = $1 AND status IS NOT NULL",
     );
-    let (asked, mine, busy) = (&asked, holder.settled_fence_of(thread), i16::from(ThreadStatus::Busy.number()));
-    let row = room.with_connection(|client| async move {
-        let given = [
+    let (statement, mine, busy) = (&statement, holder.settled_fence_of(thread), i16::from(ThreadStatus::Busy.number()));
+    let row = pool.with_connection(|client| async move {
+        let arguments = [
             (&thread.as_str() as _, Type::TEXT),
             (&holder.id as _, Type::INT8),
             (&mine as _, Type::INT8),
             (&busy as _, Type::INT2),
         ];
-        Ok(client.query_typed_opt(asked, &given).await?)
+        Ok(client.query_typed_opt(statement, &arguments).await?)
     });
     let Some(row) = row.await? else { return Ok(None) };
     let status = u8::try_from(row.try_get::<_, i16>(0)?).ok().and_then(ThreadStatus::from_number);
@@ -271,16 +266,16 @@ pub(super) async fn status(
 }
 
 /// Deletes a thread. Returns an error while a run holds a lease on it.
-pub(super) async fn delete_thread(room: &ConnectionPool, holder: &LeaseHolder, thread: &ThreadId) -> PgResult<()> {
+pub(super) async fn delete_thread(pool: &ConnectionPool, holder: &LeaseHolder, thread: &ThreadId) -> PgResult<()> {
     // Held over all attempts: no other caller in this process acquires the thread in between.
     let _claim = holder.begin_acquire(thread, RunId::from_bits(0))?;
-    let (delete, mine) = (&room.address.fill("SELECT @schema@.delete_thread($1, $2, $3)"), holder.fence_of(thread));
-    let row = room.with_connection(|client| async move {
-        let given = [(&thread.as_str() as _, Type::TEXT), (&holder.id as _, Type::INT8), (&mine as _, Type::INT8)];
-        Ok(client.query_typed_one(delete, &given).await?)
+    let (delete, mine) = (&pool.address.fill("SELECT @schema@.delete_thread($1, $2, $3)"), holder.fence_of(thread));
+    let row = pool.with_connection(|client| async move {
+        let arguments = [(&thread.as_str() as _, Type::TEXT), (&holder.id as _, Type::INT8), (&mine as _, Type::INT8)];
+        Ok(client.query_typed_one(delete, &arguments).await?)
     });
     match row.await?.try_get::<_, Option<&[u8]>>(0)? {
-        Some(run) => Err(PgError::Refused(change_log::thread_busy(thread, read_run(Some(run))))),
+        Some(run) => Err(PgError::Rejected(change_log::thread_busy(thread, read_run(Some(run))))),
         None => Ok(()),
     }
 }

@@ -30,7 +30,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// A command to the background thread.
 pub(super) enum LeaseCommand {
     /// Leases were released.
-    Given,
+    Released,
     /// The outcome of acquiring this thread is unknown, and the caller has received an error.
     UncertainAcquire(ThreadId),
     /// Shut down.
@@ -38,23 +38,23 @@ pub(super) enum LeaseCommand {
 }
 
 pub(super) struct LeaseHeartbeat {
-    pub(super) room: Arc<ConnectionPool>,
+    pub(super) pool: Arc<ConnectionPool>,
     pub(super) holder: Arc<LeaseHolder>,
     connection: Option<Connection>,
     uncertain_acquires: Vec<ThreadId>,
-    tries: u32,
+    attempts: u32,
 }
 
 impl LeaseHeartbeat {
-    pub(super) fn new(room: Arc<ConnectionPool>, holder: Arc<LeaseHolder>) -> Self {
-        Self { room, holder, connection: None, uncertain_acquires: Vec::new(), tries: 0 }
+    pub(super) fn new(pool: Arc<ConnectionPool>, holder: Arc<LeaseHolder>) -> Self {
+        Self { pool, holder, connection: None, uncertain_acquires: Vec::new(), attempts: 0 }
     }
 
     /// Runs until the checkpointer is closed.
     pub(super) async fn run(mut self, mut notes: UnboundedReceiver<LeaseCommand>) {
         let period = HEARTBEAT_INTERVAL.min(self.holder.lease_timeout / 3).max(Duration::from_millis(1));
-        let mut beats = tokio::time::interval(period);
-        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut interval = tokio::time::interval(period);
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut retry, mut is_open) = (None, true);
         while is_open {
             let waiting = retry.unwrap_or_else(|| Instant::now() + HEARTBEAT_INTERVAL);
@@ -67,7 +67,7 @@ impl LeaseHeartbeat {
                     retry.get_or_insert_with(|| Instant::now() + RELEASE_BATCH_DELAY);
                     false
                 }
-                _ = beats.tick() => true,
+                _ = interval.tick() => true,
                 () = tokio::time::sleep_until(waiting) => false,
             };
             if is_open && (is_beat || retry.is_none_or(|at| at <= Instant::now())) {
@@ -80,7 +80,7 @@ impl LeaseHeartbeat {
 
     fn note(&mut self, note: Option<LeaseCommand>) -> bool {
         match note {
-            Some(LeaseCommand::Given) => {}
+            Some(LeaseCommand::Released) => {}
             Some(LeaseCommand::UncertainAcquire(thread)) => self.uncertain_acquires.push(thread),
             Some(LeaseCommand::Close) | None => return false,
         }
@@ -88,45 +88,47 @@ impl LeaseHeartbeat {
     }
 
     /// Runs one round; returns the time of the next attempt if it failed.
-    async fn perform(&mut self, beats: bool) -> Option<Instant> {
-        if !beats && !self.holder.has_given() && self.uncertain_acquires.is_empty() {
+    async fn perform(&mut self, with_heartbeat: bool) -> Option<Instant> {
+        if !with_heartbeat && !self.holder.has_given() && self.uncertain_acquires.is_empty() {
             return None;
         }
         let done = timeout(
             (self.holder.lease_timeout / 3).clamp(ROUND_TRIP_TIMEOUT.0, ROUND_TRIP_TIMEOUT.1),
-            self.round_trip(beats),
+            self.round_trip(with_heartbeat),
         )
         .await;
         if matches!(done, Ok(Ok(()))) {
-            self.tries = 0;
+            self.attempts = 0;
             return None;
         }
         self.connection = None;
-        self.tries = self.tries.saturating_add(1);
-        Some(Instant::now() + backoff_delay(self.tries))
+        self.attempts = self.attempts.saturating_add(1);
+        Some(Instant::now() + backoff_delay(self.attempts))
     }
 
-    async fn round_trip(&mut self, beats: bool) -> PgResult<()> {
-        let address = self.room.address.clone();
+    async fn round_trip(&mut self, with_heartbeat: bool) -> PgResult<()> {
+        let address = self.pool.address.clone();
         let holder = self.holder.clone();
         let wire = match self.connection.take().filter(|wire| wire.client().is_some()) {
             Some(wire) => wire,
-            None => self.room.connect().await?,
+            None => self.pool.connect().await?,
         };
         let Some(client) = self.connection.insert(wire).client() else { return Ok(()) };
-        if beats {
-            let beat = address.fill("SELECT @schema@.beat($1, $2)");
-            client.execute_typed(&beat, &[(&holder.id, Type::INT8), (&holder.lapse(), Type::INT8)]).await?;
+        if with_heartbeat {
+            let heartbeat = address.fill("SELECT @schema@.beat($1, $2)");
+            client
+                .execute_typed(&heartbeat, &[(&holder.id, Type::INT8), (&holder.lease_timeout_micros(), Type::INT8)])
+                .await?;
         }
-        let given = holder.given();
-        if !given.is_empty() {
+        let releases = holder.releases_to_confirm();
+        if !releases.is_empty() {
             let (rows, fences): (Vec<i64>, Vec<i64>) =
-                given.iter().map(|(row, fence)| (*row, fence.cast_signed())).unzip();
+                releases.iter().map(|(row, fence)| (*row, fence.cast_signed())).unzip();
             let release = address.fill("SELECT @schema@.release($1, $2, $3)");
-            let told =
+            let arguments =
                 [(&rows as _, Type::INT8_ARRAY), (&fences as _, Type::INT8_ARRAY), (&holder.id as _, Type::INT8)];
-            client.execute_typed(&release, &told).await?;
-            holder.confirm_releases(&given);
+            client.execute_typed(&release, &arguments).await?;
+            holder.confirm_releases(&releases);
         }
         while let Some(thread) = self.uncertain_acquires.last() {
             // If another run of this process acquires the thread now, its result replaces the unknown one.
@@ -150,7 +152,7 @@ impl LeaseHeartbeat {
         }
         self.round_trip(false).await?;
         if let Some(client) = self.connection.as_ref().and_then(Connection::client) {
-            let left = self.room.address.fill("DELETE FROM @schema@.holder WHERE id = $1");
+            let left = self.pool.address.fill("DELETE FROM @schema@.holder WHERE id = $1");
             client.execute_typed(&left, &[(&self.holder.id, Type::INT8)]).await?;
         }
         Ok(())

@@ -15,17 +15,17 @@ use tokio_postgres::Client;
 
 use super::config::PgConfig;
 use super::connection::{Connection, current_runtime_id};
-use super::error::{PgError, PgResult, RetryAction, remedy};
+use super::error::{PgError, PgResult, PgRetryAction, remedy};
 use super::read_hints::ReadHints;
 
 /// Idle time after which a connection may have been dropped without notice.
 const IDLE_CHECK_AFTER: Duration = Duration::from_secs(30);
 /// Timeout of the check of such a connection.
 const LIVENESS_TIMEOUT: Duration = Duration::from_secs(2);
-/// Minimum timeout of a request; a longer `patience` replaces it.
+/// Minimum timeout of a request; a longer `timeout` replaces it.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// First and longest delay before a retry.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_secs(5));
+const BACKOFF_RANGE: (Duration, Duration) = (Duration::from_millis(25), Duration::from_secs(5));
 /// Largest number of retries of a transaction that the server rolled back.
 const MAX_TRANSACTION_RETRIES: usize = 5;
 
@@ -41,7 +41,7 @@ pub(super) struct ConnectionPool {
 
 /// A connection that is in use.
 struct PooledConnection<'a> {
-    room: &'a ConnectionPool,
+    pool: &'a ConnectionPool,
     wire: Connection,
     client: Arc<Client>,
     _permit: SemaphorePermit<'a>,
@@ -51,7 +51,7 @@ impl PooledConnection<'_> {
     /// Returns the connection to the pool; it is closed if this is dropped instead.
     fn return_to_pool(mut self) {
         self.wire.last_used = Instant::now();
-        self.room.idle().push(self.wire);
+        self.pool.idle().push(self.wire);
     }
 }
 
@@ -78,42 +78,42 @@ impl ConnectionPool {
     where
         F: Future<Output = PgResult<T>>,
     {
-        let (begun, mut tries, mut again) = (Instant::now(), 0, 0);
+        let (started, mut attempts, mut retries) = (Instant::now(), 0, 0);
         loop {
-            let left = self.address.retry_timeout.saturating_sub(begun.elapsed());
-            let trouble = match self.try_ask(&mut question, left).await {
+            let left = self.address.retry_timeout.saturating_sub(started.elapsed());
+            let error = match self.try_ask(&mut question, left).await {
                 Err(PgError::Database(error)) => error,
                 answer => return answer,
             };
-            match remedy(&trouble) {
-                RetryAction::RetryTransaction if again < MAX_TRANSACTION_RETRIES => again += 1,
+            match remedy(&error) {
+                PgRetryAction::RetryTransaction if retries < MAX_TRANSACTION_RETRIES => retries += 1,
                 // The event that broke one connection has probably broken the others as well.
-                RetryAction::Reconnect | RetryAction::ReconnectToPrimary
-                    if begun.elapsed() < self.address.retry_timeout =>
+                PgRetryAction::Reconnect | PgRetryAction::ReconnectToPrimary
+                    if started.elapsed() < self.address.retry_timeout =>
                 {
                     self.drop_idle()
                 }
-                _ => return Err(PgError::Database(trouble)),
+                _ => return Err(PgError::Database(error)),
             }
-            let left = self.address.retry_timeout.saturating_sub(begun.elapsed());
-            self.sleep(backoff_delay(tries).min(left)).await;
-            tries += 1;
+            let left = self.address.retry_timeout.saturating_sub(started.elapsed());
+            self.sleep(backoff_delay(attempts).min(left)).await;
+            attempts += 1;
         }
     }
 
-    async fn try_ask<T, F>(&self, question: &mut impl FnMut(Arc<Client>) -> F, patience: Duration) -> PgResult<T>
+    async fn try_ask<T, F>(&self, question: &mut impl FnMut(Arc<Client>) -> F, timeout: Duration) -> PgResult<T>
     where
         F: Future<Output = PgResult<T>>,
     {
-        let mut lent = self.checkout(patience).await?;
+        let mut pooled = self.checkout(timeout).await?;
         // A server that hangs keeps its connections open, so only a timeout detects it.
         let time = self.address.retry_timeout.max(RESPONSE_TIMEOUT);
-        let asked = question(lent.client.clone());
-        let Ok(answer) = self.within(time, lent.wire.drive(asked)).await else {
+        let request = question(pooled.client.clone());
+        let Ok(answer) = self.within(time, pooled.wire.drive(request)).await else {
             return Err(PgError::Timeout(response_timeout(&self.address, time)));
         };
         if !matches!(answer, Err(PgError::Database(_))) {
-            lent.return_to_pool();
+            pooled.return_to_pool();
         }
         answer
     }
@@ -126,28 +126,28 @@ impl ConnectionPool {
     {
         let mut answer = self.with_connection(|client| question(client, false)).await;
         if matches!(answer, Err(PgError::InconsistentRead)) {
-            let asking = self.with_connection(|client| {
-                let asked = question(client.clone(), true);
+            let transaction = self.with_connection(|client| {
+                let request = question(client.clone(), true);
                 async move {
                     send(&client, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await;
-                    let answer = asked.await;
+                    let answer = request.await;
                     send(&client, "COMMIT").await;
                     answer
                 }
             });
             // Rarely used and large, so it is boxed to keep the future of the caller small.
-            answer = Box::pin(asking).await;
+            answer = Box::pin(transaction).await;
         }
-        answer.map_err(|trouble| trouble.into_error(&self.address))
+        answer.map_err(|error| error.into_error(&self.address))
     }
 
-    /// Returns a connection, waiting for a free one for at most `patience`.
-    async fn checkout(&self, patience: Duration) -> PgResult<PooledConnection<'_>> {
+    /// Returns a connection, waiting for a free one for at most `timeout`.
+    async fn checkout(&self, timeout: Duration) -> PgResult<PooledConnection<'_>> {
         let _permit = match self.permits.try_acquire() {
             Ok(permit) => permit,
-            Err(_) => match self.within(patience, self.permits.acquire()).await {
+            Err(_) => match self.within(timeout, self.permits.acquire()).await {
                 Ok(Ok(permit)) => permit,
-                _ => return Err(PgError::Refused(pool_exhausted(&self.address))),
+                _ => return Err(PgError::Rejected(pool_exhausted(&self.address))),
             },
         };
         while let Some(mut wire) = self.take_idle() {
@@ -156,12 +156,12 @@ impl ConnectionPool {
             if let Some(client) = wire.client()
                 && (is_fresh || self.is_alive(&mut wire, &client).await)
             {
-                return Ok(PooledConnection { room: self, wire, client, _permit });
+                return Ok(PooledConnection { pool: self, wire, client, _permit });
             }
         }
         let wire = self.connect().await?;
         let client = wire.client().ok_or_else(|| closed(&self.address))?;
-        Ok(PooledConnection { room: self, wire, client, _permit })
+        Ok(PooledConnection { pool: self, wire, client, _permit })
     }
 
     /// Returns an idle connection that the runtime of the caller can use. Connections of other runtimes are closed if
@@ -169,11 +169,11 @@ impl ConnectionPool {
     fn take_idle(&self) -> Option<Connection> {
         let here = current_runtime_id();
         let mut idle = self.idle();
-        if let Some(place) = idle.iter().rposition(|wire| wire.is_of(here)) {
-            return Some(idle.swap_remove(place));
+        if let Some(index) = idle.iter().rposition(|wire| wire.is_of(here)) {
+            return Some(idle.swap_remove(index));
         }
-        let lent = self.max_connections - self.permits.available_permits().min(self.max_connections);
-        let spare = self.max_connections.saturating_sub(lent);
+        let in_use = self.max_connections - self.permits.available_permits().min(self.max_connections);
+        let spare = self.max_connections.saturating_sub(in_use);
         let given_up = if idle.len() > spare { idle.split_off(spare) } else { Vec::new() };
         drop(idle);
         drop(given_up);
@@ -192,7 +192,7 @@ impl ConnectionPool {
     /// Opens a connection.
     pub(super) async fn connect(&self) -> PgResult<Connection> {
         let connected = Connection::connect(&self.address, &self.handle).await?;
-        connected.ok_or_else(|| PgError::Refused(closed(&self.address)))
+        connected.ok_or_else(|| PgError::Rejected(closed(&self.address)))
     }
 
     /// Timers run on the thread of the pool, whatever executor the caller uses.
@@ -219,9 +219,9 @@ async fn send(client: &Client, statement: &str) {
 }
 
 /// Returns the delay before a retry: about twice as long each time, with jitter.
-pub(super) fn backoff_delay(tries: u32) -> Duration {
-    let (first, longest) = PAUSES;
-    let pause = first.saturating_mul(2_u32.saturating_pow(tries)).min(longest);
+pub(super) fn backoff_delay(attempts: u32) -> Duration {
+    let (first, longest) = BACKOFF_RANGE;
+    let pause = first.saturating_mul(2_u32.saturating_pow(attempts)).min(longest);
     let mut bits = [0_u8; 4];
     // Without randomness there is no jitter, which only makes recovery slower.
     let _ = getrandom::fill(&mut bits);

@@ -17,9 +17,9 @@ use super::rows::{COLUMNS, TASKS, read_origin, read_pending, read_row};
 use crate::change_log::{NonCheckpointRows, PrunePlan, PruneRow, RetainedValuesRow, ValueLocation, prune as decide};
 
 /// Removes old checkpoints of every namespace of a thread.
-pub(super) async fn prune(room: &ConnectionPool, thread: &ThreadId, retention: &Retention) -> PgResult<PruneReport> {
-    let pruned = room.with_connection(|client| async move {
-        let pruner = Pruner { client: &client, address: &room.address };
+pub(super) async fn prune(pool: &ConnectionPool, thread: &ThreadId, retention: &Retention) -> PgResult<PruneReport> {
+    let pruned = pool.with_connection(|client| async move {
+        let pruner = Pruner { client: &client, address: &pool.address };
         client.batch_execute("BEGIN").await?;
         let report = pruner.prune(thread, retention).await;
         // End the transaction in any case, because the connection is reused.
@@ -66,20 +66,20 @@ impl Pruner<'_> {
 
     /// Reads the checkpoints of a history and the numbers of their run info rows.
     async fn candidates(&self, line: i64, retention: &Retention) -> PgResult<(Vec<PruneRow>, BTreeSet<u64>)> {
-        let asked = self.address.fill(&format!(
+        let statement = self.address.fill(&format!(
             "SELECT known.tasks, known.slots, known.bodies, known.sums, o.body, {COLUMNS} FROM @schema@.checkpoint c \
              LEFT JOIN @schema@.origin o ON o.line = c.line AND o.number = c.origin {TASKS} \
              WHERE c.line = $1 ORDER BY c.number"
         ));
         let (mut candidates, mut origins) = (Vec::new(), BTreeSet::new());
-        for found in self.client.query_typed(&asked, &[(&line, Type::INT8)]).await? {
-            let row = read_row(&found, 5)?;
+        for sql_row in self.client.query_typed(&statement, &[(&line, Type::INT8)]).await? {
+            let row = read_row(&sql_row, 5)?;
             origins.insert(row.origin);
             let origin = match retention.needs_run_info() {
-                true => Some(read_origin(found.try_get(4)?, &row)?),
+                true => Some(read_origin(sql_row.try_get(4)?, &row)?),
                 false => None,
             };
-            let pending = read_pending(&found, 0, &row)?;
+            let pending = read_pending(&sql_row, 0, &row)?;
             candidates.push(PruneRow::new(row, origin.as_ref(), &pending));
         }
         Ok((candidates, origins))
@@ -87,40 +87,41 @@ impl Pruner<'_> {
 
     /// Reads the other rows of a history and the lengths of its parts.
     async fn holdings(&self, line: i64) -> PgResult<(NonCheckpointRows, BTreeMap<u64, u64>)> {
-        let asked = self.address.fill("SELECT number, field, before, length(body) FROM @schema@.part WHERE line = $1");
+        let statement =
+            self.address.fill("SELECT number, field, before, length(body) FROM @schema@.part WHERE line = $1");
         let left = self.address.fill("SELECT number, vals FROM @schema@.remnant WHERE line = $1");
-        let given = [(&line as &(dyn ToSql + Sync), Type::INT8)];
-        let (rows, remnants) =
-            tokio::join!(self.client.query_typed(&asked, &given), self.client.query_typed(&left, &given));
+        let arguments = [(&line as &(dyn ToSql + Sync), Type::INT8)];
+        let (rows, retained_values) =
+            tokio::join!(self.client.query_typed(&statement, &arguments), self.client.query_typed(&left, &arguments));
         let (mut parts, mut lengths) = (BTreeMap::new(), BTreeMap::new());
         for row in rows? {
             let (number, field) = (row.try_get::<_, i64>(0)?.cast_unsigned(), row.try_get::<_, i32>(1)?);
             parts.insert(number, (field.cast_unsigned(), ValueLocation::from_number(row.try_get(2)?)));
             lengths.insert(number, u64::from(row.try_get::<_, i32>(3)?.cast_unsigned()));
         }
-        let remnants = remnants?;
-        let remnants = remnants.iter().map(|row| {
+        let retained_values = retained_values?;
+        let retained_values = retained_values.iter().map(|row| {
             Ok(RetainedValuesRow { number: row.try_get::<_, i64>(0)?.cast_unsigned(), values: row.try_get(1)? })
         });
-        Ok((NonCheckpointRows { remnants: remnants.collect::<PgResult<_>>()?, parts }, lengths))
+        Ok((NonCheckpointRows { retained_values: retained_values.collect::<PgResult<_>>()?, parts }, lengths))
     }
 
     /// Rewrites the remaining checkpoints and removes the others, with these parts and run info rows. All statements
     /// are sent at once and executed in this order.
     async fn change(&self, line: i64, pruning: &PrunePlan, (parts, origins): (&Vec<i64>, &Vec<i64>)) -> PgResult<()> {
-        let gone = numbers(&pruning.removed);
-        let remnants = pruning.remnants.iter().map(|row| (row.number, &row.values[..], row.sum()));
+        let removed = numbers(&pruning.removed);
+        let retained_values = pruning.retained_values.iter().map(|row| (row.number, &row.values[..], row.sum()));
         let rewritten = pruning.rewritten.iter().map(|row| (row.number, &row.value_index[..], row.sum()));
-        let (remnants, rewritten) = (Columns::new(remnants), Columns::new(rewritten));
+        let (retained_values, rewritten) = (Columns::new(retained_values), Columns::new(rewritten));
         let leave = "INSERT INTO @schema@.remnant (line, number, vals, sum) SELECT $1, * FROM unnest($2, $3, $4)";
         let rewrite = "UPDATE @schema@.checkpoint c SET heads = new.heads, sum = new.sum \
                        FROM unnest($2, $3, $4) AS new(number, heads, sum) WHERE c.line = $1 AND c.number = new.number";
         let done = tokio::join!(
-            self.forget_remnants(line),
-            self.put(line, leave, &remnants),
+            self.delete_retained_values(line),
+            self.put(line, leave, &retained_values),
             self.put(line, rewrite, &rewritten),
-            self.remove(line, ("checkpoint", "number"), &gone),
-            self.remove(line, ("pending", "checkpoint"), &gone),
+            self.remove(line, ("checkpoint", "number"), &removed),
+            self.remove(line, ("pending", "checkpoint"), &removed),
             self.remove(line, ("origin", "number"), origins),
             self.remove(line, ("part", "number"), parts),
         );
@@ -128,20 +129,20 @@ impl Pruner<'_> {
     }
 
     async fn put(&self, line: i64, statement: &str, rows: &Columns<'_>) -> PgResult<()> {
-        let given = [
+        let arguments = [
             (&line as &(dyn ToSql + Sync), Type::INT8),
             (&rows.numbers, Type::INT8_ARRAY),
             (&rows.bytes, Type::BYTEA_ARRAY),
             (&rows.sums, Type::INT4_ARRAY),
         ];
-        self.client.execute_typed(&self.address.fill(statement), &given).await?;
+        self.client.execute_typed(&self.address.fill(statement), &arguments).await?;
         Ok(())
     }
 
     /// All retained values that are still needed are inserted again.
-    async fn forget_remnants(&self, line: i64) -> PgResult<()> {
-        let forget = self.address.fill("DELETE FROM @schema@.remnant WHERE line = $1");
-        self.client.execute_typed(&forget, &[(&line, Type::INT8)]).await?;
+    async fn delete_retained_values(&self, line: i64) -> PgResult<()> {
+        let delete = self.address.fill("DELETE FROM @schema@.remnant WHERE line = $1");
+        self.client.execute_typed(&delete, &[(&line, Type::INT8)]).await?;
         Ok(())
     }
 
@@ -149,8 +150,8 @@ impl Pruner<'_> {
         let remove = format!(
             "DELETE FROM @schema@.{table} t USING unnest($2) AS gone(number) WHERE t.line = $1 AND t.{column} = gone.number"
         );
-        let given = [(&line as &(dyn ToSql + Sync), Type::INT8), (numbers, Type::INT8_ARRAY)];
-        self.client.execute_typed(&self.address.fill(&remove), &given).await?;
+        let arguments = [(&line as &(dyn ToSql + Sync), Type::INT8), (numbers, Type::INT8_ARRAY)];
+        self.client.execute_typed(&self.address.fill(&remove), &arguments).await?;
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ use tokio_postgres::{Client, Row as SqlRow};
 use super::config::PgConfig;
 use super::error::{PgError, PgResult};
 use super::read_hints::ReadHints;
-use super::rows::{check_given, give_parts, give_remnants, read_names, read_origin, read_pending, read_row};
+use super::rows::{add_retained_values, check_given, give_parts, read_names, read_origin, read_pending, read_row};
 use crate::change_log::{
     self, CachedHistory, CheckpointAssembler, CheckpointRow, CheckpointWithChanges, HistoryKey, HistoryWriter,
     MissingRows, ParentCheckpoint, corrupt_row_error,
@@ -24,7 +24,7 @@ use crate::change_log::{
 
 /// Index of the first checkpoint column, and of the column that is true for requested checkpoints.
 const FIRST: usize = 8;
-const WANTED: usize = FIRST + 11;
+const IS_REQUESTED_COLUMN: usize = FIRST + 11;
 
 /// Number of checkpoints per page if the query has no limit.
 const PAGE: i64 = 256;
@@ -92,7 +92,7 @@ impl PgHistoryReader<'_> {
         let (id, before) = (bytes(which.id), bytes(which.before_id));
         let along = if self.is_within { Vec::new() } else { self.hints.of(thread, namespace) };
         let source = which.source.map(|source| i16::from(source.to_u8()));
-        let given = [
+        let arguments = [
             (&thread.as_str() as _, Type::TEXT),
             (&namespace.as_str().as_bytes() as _, Type::BYTEA),
             (&id as _, Type::BYTEA),
@@ -103,27 +103,27 @@ impl PgHistoryReader<'_> {
             (&before as _, Type::BYTEA),
             (&along as _, Type::INT8_ARRAY),
         ];
-        let rows = self.client.query_typed(&self.address.statements.find, &given).await?;
+        let rows = self.client.query_typed(&self.address.statements.find, &arguments).await?;
         let Some(first) = rows.first() else { return Ok(None) };
         let (line, names) = (first.try_get(0)?, read_names(namespace, first.try_get(1)?)?);
         let newest_part = first.try_get::<_, Option<i64>>(2)?.unwrap_or(0).cast_unsigned();
-        let (checkpoints, before) = (Vec::with_capacity(rows.len()), first.try_get(WANTED + 1)?);
-        let mut found = FoundHistory { line, names, newest_part, checkpoints, before, along: Vec::new() };
+        let (checkpoints, before) = (Vec::with_capacity(rows.len()), first.try_get(IS_REQUESTED_COLUMN + 1)?);
+        let mut history = FoundHistory { line, names, newest_part, checkpoints, before, along: Vec::new() };
         for row in &rows {
-            match row.try_get::<_, Option<bool>>(WANTED)? {
-                Some(true) => found.add(row)?,
-                Some(false) => found.along.push(read_row(row, FIRST)?),
+            match row.try_get::<_, Option<bool>>(IS_REQUESTED_COLUMN)? {
+                Some(true) => history.add(row)?,
+                Some(false) => history.along.push(read_row(row, FIRST)?),
                 None => {}
             }
         }
-        Ok(Some(found))
+        Ok(Some(history))
     }
 
     /// Reads missing rows until the checkpoints are complete.
     async fn fill(
         &self,
-        (line, way): (i64, u64),
-        place: (&ThreadId, &CheckpointNamespace),
+        (line, distance): (i64, u64),
+        key: (&ThreadId, &CheckpointNamespace),
         gather: &mut CheckpointAssembler,
         needs: impl Fn(&CheckpointAssembler) -> superstep_core::error::Result<Vec<MissingRows>>,
     ) -> PgResult<()> {
@@ -138,18 +138,18 @@ impl PgHistoryReader<'_> {
             for need in &needs {
                 match need {
                     // A row usually builds on the one before it, so earlier rows are read as well.
-                    MissingRows::Row(number) => numbers.extend(number.saturating_sub(way).max(1)..=*number),
+                    MissingRows::Row(number) => numbers.extend(number.saturating_sub(distance).max(1)..=*number),
                     MissingRows::Values(number) => drop(values.insert(*number)),
                     MissingRows::Parts(number) => parts.push(number.cast_signed()),
                 }
             }
-            self.hints.remember(place, &values, !parts.is_empty());
+            self.hints.remember(key, &values, !parts.is_empty());
             numbers.extend(&values);
-            let (rows, remnants, parts) =
-                tokio::join!(self.rows(line, &numbers), self.remnants(line, &values), self.parts(line, &parts));
+            let (rows, retained_values, parts) =
+                tokio::join!(self.rows(line, &numbers), self.retained_values(line, &values), self.parts(line, &parts));
             give_parts(gather, parts?)?;
             rows?.into_values().try_for_each(|row| gather.add_row(row))?;
-            give_remnants(gather, remnants?)?;
+            add_retained_values(gather, retained_values?)?;
             check_given(gather, &needs)?;
         }
     }
@@ -163,17 +163,17 @@ impl PgHistoryReader<'_> {
     }
 
     /// Reads retained values of pruned checkpoints.
-    async fn remnants(&self, line: i64, numbers: &BTreeSet<u64>) -> PgResult<Vec<SqlRow>> {
+    async fn retained_values(&self, line: i64, numbers: &BTreeSet<u64>) -> PgResult<Vec<SqlRow>> {
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
-        self.numbered(line, &self.address.statements.remnants, numbers).await
+        self.numbered(line, &self.address.statements.retained_values, numbers).await
     }
 
-    async fn numbered(&self, line: i64, asked: &str, numbers: &BTreeSet<u64>) -> PgResult<Vec<SqlRow>> {
+    async fn numbered(&self, line: i64, statement: &str, numbers: &BTreeSet<u64>) -> PgResult<Vec<SqlRow>> {
         let numbers: Vec<i64> = numbers.iter().map(|number| number.cast_signed()).collect();
-        let given = [(&line as _, Type::INT8), (&numbers as _, Type::INT8_ARRAY)];
-        Ok(self.client.query_typed(asked, &given).await?)
+        let arguments = [(&line as _, Type::INT8), (&numbers as _, Type::INT8_ARRAY)];
+        Ok(self.client.query_typed(statement, &arguments).await?)
     }
 
     /// Reads parts and all parts they build on. Each part is returned once, even if a corrupt one refers to itself.
@@ -181,8 +181,8 @@ impl PgHistoryReader<'_> {
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
-        let given = [(&line as _, Type::INT8), (&numbers as _, Type::INT8_ARRAY)];
-        Ok(self.client.query_typed(&self.address.statements.parts, &given).await?)
+        let arguments = [(&line as _, Type::INT8), (&numbers as _, Type::INT8_ARRAY)];
+        Ok(self.client.query_typed(&self.address.statements.parts, &arguments).await?)
     }
 
     /// Returns `Torn` if a single statement was not sufficient the last time.
@@ -197,15 +197,16 @@ impl PgHistoryReader<'_> {
         at: CheckpointSelector,
     ) -> PgResult<Option<CheckpointTuple>> {
         self.check_enough(thread, namespace)?;
-        let Some(found) = self.find((thread, namespace), &at.into()).await? else { return Ok(None) };
-        let line = found.line;
-        if let Some((row, ..)) = found.checkpoints.first()
+        let Some(history) = self.find((thread, namespace), &at.into()).await? else { return Ok(None) };
+        let line = history.line;
+        if let Some((row, ..)) = history.checkpoints.first()
             && at == CheckpointSelector::NewerThan(row.header.id)
         {
-            return found.outline((thread, namespace));
+            return history.outline((thread, namespace));
         }
-        let (mut gather, way) = found.gather((thread, namespace))?;
-        Box::pin(self.fill((line, way), (thread, namespace), &mut gather, CheckpointAssembler::missing_rows)).await?;
+        let (mut gather, distance) = history.gather((thread, namespace))?;
+        Box::pin(self.fill((line, distance), (thread, namespace), &mut gather, CheckpointAssembler::missing_rows))
+            .await?;
         Ok(gather.finish()?.pop())
     }
 
@@ -216,13 +217,13 @@ impl PgHistoryReader<'_> {
         query: &HistoryQuery,
     ) -> PgResult<Vec<CheckpointTuple>> {
         self.check_enough(thread, namespace)?;
-        let place = (thread, namespace);
+        let key = (thread, namespace);
         let mut which = CheckpointFilter { source: query.source, step: query.step, ..CheckpointFilter::default() };
         which.before_id = query.before;
         let (mut all, mut left) = (None::<FoundHistory>, query.limit.unwrap_or(usize::MAX));
         while left > 0 {
             which.limit = i64::try_from(left).unwrap_or(PAGE).min(PAGE);
-            let Some(mut page) = self.find(place, &which).await? else { break };
+            let Some(mut page) = self.find(key, &which).await? else { break };
             if let (Some(id), None) = (query.before, page.before) {
                 return Err(change_log::checkpoint_not_found(id).into());
             }
@@ -241,39 +242,39 @@ impl PgHistoryReader<'_> {
             }
             which.before = last.map(u64::cast_signed);
         }
-        let Some(found) = all else { return Ok(Vec::new()) };
-        let line = found.line;
-        let (mut gather, way) = found.gather(place)?;
-        Box::pin(self.fill((line, way), place, &mut gather, CheckpointAssembler::missing_rows)).await?;
+        let Some(history) = all else { return Ok(Vec::new()) };
+        let line = history.line;
+        let (mut gather, distance) = history.gather(key)?;
+        Box::pin(self.fill((line, distance), key, &mut gather, CheckpointAssembler::missing_rows)).await?;
         Ok(gather.finish()?)
     }
 
     /// Reads the information about a checkpoint that its child builds on, with the history, its newest part and its
     /// field names.
     async fn base(&self, (thread, namespace): &HistoryKey, at: CheckpointSelector) -> PgResult<Option<WriteBase>> {
-        let Some(found) = self.find((thread, namespace), &at.into()).await? else { return Ok(None) };
-        let (line, newest_part, names) = (found.line, found.newest_part, found.names.clone());
-        if found.checkpoints.is_empty() {
+        let Some(history) = self.find((thread, namespace), &at.into()).await? else { return Ok(None) };
+        let (line, newest_part, names) = (history.line, history.newest_part, history.names.clone());
+        if history.checkpoints.is_empty() {
             return Ok(Some(WriteBase { line, newest_part, names, base: None }));
         }
-        let (mut gather, way) = found.gather((thread, namespace))?;
+        let (mut gather, distance) = history.gather((thread, namespace))?;
         let needs = |gather: &CheckpointAssembler| Ok(gather.base()?.err().map(MissingRows::Row).into_iter().collect());
-        Box::pin(self.fill((line, way), (thread, namespace), &mut gather, needs)).await?;
+        Box::pin(self.fill((line, distance), (thread, namespace), &mut gather, needs)).await?;
         let base = gather.base()?.ok().flatten();
         Ok(Some(WriteBase { line, newest_part, names, base }))
     }
 
     /// Reads the information about a checkpoint that its child builds on.
-    pub(super) async fn base_of(&self, place: &HistoryKey, id: CheckpointId) -> PgResult<Option<ParentCheckpoint>> {
-        Ok(self.base(place, CheckpointSelector::Id(id)).await?.and_then(|standing| standing.base))
+    pub(super) async fn base_of(&self, key: &HistoryKey, id: CheckpointId) -> PgResult<Option<ParentCheckpoint>> {
+        Ok(self.base(key, CheckpointSelector::Id(id)).await?.and_then(|write_base| write_base.base))
     }
 
     /// Reads a history as its writer needs it.
-    pub(super) async fn entry(&self, place: &HistoryKey) -> PgResult<CachedHistory> {
-        let Some(standing) = self.base(place, CheckpointSelector::Latest).await? else {
+    pub(super) async fn entry(&self, key: &HistoryKey) -> PgResult<CachedHistory> {
+        let Some(write_base) = self.base(key, CheckpointSelector::Latest).await? else {
             return Ok(CachedHistory::default());
         };
-        let WriteBase { line, newest_part, names, base } = standing;
+        let WriteBase { line, newest_part, names, base } = write_base;
         let base = base.unwrap_or_default();
         Ok(CachedHistory::new(Some(line), HistoryWriter::new((base.number, newest_part), names, base)))
     }
@@ -281,42 +282,42 @@ impl PgHistoryReader<'_> {
     /// Loads a checkpoint with the fields it changed.
     pub(super) async fn with_made(
         &self,
-        place: &HistoryKey,
+        key: &HistoryKey,
         id: CheckpointId,
     ) -> PgResult<Option<CheckpointWithChanges>> {
         if !self.is_within {
             return Err(PgError::InconsistentRead);
         }
-        let Some(loaded) = self.load(place, CheckpointSelector::Id(id)).await? else { return Ok(None) };
-        let Some(WriteBase { names, base: Some(own), .. }) = self.base(place, CheckpointSelector::Id(id)).await? else {
+        let Some(loaded) = self.load(key, CheckpointSelector::Id(id)).await? else { return Ok(None) };
+        let Some(WriteBase { names, base: Some(own), .. }) = self.base(key, CheckpointSelector::Id(id)).await? else {
             return Ok(None);
         };
         let parent = match loaded.checkpoint.parent {
             None => Some(ParentCheckpoint::default()),
-            Some(parent) => self.base_of(place, parent).await?,
+            Some(parent) => self.base_of(key, parent).await?,
         };
-        let made = parent.map(|parent| change_log::changed_fields(&names, &own, &parent));
-        Ok(Some((loaded, made)))
+        let changed_fields = parent.map(|parent| change_log::changed_fields(&names, &own, &parent));
+        Ok(Some((loaded, changed_fields)))
     }
 
     /// Reads the number of a checkpoint in its history.
     pub(super) async fn number_of(&self, line: i64, id: CheckpointId) -> PgResult<Option<u64>> {
-        let asked = self.address.fill("SELECT number FROM @schema@.checkpoint WHERE line = $1 AND id = $2");
+        let statement = self.address.fill("SELECT number FROM @schema@.checkpoint WHERE line = $1 AND id = $2");
         let bits = &id.bits().to_be_bytes()[..];
-        let row = self.client.query_typed_opt(&asked, &[(&line, Type::INT8), (&bits, Type::BYTEA)]).await?;
+        let row = self.client.query_typed_opt(&statement, &[(&line, Type::INT8), (&bits, Type::BYTEA)]).await?;
         Ok(row.map(|row| row.try_get::<_, i64>(0)).transpose()?.map(i64::cast_unsigned))
     }
 
     /// Reads the namespaces of a thread that have checkpoints.
     pub(super) async fn namespaces(&self, thread: &ThreadId) -> PgResult<Vec<CheckpointNamespace>> {
-        let asked = self.address.fill(
+        let statement = self.address.fill(
             "SELECT l.namespace FROM @schema@.thread t JOIN @schema@.line l ON l.thread = t.id WHERE t.name = $1 \
              AND EXISTS (SELECT FROM @schema@.checkpoint c WHERE c.line = l.id) ORDER BY l.namespace",
         );
-        let rows = self.client.query_typed(&asked, &[(&thread.as_str(), Type::TEXT)]).await?;
-        let spoilt = || corrupt_row_error(CheckpointId::from_bits(0), "the path of its graph is no text");
+        let rows = self.client.query_typed(&statement, &[(&thread.as_str(), Type::TEXT)]).await?;
+        let corrupt_error = || corrupt_row_error(CheckpointId::from_bits(0), "the path of its graph is no text");
         let read = rows.iter().map(|row| {
-            let path = std::str::from_utf8(row.try_get(0)?).map_err(|_| spoilt())?;
+            let path = std::str::from_utf8(row.try_get(0)?).map_err(|_| corrupt_error())?;
             Ok(CheckpointNamespace::from(path))
         });
         read.collect()
@@ -326,7 +327,7 @@ impl PgHistoryReader<'_> {
 impl FoundHistory {
     fn add(&mut self, row: &SqlRow) -> PgResult<()> {
         let read = read_row(row, FIRST)?;
-        let shared = self.checkpoints.last().filter(|(known, ..)| known.origin == read.origin);
+        let shared = self.checkpoints.last().filter(|(previous, ..)| previous.origin == read.origin);
         let origin = match (shared, row.try_get::<_, Option<&[u8]>>(3)?) {
             (Some((_, origin, _)), _) => origin.clone(),
             (None, body) => Arc::new(read_origin(body, &read)?),
@@ -345,12 +346,12 @@ impl FoundHistory {
 
     /// Returns an assembler for the checkpoints, and the largest number of rows that one of them may build on.
     fn gather(self, (thread, namespace): (&ThreadId, &CheckpointNamespace)) -> PgResult<(CheckpointAssembler, u64)> {
-        let (mut gather, mut way) = (CheckpointAssembler::new(thread, namespace, self.names.into()), 0);
+        let (mut gather, mut distance) = (CheckpointAssembler::new(thread, namespace, self.names.into()), 0);
         for (row, origin, pending) in self.checkpoints {
-            way = way.max(row.heads()?.distance_to_full_index.saturating_sub(1));
+            distance = distance.max(row.heads()?.distance_to_full_index.saturating_sub(1));
             gather.request(row, origin, pending)?;
         }
         self.along.into_iter().try_for_each(|row| gather.add_row(row))?;
-        Ok((gather, way))
+        Ok((gather, distance))
     }
 }

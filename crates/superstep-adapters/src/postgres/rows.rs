@@ -30,8 +30,8 @@ fn read_id(bits: &[u8]) -> PgResult<CheckpointId> {
 
 /// Decodes a checkpoint from the columns `COLUMNS`, starting at an index, and checks its checksum.
 pub(super) fn read_row(row: &SqlRow, from: usize) -> PgResult<CheckpointRow> {
-    let number = |place: usize| row.try_get::<_, i64>(from + place);
-    let bytes = |place: usize| row.try_get::<_, Vec<u8>>(from + place);
+    let number = |column: usize| row.try_get::<_, i64>(from + column);
+    let bytes = |column: usize| row.try_get::<_, Vec<u8>>(from + column);
     let id = read_id(row.try_get(from + 1)?)?;
     let source = u8::try_from(row.try_get::<_, i16>(from + 4)?).ok().and_then(CheckpointSource::from_u8);
     let source = source.ok_or_else(|| corrupt_row_error(id, "nobody knows what made it"))?;
@@ -45,7 +45,7 @@ pub(super) fn read_row(row: &SqlRow, from: usize) -> PgResult<CheckpointRow> {
         values: bytes(9)?,
     };
     if read.sum() != row.try_get::<_, i32>(from + 10)?.cast_unsigned() {
-        return Err(PgError::Refused(corrupt_row_error(id, "its checksum does not fit")));
+        return Err(PgError::Rejected(corrupt_row_error(id, "its checksum does not fit")));
     }
     Ok(read)
 }
@@ -69,37 +69,37 @@ pub(super) fn read_names(namespace: &CheckpointNamespace, stored: &[u8]) -> PgRe
     }
     let (sum, names) = stored.split_first_chunk().unwrap_or((&[0; 4], &[]));
     if names_sum(namespace, &String::from_utf8_lossy(names)) != u32::from_be_bytes(*sum) {
-        return Err(PgError::Refused(change_log::corrupt_history_error(namespace, "its checksum does not fit")));
+        return Err(PgError::Rejected(change_log::corrupt_history_error(namespace, "its checksum does not fit")));
     }
     Ok(change_log::read_names(names)?)
 }
 
 /// Decodes the run info of a checkpoint.
 pub(super) fn read_origin(stored: Option<&[u8]>, of: &CheckpointRow) -> PgResult<RunInfo> {
-    let spoilt =
-        |how: &str| PgError::Refused(corrupt_row_error(of.header.id, &format!("what its run has in common {how}")));
-    let (sum, body) = stored.and_then(<[u8]>::split_first_chunk).ok_or_else(|| spoilt("is gone"))?;
+    let corrupt_error =
+        |how: &str| PgError::Rejected(corrupt_row_error(of.header.id, &format!("what its run has in common {how}")));
+    let (sum, body) = stored.and_then(<[u8]>::split_first_chunk).ok_or_else(|| corrupt_error("is gone"))?;
     let origin = RunInfoRow { number: of.origin, body: body.to_vec() };
     if origin.sum() != u32::from_be_bytes(*sum) {
-        return Err(spoilt("has another checksum"));
+        return Err(corrupt_error("has another checksum"));
     }
     Ok(RunInfoRow::read(body, of.header.id)?)
 }
 
 /// Decodes the pending entries of a checkpoint from four arrays, which may be null.
 pub(super) fn read_pending(row: &SqlRow, from: usize, of: &CheckpointRow) -> PgResult<Vec<PendingEntry>> {
-    let arrays = |place: usize| row.try_get::<_, Option<Vec<&[u8]>>>(from + place).map(Option::unwrap_or_default);
+    let arrays = |column: usize| row.try_get::<_, Option<Vec<&[u8]>>>(from + column).map(Option::unwrap_or_default);
     let sums = row.try_get::<_, Option<Vec<i32>>>(from + 3)?.unwrap_or_default();
     let entries = arrays(0)?.into_iter().zip(arrays(1)?).zip(arrays(2)?).zip(sums);
     let read = entries.map(|(((task, slot), body), sum)| {
-        let spoilt = || corrupt_row_error(of.header.id, "what is known of its tasks has another checksum");
-        let task = TaskId::from_bits(u128::from_be_bytes(task.try_into().map_err(|_| spoilt())?));
-        let slot = String::from_utf8(slot.to_vec()).map_err(|_| spoilt())?;
-        let known = PendingRow { checkpoint: of.number, task, slot, body: body.to_vec() };
-        if known.sum() != sum.cast_unsigned() {
-            return Err(PgError::Refused(spoilt()));
+        let corrupt_error = || corrupt_row_error(of.header.id, "what is known of its tasks has another checksum");
+        let task = TaskId::from_bits(u128::from_be_bytes(task.try_into().map_err(|_| corrupt_error())?));
+        let slot = String::from_utf8(slot.to_vec()).map_err(|_| corrupt_error())?;
+        let pending_row = PendingRow { checkpoint: of.number, task, slot, body: body.to_vec() };
+        if pending_row.sum() != sum.cast_unsigned() {
+            return Err(PgError::Rejected(corrupt_error()));
         }
-        Ok(known.read(of.header.id)?)
+        Ok(pending_row.read(of.header.id)?)
     });
     read.collect()
 }
@@ -112,13 +112,13 @@ pub(super) fn give_parts(gather: &mut CheckpointAssembler, parts: Vec<SqlRow>) -
             continue;
         }
         let field = row.try_get::<_, i32>(1)?.cast_unsigned();
-        let spoilt = |how: &str| gather.corrupt_rows_error(Some(field), how);
-        let text = std::str::from_utf8(row.try_get(3)?).map_err(|_| spoilt("it is no text"))?;
-        let change = read_change(text).ok_or_else(|| spoilt("it is no change"))?;
+        let corrupt_error = |how: &str| gather.corrupt_rows_error(Some(field), how);
+        let text = std::str::from_utf8(row.try_get(3)?).map_err(|_| corrupt_error("it is no text"))?;
+        let change = read_change(text).ok_or_else(|| corrupt_error("it is no change"))?;
         let before = ValueLocation::from_number(row.try_get(2)?);
         let part = PartRow { number, field, before, change, body: row.try_get(4)? };
         if part.sum(text) != row.try_get::<_, i32>(5)?.cast_unsigned() {
-            return Err(PgError::Refused(spoilt("its checksum does not fit")));
+            return Err(PgError::Rejected(corrupt_error("its checksum does not fit")));
         }
         gather.add_part(part);
     }
@@ -126,24 +126,24 @@ pub(super) fn give_parts(gather: &mut CheckpointAssembler, parts: Vec<SqlRow>) -
 }
 
 /// Adds retained values of pruned checkpoints to the assembler.
-pub(super) fn give_remnants(gather: &mut CheckpointAssembler, remnants: Vec<SqlRow>) -> PgResult<()> {
-    for row in remnants {
+pub(super) fn add_retained_values(gather: &mut CheckpointAssembler, rows: Vec<SqlRow>) -> PgResult<()> {
+    for row in rows {
         let (number, values) = (row.try_get::<_, i64>(0)?.cast_unsigned(), row.try_get(1)?);
-        let remnant = RetainedValuesRow { number, values };
-        if remnant.sum() != row.try_get::<_, i32>(2)?.cast_unsigned() {
-            return Err(PgError::Refused(
+        let retained = RetainedValuesRow { number, values };
+        if retained.sum() != row.try_get::<_, i32>(2)?.cast_unsigned() {
+            return Err(PgError::Rejected(
                 gather.corrupt_rows_error(None, "what it has of another has another checksum"),
             ));
         }
-        gather.add_values(number, remnant.values);
+        gather.add_values(number, retained.values);
     }
     Ok(())
 }
 
 /// Returns an error for rows that were requested and do not exist, which would be requested again forever.
-pub(super) fn check_given(gather: &CheckpointAssembler, asked: &[MissingRows]) -> PgResult<()> {
+pub(super) fn check_given(gather: &CheckpointAssembler, requested: &[MissingRows]) -> PgResult<()> {
     let left = gather.missing_rows()?;
-    match asked.iter().find(|need| left.contains(need)) {
+    match requested.iter().find(|need| left.contains(need)) {
         None => Ok(()),
         Some(MissingRows::Row(number)) => {
             Err(gather.corrupt_rows_error(None, &format!("checkpoint {number} of its line is gone")).into())

@@ -35,9 +35,9 @@ const MIN_SERVER_VERSION: i32 = 12;
 const LOCK: i64 = 0x7375_7065_7273_7465;
 
 /// Creates or migrates the tables and returns warnings about the server settings.
-pub(super) async fn prepare(room: &ConnectionPool) -> Result<Vec<String>> {
-    let address = &room.address;
-    let prepared = room.with_connection(|client: Arc<Client>| async move {
+pub(super) async fn prepare(pool: &ConnectionPool) -> Result<Vec<String>> {
+    let address = &pool.address;
+    let prepared = pool.with_connection(|client: Arc<Client>| async move {
         let warnings = check_server_settings(&client, address).await?;
         if installed_version(&client, address).await? != Some(VERSION) {
             install(&client, address).await?;
@@ -47,7 +47,7 @@ pub(super) async fn prepare(room: &ConnectionPool) -> Result<Vec<String>> {
         client.execute_typed(&address.fill(swept), &[]).await?;
         Ok(warnings)
     });
-    prepared.await.map_err(|trouble| trouble.into_error(address))
+    prepared.await.map_err(|error| error.into_error(address))
 }
 
 impl PgConfig {
@@ -59,10 +59,10 @@ impl PgConfig {
 
 /// Returns warnings about settings of the server that weaken the guarantees.
 async fn check_server_settings(client: &Client, address: &PgConfig) -> PgResult<Vec<String>> {
-    let asked = "SELECT current_setting('server_version_num')::integer / 10000, \
+    let statement = "SELECT current_setting('server_version_num')::integer / 10000, \
                  current_setting('synchronous_commit'), current_setting('fsync'), \
                  coalesce((SELECT ssl FROM pg_catalog.pg_stat_ssl WHERE pid = pg_backend_pid()), false)";
-    let row = client.query_typed_one(asked, &[]).await?;
+    let row = client.query_typed_one(statement, &[]).await?;
     let (version, synchronous, fsync) =
         (row.try_get::<_, i32>(0)?, row.try_get::<_, String>(1)?, row.try_get::<_, String>(2)?);
     if version < MIN_SERVER_VERSION {
@@ -95,10 +95,10 @@ async fn check_server_settings(client: &Client, address: &PgConfig) -> PgResult<
 /// Returns the version of the existing tables. Needs no permission to create any.
 async fn installed_version(client: &Client, address: &PgConfig) -> PgResult<Option<i32>> {
     // The catalog is queried directly: name resolution of the server may use a cache from before the lock.
-    let found = "SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    let statement = "SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                  WHERE n.nspname = $1 AND c.relname = 'version'";
     let name = address.schema.trim_matches('"');
-    if client.query_typed_opt(found, &[(&name, Type::TEXT)]).await?.is_none() {
+    if client.query_typed_opt(statement, &[(&name, Type::TEXT)]).await?.is_none() {
         return Ok(None);
     }
     let numbers = client.query_typed(&address.fill("SELECT number FROM @schema@.version"), &[]).await?;

@@ -8,9 +8,9 @@ pub(super) struct Statements {
     pub(super) add: String,
     pub(super) commit: String,
     /// `add` with events as additional arguments.
-    pub(super) add_said: String,
+    pub(super) add_with_events: String,
     /// `commit` with events as additional arguments.
-    pub(super) commit_said: String,
+    pub(super) commit_with_events: String,
     /// Events of a thread.
     pub(super) events: String,
     /// Checkpoints of a history with their related rows.
@@ -18,7 +18,7 @@ pub(super) struct Statements {
     /// Checkpoints by number.
     pub(super) rows: String,
     /// Retained values of pruned checkpoints by number.
-    pub(super) remnants: String,
+    pub(super) retained_values: String,
     /// Parts and all parts they build on.
     pub(super) parts: String,
 }
@@ -26,22 +26,26 @@ pub(super) struct Statements {
 impl Statements {
     pub(super) fn new(schema: &str) -> Self {
         let fill = |statement: &str| statement.replace("@schema@", schema);
-        let named = |places: std::ops::RangeInclusive<usize>| {
-            places.map(|place| format!("${place}")).collect::<Vec<_>>().join(",")
+        let named = |numbers: std::ops::RangeInclusive<usize>| {
+            numbers.map(|number| format!("${number}")).collect::<Vec<_>>().join(",")
         };
-        let places = |count: usize| named(1..=count);
-        let said = |count: usize| named(count + 1..=count + journal::ARGUMENTS);
+        let placeholders = |count: usize| named(1..=count);
+        let event_placeholders = |count: usize| named(count + 1..=count + journal::ARGUMENTS);
         let (add, commit) = (append::ARGUMENTS, commit::ARGUMENTS);
         Self {
             acquire: fill("SELECT taken, fence, before, moved_by FROM @schema@.acquire($1,$2,$3,$4,$5,$6)"),
-            add: format!("SELECT {schema}.add({})", places(add)),
-            commit: format!("SELECT code, lines, place FROM {schema}.commit({})", places(commit)),
+            add: format!("SELECT {schema}.add({})", placeholders(add)),
+            commit: format!("SELECT code, lines, place FROM {schema}.commit({})", placeholders(commit)),
             // `$1` is the thread in both.
-            add_said: format!("SELECT {schema}.say({schema}.add({}),$1,{})", places(add), said(add)),
-            commit_said: format!(
+            add_with_events: format!(
+                "SELECT {schema}.say({schema}.add({}),$1,{})",
+                placeholders(add),
+                event_placeholders(add)
+            ),
+            commit_with_events: format!(
                 "SELECT {schema}.say(code,$1,{}), lines, place FROM {schema}.commit({})",
-                said(commit),
-                places(commit)
+                event_placeholders(commit),
+                placeholders(commit)
             ),
             events: fill(
                 "SELECT e.number, e.run, e.body, e.sum FROM @schema@.thread t \
@@ -67,7 +71,9 @@ impl Statements {
             rows: fill(&format!(
                 "SELECT {COLUMNS} FROM @schema@.checkpoint c WHERE c.line = $1 AND c.number = ANY ($2)"
             )),
-            remnants: fill("SELECT number, vals, sum FROM @schema@.remnant WHERE line = $1 AND number = ANY ($2)"),
+            retained_values: fill(
+                "SELECT number, vals, sum FROM @schema@.remnant WHERE line = $1 AND number = ANY ($2)",
+            ),
             // `UNION` returns each part once, even if a corrupt one refers to itself.
             parts: fill(
                 "WITH RECURSIVE needed(number) AS (SELECT unnest($2) UNION \

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use superstep_core::error::{Error, ErrorCode, Result};
 use superstep_core::port::{PreparedOperation, Store, prepare};
-use superstep_core::store::{OpResult as Told, StoreOp, StoreOptions};
+use superstep_core::store::{OpResult, StoreOp, StoreOptions};
 use tokio_postgres::Client;
 
 mod index_filter;
@@ -27,7 +27,7 @@ use write::ItemWriter;
 type ItemNames = (Vec<Vec<u8>>, Vec<Vec<u8>>);
 
 /// Largest dimension of a vector that pgvector compares.
-const LONGEST_VECTOR: usize = 16_000;
+const MAX_VECTOR_DIMENSIONS: usize = 16_000;
 
 /// A long-term store in a PostgreSQL database. Clones share one store.
 ///
@@ -71,20 +71,20 @@ impl PostgresCheckpointer {
     /// # Errors
     /// Returns the errors of [`PostgresCheckpointer::store`].
     pub async fn store_with(&self, options: StoreOptions) -> Result<PostgresStore> {
-        let room = self.room();
-        schema::prepare(room).await?;
+        let pool = self.pool();
+        schema::prepare(pool).await?;
         let mut warnings = self.warnings().to_vec();
         let dimension = options.embedder.as_ref().map(|embedder| embedder.dimension());
         let extension = match dimension {
             None => None,
-            Some(dimension) if dimension > LONGEST_VECTOR => {
+            Some(dimension) if dimension > MAX_VECTOR_DIMENSIONS => {
                 warnings.push(format!(
-                    "vectors have more than {LONGEST_VECTOR} numbers: pgvector cannot compare them, and a search by vector \
+                    "vectors have more than {MAX_VECTOR_DIMENSIONS} numbers: pgvector cannot compare them, and a search by vector \
                      reads all that are under its namespace"
                 ));
                 None
             }
-            Some(_) => schema::find_extension(room).await?.or_else(|| {
+            Some(_) => schema::find_extension(pool).await?.or_else(|| {
                 let message = "the extension `vector` is not there: a search by vector reads all vectors under its \
                                namespace; have it installed and made with `CREATE EXTENSION vector`, and connect anew";
                 warnings.push(message.to_owned());
@@ -104,45 +104,45 @@ impl PostgresStore {
         &self.inner.warnings
     }
 
-    fn room(&self) -> &ConnectionPool {
-        self.server.room()
+    fn pool(&self) -> &ConnectionPool {
+        self.server.pool()
     }
 }
 
 impl std::fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("PostgresStore").field(&format_args!("{}", self.room().address)).finish()
+        f.debug_tuple("PostgresStore").field(&format_args!("{}", self.pool().address)).finish()
     }
 }
 
 impl Store for PostgresStore {
-    async fn batch(&self, operations: Vec<StoreOp>) -> Result<Vec<Told>> {
+    async fn batch(&self, operations: Vec<StoreOp>) -> Result<Vec<OpResult>> {
         let setup = &self.inner.setup;
         let prepared = prepare(&setup.options, operations).await?;
-        let batch = &Batch { prepared, inner: &self.inner, room: self.room(), now: setup.now() };
+        let batch = &Batch { prepared, inner: &self.inner, pool: self.pool(), now: setup.now() };
         if !is_read_only(&batch.prepared) {
             let written =
-                self.room().with_connection(|client| async move { transact(&client, batch.write(&client)).await });
-            return written.await.map_err(|trouble| trouble.into_error(&self.room().address));
+                self.pool().with_connection(|client| async move { transact(&client, batch.write(&client)).await });
+            return written.await.map_err(|error| error.into_error(&self.pool().address));
         }
         // Several statements see one snapshot only inside a transaction.
-        let asking = self.room().read(|client, is_within| async move {
+        let reading = self.pool().read(|client, is_within| async move {
             if is_within { batch.read(&client).await } else { Err(PgError::InconsistentRead) }
         });
-        let (told, names) = asking.await?;
+        let (results, names) = reading.await?;
         if !names.0.is_empty() {
             let names = &names;
-            let anew = self.room().with_connection(|client| async move { batch.writer(&client).refresh(names).await });
-            anew.await.map_err(|trouble| trouble.into_error(&self.room().address))?;
+            let anew = self.pool().with_connection(|client| async move { batch.writer(&client).refresh(names).await });
+            anew.await.map_err(|error| error.into_error(&self.pool().address))?;
         }
-        Ok(told)
+        Ok(results)
     }
 
     async fn sweep_ttl(&self) -> Result<u64> {
-        let (prepared, room, now) = (Vec::new(), self.room(), self.inner.setup.now());
-        let batch = &Batch { prepared, inner: &self.inner, room, now };
-        let swept = room.with_connection(|client| async move { batch.writer(&client).sweep(None).await });
-        swept.await.map_err(|trouble| trouble.into_error(&room.address))
+        let (prepared, pool, now) = (Vec::new(), self.pool(), self.inner.setup.now());
+        let batch = &Batch { prepared, inner: &self.inner, pool, now };
+        let swept = pool.with_connection(|client| async move { batch.writer(&client).sweep(None).await });
+        swept.await.map_err(|error| error.into_error(&pool.address))
     }
 }
 
@@ -154,15 +154,15 @@ async fn transact<T>(client: &Client, work: impl Future<Output = PgResult<T>>) -
         // The commit must not be retried: another client may have put a newer value since.
         Ok(_) => client.batch_execute("COMMIT").await.map_err(|error| match error.code() {
             Some(_) => PgError::Database(error),
-            None => PgError::Timeout(unheard(&error)),
+            None => PgError::Timeout(outcome_unknown_error(&error)),
         })?,
-        Err(PgError::Refused(_)) => client.batch_execute("ROLLBACK").await?,
+        Err(PgError::Rejected(_)) => client.batch_execute("ROLLBACK").await?,
         Err(_) => {}
     }
     done
 }
 
-fn unheard(error: &tokio_postgres::Error) -> Error {
+fn outcome_unknown_error(error: &tokio_postgres::Error) -> Error {
     Error::new(ErrorCode::StoreUnavailable, format!("the answer of PostgreSQL was lost: {error}"))
         .with_help("what was put or deleted may or may not be saved; look, and do it again where it is not")
 }
@@ -171,53 +171,58 @@ fn unheard(error: &tokio_postgres::Error) -> Error {
 struct Batch<'a> {
     prepared: Vec<PreparedOperation>,
     inner: &'a Inner,
-    room: &'a ConnectionPool,
+    pool: &'a ConnectionPool,
     now: i64,
 }
 
 impl Batch<'_> {
     fn writer<'b>(&'b self, client: &'b Client) -> ItemWriter<'b> {
-        ItemWriter { client, address: &self.room.address, setup: &self.inner.setup, now: self.now }
+        ItemWriter { client, address: &self.pool.address, setup: &self.inner.setup, now: self.now }
     }
 
     /// Returns the results, and the items whose time to live has to be renewed.
-    async fn read(&self, client: &Client) -> PgResult<(Vec<Told>, ItemNames)> {
-        let (mut told, mut names) = (Vec::with_capacity(self.prepared.len()), ItemNames::default());
+    async fn read(&self, client: &Client) -> PgResult<(Vec<OpResult>, ItemNames)> {
+        let (mut results, mut names) = (Vec::with_capacity(self.prepared.len()), ItemNames::default());
         for prepared in &self.prepared {
-            told.push(self.perform(client, prepared, &mut names).await?);
+            results.push(self.perform(client, prepared, &mut names).await?);
         }
-        Ok((told, names))
+        Ok((results, names))
     }
 
-    async fn write(&self, client: &Client) -> PgResult<Vec<Told>> {
+    async fn write(&self, client: &Client) -> PgResult<Vec<OpResult>> {
         self.writer(client).sweep(Some(SWEEP_BATCH)).await?;
-        let mut told = Vec::with_capacity(self.prepared.len());
+        let mut results = Vec::with_capacity(self.prepared.len());
         for prepared in &self.prepared {
             let mut names = ItemNames::default();
-            told.push(self.perform(client, prepared, &mut names).await?);
+            results.push(self.perform(client, prepared, &mut names).await?);
             self.writer(client).refresh(&names).await?;
         }
-        Ok(told)
+        Ok(results)
     }
 
-    async fn perform(&self, client: &Client, prepared: &PreparedOperation, names: &mut ItemNames) -> PgResult<Told> {
+    async fn perform(
+        &self,
+        client: &Client,
+        prepared: &PreparedOperation,
+        names: &mut ItemNames,
+    ) -> PgResult<OpResult> {
         let Inner { setup, extension, .. } = self.inner;
-        let (address, extension) = (&self.room.address, extension.as_deref());
+        let (address, extension) = (&self.pool.address, extension.as_deref());
         let reader = ItemReader { client, address, model: setup.model(), extension, now: self.now };
         Ok(match &prepared.operation {
             StoreOp::Put(put) => {
                 self.writer(client).put(put, &prepared.vectors).await?;
-                Told::Done
+                OpResult::Done
             }
-            StoreOp::Delete(delete) => Told::Deleted(self.writer(client).delete(delete).await?),
+            StoreOp::Delete(delete) => OpResult::Deleted(self.writer(client).delete(delete).await?),
             StoreOp::Get(get) => {
-                Told::Item(reader.get(get, setup.options.should_refresh(get.refresh_ttl).then_some(names)).await?)
+                OpResult::Item(reader.get(get, setup.options.should_refresh(get.refresh_ttl).then_some(names)).await?)
             }
             StoreOp::Search(search) => {
                 let names = setup.options.should_refresh(search.refresh_ttl).then_some(names);
-                Told::Hits(reader.search(search, &prepared.query, names).await?)
+                OpResult::Hits(reader.search(search, &prepared.query, names).await?)
             }
-            StoreOp::Namespaces(list) => Told::Namespaces(reader.namespaces(list).await?),
+            StoreOp::Namespaces(list) => OpResult::Namespaces(reader.namespaces(list).await?),
         })
     }
 }

@@ -36,7 +36,7 @@ impl Tls {
             TlsMode::Preferred | TlsMode::Encrypted => Arc::new(Verifier {
                 inner: None,
                 checks_name: false,
-                known: provider.signature_verification_algorithms,
+                algorithms: provider.signature_verification_algorithms,
             }),
             TlsMode::VerifyCa(root) => names(false, root.as_deref())?,
             TlsMode::VerifyFull(root) => names(true, root.as_deref())?,
@@ -70,27 +70,29 @@ pub(super) fn certificate_error(cause: &(dyn std::error::Error + 'static)) -> Op
 
 fn authority(provider: &Arc<CryptoProvider>, checks_name: bool, root: Option<&str>) -> Result<Arc<Verifier>> {
     let mut roots = RootCertStore::empty();
-    let wrong = |what: String| {
-        Error::new(ErrorCode::ConfigInvalid, what)
+    let config_error = |message: String| {
+        Error::new(ErrorCode::ConfigInvalid, message)
             .with_help("name a file with the certificates of authorities in `sslrootcert`")
     };
     match root.filter(|root| *root != "system") {
         Some(file) => {
-            let unread =
-                |error: &dyn fmt::Display| wrong(format!("the certificates in `{file}` cannot be read: {error}"));
-            for found in CertificateDer::pem_file_iter(file).map_err(|error| unread(&error))? {
-                roots.add(found.map_err(|error| unread(&error))?).map_err(|error| unread(&error))?;
+            let unread = |error: &dyn fmt::Display| {
+                config_error(format!("the certificates in `{file}` cannot be read: {error}"))
+            };
+            for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unread(&error))? {
+                roots.add(certificate.map_err(|error| unread(&error))?).map_err(|error| unread(&error))?;
             }
         }
         None => drop(roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs)),
     }
     if roots.is_empty() {
-        return Err(wrong("there is no authority that a certificate of PostgreSQL could be from".to_owned()));
+        return Err(config_error("there is no authority that a certificate of PostgreSQL could be from".to_owned()));
     }
     let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
-    let inner = inner.map_err(|error| wrong(format!("the certificates of authorities cannot be used: {error}")))?;
-    let known = provider.signature_verification_algorithms;
-    Ok(Arc::new(Verifier { inner: Some(inner), checks_name, known }))
+    let inner =
+        inner.map_err(|error| config_error(format!("the certificates of authorities cannot be used: {error}")))?;
+    let algorithms = provider.signature_verification_algorithms;
+    Ok(Arc::new(Verifier { inner: Some(inner), checks_name, algorithms }))
 }
 
 /// Certificate verifier for the configured mode.
@@ -99,7 +101,7 @@ struct Verifier {
     /// `None` if any certificate is accepted.
     inner: Option<Arc<WebPkiServerVerifier>>,
     checks_name: bool,
-    known: WebPkiSupportedAlgorithms,
+    algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl ServerCertVerifier for Verifier {
@@ -126,7 +128,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.known)
+        verify_tls12_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -135,11 +137,11 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.known)
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.known.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 

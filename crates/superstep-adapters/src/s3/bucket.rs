@@ -43,20 +43,20 @@ impl BucketConfig {
     /// # Errors
     /// Returns an error if a setting is invalid, naming it.
     pub(super) fn address(&self) -> Result<BucketAddress> {
-        let refuse = |message: String, help: &str| Err(Error::new(ErrorCode::ConfigInvalid, message).with_help(help));
+        let reject = |message: String, help: &str| Err(Error::new(ErrorCode::ConfigInvalid, message).with_help(help));
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte);
         let is_bucket = (3..=63).contains(&self.bucket.len()) && self.bucket.bytes().all(is_plain);
         if !is_bucket || self.bucket.starts_with(['.', '-']) {
-            return refuse(format!("`{}` is not the name of a bucket", self.bucket), "take 3 to 63 of `a-z 0-9 . -`");
+            return reject(format!("`{}` is not the name of a bucket", self.bucket), "take 3 to 63 of `a-z 0-9 . -`");
         }
         let pieces_stand = self.folder.split('/').all(|piece| !piece.is_empty() && !piece.starts_with('.'));
         if !is_valid_key(&self.folder) || !pieces_stand || self.folder.len() > MAX_FOLDER_BYTES {
             let help =
                 format!("take 1 to {MAX_FOLDER_BYTES} of `A-Z a-z 0-9 _ . : / -`, no piece empty or with `.` in front");
-            return refuse(format!("`{}` cannot be a folder of a bucket", self.folder), &help);
+            return reject(format!("`{}` cannot be a folder of a bucket", self.folder), &help);
         }
         if self.region.is_empty() || !self.region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-            return refuse(
+            return reject(
                 format!("`{}` is not a region", self.region),
                 "write it as Amazon does, such as `eu-central-1`",
             );
@@ -64,14 +64,14 @@ impl BucketConfig {
         let endpoint = self.endpoint.clone().unwrap_or_else(|| amazon(&self.region));
         let Some(url) = Url::parse(&endpoint).ok().filter(|url| url.host_str().is_some() && url.query().is_none())
         else {
-            return refuse(format!("the endpoint `{endpoint}` is no address"), "write `https://host:port`");
+            return reject(format!("the endpoint `{endpoint}` is no address"), "write `https://host:port`");
         };
         let is_near = is_loopback(&url);
         let is_allowed = url.scheme() == "https" || (url.scheme() == "http" && (is_near || self.allows_http));
         if !is_allowed || !url.username().is_empty() || url.password().is_some() {
             let help =
                 "write `https://` before it and no user in it; `allow_http` allows `http` on a network you trust";
-            return refuse(format!("the endpoint at `{}` is not encrypted, or names a user", host(&url)), help);
+            return reject(format!("the endpoint at `{}` is not encrypted, or names a user", host(&url)), help);
         }
         // A wildcard certificate covers only one label of a host name, so a bucket with a dot needs path style.
         let is_in_path = self.is_in_path.unwrap_or(self.endpoint.is_some() || self.bucket.contains('.'));
@@ -169,24 +169,24 @@ pub(super) fn uri_encode(text: &str, is_path: bool) -> String {
 mod tests {
     use super::*;
 
-    fn place() -> BucketConfig {
+    fn default_config() -> BucketConfig {
         let (bucket, folder, region) = ("blobs".to_owned(), "superstep".to_owned(), "eu-central-1".to_owned());
         BucketConfig { bucket, folder, region, endpoint: None, is_in_path: None, allows_http: false }
     }
 
     fn at(endpoint: &str) -> BucketConfig {
-        BucketConfig { endpoint: Some(endpoint.to_owned()), ..place() }
+        BucketConfig { endpoint: Some(endpoint.to_owned()), ..default_config() }
     }
 
     /// R-FWK-40: the default is virtual-host style for Amazon and path style for other hosts.
     #[test]
     fn buckets_are_found_where_the_service_has_them() {
-        let china = BucketConfig { region: "cn-north-1".to_owned(), ..place() };
-        let dotted = BucketConfig { bucket: "a.b".to_owned(), ..place() };
+        let china = BucketConfig { region: "cn-north-1".to_owned(), ..default_config() };
+        let dotted = BucketConfig { bucket: "a.b".to_owned(), ..default_config() };
         let named = BucketConfig { is_in_path: Some(false), ..at("https://r2.example.com") };
         let plain = BucketConfig { allows_http: true, ..at("http://minio:9000") };
-        for (place, url) in [
-            (place(), "https://blobs.s3.eu-central-1.amazonaws.com/superstep/a%3Ab"),
+        for (config, url) in [
+            (default_config(), "https://blobs.s3.eu-central-1.amazonaws.com/superstep/a%3Ab"),
             (china, "https://blobs.s3.cn-north-1.amazonaws.com.cn/superstep/a%3Ab"),
             (dotted, "https://s3.eu-central-1.amazonaws.com/a.b/superstep/a%3Ab"),
             (at("http://127.0.0.1:9000/"), "http://127.0.0.1:9000/blobs/superstep/a%3Ab"),
@@ -194,34 +194,34 @@ mod tests {
             (named, "https://blobs.r2.example.com/superstep/a%3Ab"),
             (plain, "http://minio:9000/blobs/superstep/a%3Ab"),
         ] {
-            let address = place.address().unwrap();
-            let found = address.url(&address.path(&address.name("a:b")));
-            assert_eq!(found, url);
-            assert_eq!(Url::parse(&found).unwrap().as_str(), url, "the client changes it");
+            let address = config.address().unwrap();
+            let object_url = address.url(&address.path(&address.name("a:b")));
+            assert_eq!(object_url, url);
+            assert_eq!(Url::parse(&object_url).unwrap().as_str(), url, "the client changes it");
         }
     }
 
     /// R-FWK-40: an invalid bucket, folder, region or endpoint is rejected by name.
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_buckets_are_rejected() {
         let with = |change: fn(&mut BucketConfig)| {
-            let mut place = place();
-            change(&mut place);
-            place
+            let mut config = default_config();
+            change(&mut config);
+            config
         };
-        for (place, told) in [
-            (with(|place| place.bucket = "No Bucket".to_owned()), "`No Bucket`"),
-            (with(|place| place.bucket = "..".to_owned()), "`..`"),
-            (with(|place| place.folder = "a//b".to_owned()), "`a//b`"),
-            (with(|place| place.folder = "../b".to_owned()), "`../b`"),
-            (with(|place| place.folder = "x".repeat(129)), "xxx"),
-            (with(|place| place.region = "eu west".to_owned()), "`eu west`"),
+        for (config, expected) in [
+            (with(|config| config.bucket = "No Bucket".to_owned()), "`No Bucket`"),
+            (with(|config| config.bucket = "..".to_owned()), "`..`"),
+            (with(|config| config.folder = "a//b".to_owned()), "`a//b`"),
+            (with(|config| config.folder = "../b".to_owned()), "`../b`"),
+            (with(|config| config.folder = "x".repeat(129)), "xxx"),
+            (with(|config| config.region = "eu west".to_owned()), "`eu west`"),
             (at("nonsense"), "`nonsense`"),
             (at("http://minio:9000"), "minio:9000` is not encrypted"),
             (at("https://user:secret@minio"), "names a user"),
         ] {
-            let error = place.address().unwrap_err();
-            assert!(error.message().contains(told) && !error.to_string().contains("secret"), "{error}");
+            let error = config.address().unwrap_err();
+            assert!(error.message().contains(expected) && !error.to_string().contains("secret"), "{error}");
             assert_eq!((error.code(), error.is_retryable()), (ErrorCode::ConfigInvalid, false));
         }
     }

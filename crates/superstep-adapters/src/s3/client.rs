@@ -9,7 +9,7 @@ use reqwest::Method;
 use superstep_core::error::{Error, Result};
 
 use super::bucket::BucketAddress;
-use super::error::{ApiError, RetryAction, unexpected_response, unreachable};
+use super::error::{ApiError, S3RetryAction, unexpected_response, unreachable};
 use super::object_format::ListPage;
 use super::server_clock::{ServerClock, local_now_millis};
 use super::sigv4::{Request, Signer};
@@ -21,7 +21,7 @@ const BYTES_A_SECOND: usize = 256 * 1024;
 /// A folder of a bucket with everything needed to send requests to it.
 pub(super) struct S3Client {
     pub(super) address: BucketAddress,
-    pub(super) patience: Duration,
+    pub(super) retry_timeout: Duration,
     pub(super) signer: Signer,
     pub(super) web: HttpClients,
     pub(super) clock: ServerClock,
@@ -30,7 +30,7 @@ pub(super) struct S3Client {
 /// Failure of a request.
 pub(super) enum RequestError {
     /// The server rejected the request; true if an earlier attempt without a response may have succeeded.
-    Refused(ApiError, bool),
+    Rejected(ApiError, bool),
     Error(Error),
 }
 
@@ -49,10 +49,10 @@ impl S3Client {
     pub(super) async fn get(&self, name: &str, first: Option<usize>) -> Result<Option<HttpResponse>> {
         let mut request = self.request("GET", self.address.path(name));
         request.headers.extend(first.map(|first| ("range", format!("bytes=0-{}", first - 1))));
-        match self.ask(&request).await {
+        match self.send_with_retry(&request).await {
             Ok(answer) => Ok(Some(answer)),
-            Err(RequestError::Refused(refusal, _)) if refusal.is_missing() => Ok(None),
-            Err(failed) => Err(self.tell(failed)),
+            Err(RequestError::Rejected(rejection, _)) if rejection.is_missing() => Ok(None),
+            Err(failed) => Err(self.request_error(failed)),
         }
     }
 
@@ -65,21 +65,23 @@ impl S3Client {
             Precondition::Absent => Some(("if-none-match", "*".to_owned())),
             Precondition::Unchanged(tag) => Some(("if-match", tag.clone())),
         });
-        match self.ask(&request).await {
+        match self.send_with_retry(&request).await {
             Ok(_) => Ok(true),
-            Err(RequestError::Refused(refusal, _)) if *fence != Precondition::None && refusal.is_precondition() => {
+            Err(RequestError::Rejected(rejection, _))
+                if *fence != Precondition::None && rejection.is_precondition() =>
+            {
                 Ok(false)
             }
-            Err(failed) => Err(self.tell(failed)),
+            Err(failed) => Err(self.request_error(failed)),
         }
     }
 
     /// Deletes an object; succeeds if it does not exist.
     pub(super) async fn delete(&self, name: &str) -> Result<()> {
-        match self.ask(&self.request("DELETE", self.address.path(name))).await {
+        match self.send_with_retry(&self.request("DELETE", self.address.path(name))).await {
             Ok(_) => Ok(()),
-            Err(RequestError::Refused(refusal, _)) if refusal.is_missing() => Ok(()),
-            Err(failed) => Err(self.tell(failed)),
+            Err(RequestError::Rejected(rejection, _)) if rejection.is_missing() => Ok(()),
+            Err(failed) => Err(self.request_error(failed)),
         }
     }
 
@@ -98,7 +100,7 @@ impl S3Client {
             Some(next) => Some(("continuation-token", next)),
             None => after.map(|after| ("start-after", after.to_owned())),
         });
-        let answer = self.ask(&request).await.map_err(|failed| self.tell(failed))?;
+        let answer = self.send_with_retry(&request).await.map_err(|failed| self.request_error(failed))?;
         ListPage::read(&answer.body).ok_or_else(|| unexpected_response(&self.address.display_name()))
     }
 
@@ -107,31 +109,35 @@ impl S3Client {
     }
 
     /// Sends a request until a response arrives.
-    async fn ask(&self, request: &Request) -> Result<HttpResponse, RequestError> {
+    async fn send_with_retry(&self, request: &Request) -> Result<HttpResponse, RequestError> {
         let extra = Duration::from_secs((request.body.len() / BYTES_A_SECOND) as u64);
-        let mut pauses = Backoff::new(self.patience + extra);
-        let (mut had_clock_set, mut is_unsure) = (false, false);
+        let mut pauses = Backoff::new(self.retry_timeout + extra);
+        let (mut had_clock_set, mut may_have_succeeded) = (false, false);
         loop {
-            let (why, wait) = match self.send(request, self.patience / 3 + extra).await {
+            let (reason, wait) = match self.send(request, self.retry_timeout / 3 + extra).await {
                 SendResult::Answer(answer) if (200..300).contains(&answer.status) => return Ok(answer),
                 SendResult::Answer(answer) => {
-                    let refusal = ApiError::new(&answer);
-                    match refusal.remedy() {
-                        RetryAction::Again => (refusal.text(), answer.retry_after()),
-                        RetryAction::Clock if !had_clock_set => {
+                    let rejection = ApiError::new(&answer);
+                    match rejection.remedy() {
+                        S3RetryAction::Retry => (rejection.text(), answer.retry_after()),
+                        S3RetryAction::Clock if !had_clock_set => {
                             had_clock_set = true;
                             continue;
                         }
-                        RetryAction::Clock | RetryAction::None => {
-                            return Err(RequestError::Refused(refusal, is_unsure));
+                        S3RetryAction::Clock | S3RetryAction::None => {
+                            return Err(RequestError::Rejected(rejection, may_have_succeeded));
                         }
                     }
                 }
-                SendResult::NoResponse(why) => (why, None),
+                SendResult::NoResponse(reason) => (reason, None),
             };
-            is_unsure = true;
+            may_have_succeeded = true;
             if !pauses.wait(wait).await {
-                return Err(RequestError::Error(unreachable(&self.address.display_name(), self.patience, &why)));
+                return Err(RequestError::Error(unreachable(
+                    &self.address.display_name(),
+                    self.retry_timeout,
+                    &reason,
+                )));
             }
         }
     }
@@ -167,10 +173,12 @@ impl S3Client {
     }
 
     /// Converts a failure to the error that the caller of the port sees.
-    pub(super) fn tell(&self, failed: RequestError) -> Error {
+    pub(super) fn request_error(&self, failed: RequestError) -> Error {
         match failed {
-            RequestError::Refused(refusal, true) => outcome_unknown(refusal.into_error(&self.address.display_name())),
-            RequestError::Refused(refusal, false) => refusal.into_error(&self.address.display_name()),
+            RequestError::Rejected(rejection, true) => {
+                outcome_unknown(rejection.into_error(&self.address.display_name()))
+            }
+            RequestError::Rejected(rejection, false) => rejection.into_error(&self.address.display_name()),
             RequestError::Error(error) => error,
         }
     }

@@ -20,9 +20,9 @@ pub(super) struct ApiError {
 
 /// Action that may make a rejected request succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RetryAction {
+pub(super) enum S3RetryAction {
     /// Retry after a delay.
-    Again,
+    Retry,
     /// Retry with the time of the server, which the response contained.
     Clock,
     /// No retry helps.
@@ -33,18 +33,18 @@ impl ApiError {
     pub(super) fn new(answer: &HttpResponse) -> Self {
         let body = String::from_utf8_lossy(&answer.body);
         // Only these elements: others may repeat credentials.
-        let said = |name: &str| text(&body, name).map(|text| truncate(&text));
-        let (error_code, message) = (said("Code").unwrap_or_default(), said("Message").unwrap_or_default());
-        let region = answer.header("x-amz-bucket-region").map(truncate).or_else(|| said("Region"));
+        let element = |name: &str| text(&body, name).map(|text| truncate(&text));
+        let (error_code, message) = (element("Code").unwrap_or_default(), element("Message").unwrap_or_default());
+        let region = answer.header("x-amz-bucket-region").map(truncate).or_else(|| element("Region"));
         Self { status: answer.status, error_code, message, region }
     }
 
-    pub(super) fn remedy(&self) -> RetryAction {
+    pub(super) fn remedy(&self) -> S3RetryAction {
         match (self.status, self.error_code.as_str()) {
-            (403, "RequestTimeTooSkewed") => RetryAction::Clock,
-            (_, "RequestTimeout") | (409, _) => RetryAction::Again,
-            (status, _) if is_transient_status(status) => RetryAction::Again,
-            _ => RetryAction::None,
+            (403, "RequestTimeTooSkewed") => S3RetryAction::Clock,
+            (_, "RequestTimeout") | (409, _) => S3RetryAction::Retry,
+            (status, _) if is_transient_status(status) => S3RetryAction::Retry,
+            _ => S3RetryAction::None,
         }
     }
 
@@ -68,7 +68,7 @@ impl ApiError {
     }
 
     /// Converts a permanent rejection to the error that the caller of the port sees.
-    pub(super) fn into_error(self, place: &str) -> Error {
+    pub(super) fn into_error(self, address: &str) -> Error {
         let region = self.region.as_ref().map(|region| format!("say that the region is `{region}`"));
         let (fact, help) = match (self.status, self.error_code.as_str(), region) {
             (301 | 307, _, help) | (400, "AuthorizationHeaderMalformed", help) => {
@@ -90,7 +90,7 @@ impl ApiError {
             (501, ..) => ("cannot do what is asked for", "take a server that can put under a condition".to_owned()),
             _ => ("refused a request", "see what it says; when it is not about your bucket, please report it".to_owned()),
         };
-        let message = format!("S3 at {place} {fact}: {}", self.text());
+        let message = format!("S3 at {address} {fact}: {}", self.text());
         Error::new(ErrorCode::StoreUnavailable, message)
             .with_help(format!("nothing of this was saved; {help}"))
             .with_retryable(false)
@@ -98,31 +98,31 @@ impl ApiError {
 }
 
 /// Returns the error for a server that did not respond, or only with transient errors, within the retry timeout.
-pub(super) fn unreachable(place: &str, patience: Duration, why: &str) -> Error {
-    let message = format!("S3 at {place} could not be reached for {patience:?}: {why}");
+pub(super) fn unreachable(address: &str, timeout: Duration, reason: &str) -> Error {
+    let message = format!("S3 at {address} could not be reached for {timeout:?}: {reason}");
     Error::new(ErrorCode::StoreUnavailable, message)
         .with_help("this may or may not be saved, everything told before it is; see that the way to the server is open, then try again")
 }
 
 /// Returns the error of a response that is not part of the S3 API.
-pub(super) fn unexpected_response(place: &str) -> Error {
+pub(super) fn unexpected_response(address: &str) -> Error {
     Error::new(
         ErrorCode::StoreUnavailable,
-        format!("S3 at {place} answered with something else than its documentation says"),
+        format!("S3 at {address} answered with something else than its documentation says"),
     )
     .with_help("this may or may not be saved; see that the address is that of S3 or a server that speaks its protocol")
     .with_retryable(true)
 }
 
 /// Returns the error for a key that other processes kept changing until the retry timeout.
-pub(super) fn contended(key: &str, patience: Duration) -> Error {
-    let message = format!("others changed `{key}` in S3 again and again for {patience:?}");
+pub(super) fn contended(key: &str, timeout: Duration) -> Error {
+    let message = format!("others changed `{key}` in S3 again and again for {timeout:?}");
     Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing of this was saved; try again")
 }
 
 /// Returns the error of a server that ignores conditions, with which every concurrent put would succeed.
-pub(super) fn conditional_writes_unsupported(place: &str, condition: &str) -> Error {
-    Error::new(ErrorCode::StoreUnavailable, format!("S3 at {place} puts objects whatever `{condition}` says"))
+pub(super) fn conditional_writes_unsupported(address: &str, condition: &str) -> Error {
+    Error::new(ErrorCode::StoreUnavailable, format!("S3 at {address} puts objects whatever `{condition}` says"))
         .with_help("take a server that puts under conditions, as Amazon S3, Cloudflare R2 and a MinIO of today do")
         .with_retryable(false)
 }
@@ -142,39 +142,39 @@ mod tests {
 
     use super::*;
 
-    fn refusal(status: u16, body: &str) -> ApiError {
+    fn api_error(status: u16, body: &str) -> ApiError {
         ApiError::new(&HttpResponse { status, headers: HeaderMap::new(), body: body.as_bytes().to_vec() })
     }
 
     /// R-FWK-40: each error response is classified as transient, as a clock error, or as a failed precondition.
     #[test]
-    fn refusals_have_their_remedies() {
+    fn api_errors_map_to_retry_actions() {
         for (status, word, remedy, is_precondition) in [
-            (412, "PreconditionFailed", RetryAction::None, true),
-            (404, "NoSuchKey", RetryAction::None, true),
-            (404, "NoSuchBucket", RetryAction::None, false),
-            (409, "ConditionalRequestConflict", RetryAction::Again, false),
-            (503, "SlowDown", RetryAction::Again, false),
-            (500, "InternalError", RetryAction::Again, false),
-            (400, "RequestTimeout", RetryAction::Again, false),
-            (403, "RequestTimeTooSkewed", RetryAction::Clock, false),
-            (403, "AccessDenied", RetryAction::None, false),
+            (412, "PreconditionFailed", S3RetryAction::None, true),
+            (404, "NoSuchKey", S3RetryAction::None, true),
+            (404, "NoSuchBucket", S3RetryAction::None, false),
+            (409, "ConditionalRequestConflict", S3RetryAction::Retry, false),
+            (503, "SlowDown", S3RetryAction::Retry, false),
+            (500, "InternalError", S3RetryAction::Retry, false),
+            (400, "RequestTimeout", S3RetryAction::Retry, false),
+            (403, "RequestTimeTooSkewed", S3RetryAction::Clock, false),
+            (403, "AccessDenied", S3RetryAction::None, false),
         ] {
             let body = format!(
                 "<?xml version=\"1.0\"?><Error><Code>{word}</Code><Message>m &amp; m</Message><Key>k</Key></Error>"
             );
-            let refusal = refusal(status, &body);
-            assert_eq!((refusal.remedy(), refusal.is_precondition()), (remedy, is_precondition), "{word}");
-            assert_eq!(refusal.text(), format!("HTTP {status}, {word}, m & m"));
+            let error = api_error(status, &body);
+            assert_eq!((error.remedy(), error.is_precondition()), (remedy, is_precondition), "{word}");
+            assert_eq!(error.text(), format!("HTTP {status}, {word}, m & m"));
         }
-        assert_eq!(refusal(502, "<html>").text(), "HTTP 502");
+        assert_eq!(api_error(502, "<html>").text(), "HTTP 502");
     }
 
     /// R-FWK-40: the error for a bucket in another region names that region.
     #[test]
     fn another_region_is_named() {
-        let said = "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>";
-        let error = refusal(400, said).into_error("here");
+        let body = "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>";
+        let error = api_error(400, body).into_error("here");
         assert!(error.to_string().contains("the region is `eu-west-1`"), "{error}");
         let mut headers = HeaderMap::new();
         headers.insert("x-amz-bucket-region", "eu-west-2".parse().unwrap());

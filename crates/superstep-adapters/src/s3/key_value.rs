@@ -49,7 +49,7 @@ impl KeyValueOps {
         if !put.if_absent {
             return self.0.put(&name, &Precondition::None, object).await;
         }
-        let (mut fence, mut pauses) = (Precondition::Absent, Backoff::new(self.0.patience));
+        let (mut fence, mut pauses) = (Precondition::Absent, Backoff::new(self.0.retry_timeout));
         loop {
             if self.0.put(&name, &fence, object.clone()).await? {
                 return Ok(true);
@@ -62,7 +62,7 @@ impl KeyValueOps {
                 None => Precondition::Absent,
             };
             if !pauses.wait(None).await {
-                return Err(contended(key, self.0.patience));
+                return Err(contended(key, self.0.retry_timeout));
             }
         }
     }
@@ -84,8 +84,8 @@ impl KeyValueOps {
         while keys.len() < limit {
             let most = PAGE.min(limit - keys.len());
             let page = self.0.list(&address.name(prefix), after.as_deref(), next, most).await?;
-            let found = page.objects.iter().filter_map(|(name, size)| Some((address.key(name)?, *size)));
-            let alive = self.each(found.collect(), |(key, size), values: Self| async move {
+            let candidates = page.objects.iter().filter_map(|(name, size)| Some((address.key(name)?, *size)));
+            let alive = self.each(candidates.collect(), |(key, size), values: Self| async move {
                 let is_alive = !may_expire(size) || values.is_not_expired(&key).await?;
                 Ok(is_alive.then_some(key))
             });
@@ -115,16 +115,16 @@ impl KeyValueOps {
     /// Reads the bucket once and checks that the server evaluates the conditions of a put: otherwise every concurrent
     /// put would succeed unnoticed.
     pub(super) async fn probe_conditional_writes(&self) -> Result<()> {
-        let (service, place) = (&self.0, self.0.address.display_name());
+        let (service, address) = (&self.0, self.0.address.display_name());
         service.list(&service.address.name(""), None, None, 1).await?;
         let (name, body) = (service.address.probe_object(), |writer: String| object(&writer, None, b""));
         let is_new = service.put(&name, &Precondition::Absent, body(token()?)).await?;
         if is_new && service.put(&name, &Precondition::Absent, body(token()?)).await? {
-            return Err(conditional_writes_unsupported(&place, "If-None-Match"));
+            return Err(conditional_writes_unsupported(&address, "If-None-Match"));
         }
-        let nobody = Precondition::Unchanged(format!("\"{}\"", "0".repeat(32)));
-        if service.put(&name, &nobody, body(token()?)).await? {
-            return Err(conditional_writes_unsupported(&place, "If-Match"));
+        let stale = Precondition::Unchanged(format!("\"{}\"", "0".repeat(32)));
+        if service.put(&name, &stale, body(token()?)).await? {
+            return Err(conditional_writes_unsupported(&address, "If-Match"));
         }
         Ok(())
     }
@@ -134,16 +134,16 @@ impl KeyValueOps {
     }
 
     /// Runs `work` for each element with limited concurrency; the results are in the order of the elements.
-    async fn each<I, T, F>(&self, things: Vec<I>, work: impl Fn(I, Self) -> F) -> Result<Vec<T>>
+    async fn each<I, T, F>(&self, items: Vec<I>, work: impl Fn(I, Self) -> F) -> Result<Vec<T>>
     where
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let (mut under_way, mut done) = (JoinSet::new(), Vec::with_capacity(things.len()));
-        let mut rest = things.into_iter().enumerate();
+        let (mut under_way, mut done) = (JoinSet::new(), Vec::with_capacity(items.len()));
+        let mut rest = items.into_iter().enumerate();
         loop {
-            for (number, thing) in rest.by_ref().take(MAX_CONCURRENT_REQUESTS - under_way.len()) {
-                let work = work(thing, self.clone());
+            for (number, item) in rest.by_ref().take(MAX_CONCURRENT_REQUESTS - under_way.len()) {
+                let work = work(item, self.clone());
                 under_way.spawn(async move { (number, work.await) });
             }
             let Some(ended) = under_way.join_next().await else { break };

@@ -85,11 +85,11 @@ impl ListPage {
 /// Returns the text of the first element with a name.
 pub(super) fn text<'a>(xml: &'a str, name: &str) -> Option<Cow<'a, str>> {
     let (_, rest) = xml.split_once(&format!("<{name}>"))?;
-    let (inside, _) = rest.split_once(&format!("</{name}>"))?;
-    if !inside.contains('&') {
-        return Some(inside.into());
+    let (content, _) = rest.split_once(&format!("</{name}>"))?;
+    if !content.contains('&') {
+        return Some(content.into());
     }
-    let mut pieces = inside.split('&');
+    let mut pieces = content.split('&');
     let mut plain = pieces.next()?.to_owned();
     for piece in pieces {
         let (word, rest) = piece.split_once(';')?;
@@ -115,7 +115,7 @@ mod tests {
 
     /// R-FWK-40: values of all lengths are restored, and the size of an object shows whether it may expire.
     #[test]
-    fn values_come_back_and_sizes_say_what_lapses() {
+    fn values_round_trip_and_sizes_show_expiry() {
         let writer = "0123456789abcdef".repeat(2);
         for ends in [None, Some(0), Some(1_763_000_000_000)] {
             for length in [0, 1, 2, 3, 1_000, 1_001] {

@@ -89,11 +89,12 @@ impl Signer {
         let names: Vec<&str> = head.iter().map(|(name, _)| *name).collect();
         let names = names.join(";");
         let lines: String = head.iter().map(|(name, value)| format!("{name}:{}\n", value.trim())).collect();
-        let asked = format!("{}\n{}\n{}\n{lines}\n{names}\n{body}", request.method, request.path, request.query());
+        let canonical_request =
+            format!("{}\n{}\n{}\n{lines}\n{names}\n{body}", request.method, request.path, request.query());
         let day = &time[..8];
         let scope = format!("{day}/{}/s3/aws4_request", self.region);
-        let asked = hex(digest::digest(&digest::SHA256, asked.as_bytes()));
-        let signature = hex(self.sign(day, &format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{asked}")));
+        let request_hash = hex(digest::digest(&digest::SHA256, canonical_request.as_bytes()));
+        let signature = hex(self.sign(day, &format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{request_hash}")));
         let words = format!(
             "AWS4-HMAC-SHA256 Credential={}/{scope},SignedHeaders={names},Signature={signature}",
             self.credentials.key_id
@@ -198,8 +199,11 @@ mod tests {
             Credentials::from_environment(read)
         };
         let all = [(KEY_ID, "id"), (SECRET, "so secret"), (TOKEN, "session")];
-        let found = find(&all).unwrap();
-        assert_eq!((&*found.key_id, &*found.secret, found.token.as_deref()), ("id", "so secret", Some("session")));
+        let credentials = find(&all).unwrap();
+        assert_eq!(
+            (&*credentials.key_id, &*credentials.secret, credentials.token.as_deref()),
+            ("id", "so secret", Some("session"))
+        );
         assert!(find(&all[..1]).unwrap_err().message().contains("`AWS_SECRET_ACCESS_KEY` is not set"));
         let error = find(&all[1..]).unwrap_err();
         assert!(error.message().contains("`AWS_ACCESS_KEY_ID` is not set") && !error.to_string().contains("so secret"));

@@ -16,8 +16,8 @@ impl RowStorage for SqliteCheckpointer {
         &self.0.history_cache
     }
 
-    async fn load_history(&self, thread: i64, place: HistoryKey) -> Result<CachedHistory> {
-        self.read(move |connection| read::entry(connection, thread, &place)).await
+    async fn load_history(&self, thread: i64, history_key: HistoryKey) -> Result<CachedHistory> {
+        self.read(move |connection| read::entry(connection, thread, &history_key)).await
     }
 
     async fn load_parent(&self, (thread, namespace): HistoryKey, id: CheckpointId) -> Result<Option<ParentCheckpoint>> {
@@ -37,7 +37,7 @@ impl RowStorage for SqliteCheckpointer {
     }
 
     async fn write(&self, job: RowTransaction) -> Result<Vec<i64>, WriteRejection> {
-        let written = self.0.writer.execute(SyncMode::Sync, move |desk| job.write(desk)).await;
-        written.map_err(|trouble| trouble.into_refusal(&self.0.writer.place().name()))
+        let written = self.0.writer.execute(SyncMode::Sync, move |context| job.write(context)).await;
+        written.map_err(|error| error.into_rejection(&self.0.writer.database().name()))
     }
 }

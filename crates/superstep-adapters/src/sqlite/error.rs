@@ -13,7 +13,7 @@ use crate::change_log::WriteRejection;
 #[derive(Debug)]
 pub(super) enum SqliteError {
     /// Nothing was written, for this reason.
-    Refused(Error),
+    Rejected(Error),
     /// The thread was pruned or written since the transaction was built.
     Stale,
     /// This checkpoint is stored already.
@@ -33,20 +33,20 @@ impl From<rusqlite::Error> for SqliteError {
 
 impl From<Error> for SqliteError {
     fn from(error: Error) -> Self {
-        Self::Refused(error)
+        Self::Rejected(error)
     }
 }
 
 impl SqliteError {
     /// Converts to the error that the caller of the port sees.
     pub(super) fn into_error(self, path: &str) -> Error {
-        self.into_refusal(path).into()
+        self.into_rejection(path).into()
     }
 
     /// Converts to the rejection that the change log handles.
-    pub(super) fn into_refusal(self, path: &str) -> WriteRejection {
+    pub(super) fn into_rejection(self, path: &str) -> WriteRejection {
         match self {
-            Self::Refused(error) => WriteRejection::Error(error),
+            Self::Rejected(error) => WriteRejection::Error(error),
             Self::Stale => WriteRejection::Stale,
             Self::AlreadySaved(id) => WriteRejection::AlreadySaved(id),
             Self::Database(error) => WriteRejection::Error(to_error(&error, path)),

@@ -27,13 +27,13 @@ pub(super) fn history(
         Some(id) => key(line, number_of(connection, line, id)?.ok_or_else(|| change_log::checkpoint_not_found(id))?),
     };
     let mut gather = CheckpointAssembler::new(thread, namespace, names.into());
-    let found = matching(connection, line, before, query)?;
-    let oldest = found.last().map_or(before, |(row, _)| key(line, row.number));
+    let rows = matching(connection, line, before, query)?;
+    let oldest = rows.last().map_or(before, |(row, _)| key(line, row.number));
     let tasks = "SELECT DISTINCT checkpoint FROM pending WHERE checkpoint >= ?1 AND checkpoint < ?2";
     let mut statement = connection.prepare_cached(tasks)?;
     let with_tasks = statement.query_map(params![oldest, before], |row| row.get(0).map(number))?;
     let with_tasks: BTreeSet<u64> = with_tasks.collect::<rusqlite::Result<_>>()?;
-    for (row, origin) in found {
+    for (row, origin) in rows {
         let has_tasks = with_tasks.contains(&row.number);
         let pending = if has_tasks { pending(connection, line, &row)? } else { Vec::new() };
         gather.request(row, origin, pending)?;
@@ -55,8 +55,8 @@ fn matching(
     let rows = of_checkpoints!(" FROM checkpoint WHERE key >= ?1 AND key < ?2 ORDER BY key DESC");
     let mut statement = connection.prepare_cached(rows)?;
     let mut rows = statement.query(params![keys(line).0, before])?;
-    let (mut origins, mut found) = (BTreeMap::new(), Vec::new());
-    while query.limit.is_none_or(|limit| found.len() < limit)
+    let (mut origins, mut matches) = (BTreeMap::new(), Vec::new());
+    while query.limit.is_none_or(|limit| matches.len() < limit)
         && let Some(row) = rows.next()?
     {
         let row = read_row(row, line)?;
@@ -69,8 +69,8 @@ fn matching(
             }
         };
         if query.matches_columns(&row.header, &shared) {
-            found.push((row, shared));
+            matches.push((row, shared));
         }
     }
-    Ok(found)
+    Ok(matches)
 }

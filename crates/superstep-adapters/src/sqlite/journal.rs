@@ -18,12 +18,13 @@ const MAX_EVENT_NUMBER: u64 = u32::MAX as u64;
 pub(super) fn new_events<'a>(connection: &Connection, job: &'a RowTransaction) -> SqliteResult<&'a [EventRow]> {
     let Some(highest) = job.events.last() else { return Ok(&[]) };
     if highest.number > MAX_EVENT_NUMBER {
-        return Err(SqliteError::Refused(too_many(&job.lease.thread)));
+        return Err(SqliteError::Rejected(too_many(&job.lease.thread)));
     }
     job.unsaved_events(last_of(connection, job.thread)?, |row| {
-        let mut kept = connection.prepare_cached("SELECT 1 FROM event WHERE key = ?1 AND run = ?2 AND sum = ?3")?;
+        let mut statement =
+            connection.prepare_cached("SELECT 1 FROM event WHERE key = ?1 AND run = ?2 AND sum = ?3")?;
         let sum = checksum_in_history(job.thread, row.sum());
-        Ok(kept.exists(params![key(job.thread, row.number), row.run.bits().to_be_bytes(), sum])?)
+        Ok(statement.exists(params![key(job.thread, row.number), row.run.bits().to_be_bytes(), sum])?)
     })
 }
 
@@ -53,10 +54,10 @@ fn find(connection: &Connection, thread: &ThreadId) -> SqliteResult<Option<i64>>
 
 /// Returns the greatest number ever used by an event of a thread.
 fn last_of(connection: &Connection, thread: i64) -> SqliteResult<u64> {
-    let asked = "SELECT forgotten, (SELECT key FROM event WHERE key BETWEEN ?2 AND ?3 ORDER BY key DESC LIMIT 1) \
+    let sql = "SELECT forgotten, (SELECT key FROM event WHERE key BETWEEN ?2 AND ?3 ORDER BY key DESC LIMIT 1) \
                  FROM thread WHERE id = ?1";
     let (first, last) = keys(thread);
-    let mut statement = connection.prepare_cached(asked)?;
+    let mut statement = connection.prepare_cached(sql)?;
     let (forgotten, newest) = statement.query_row(params![thread, first, last], |row| {
         Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, Option<i64>>(1)?))
     })?;
@@ -75,11 +76,11 @@ pub(super) fn read(connection: &Connection, name: &ThreadId, query: &EventsQuery
     if after >= MAX_EVENT_NUMBER {
         return Ok(Vec::new());
     }
-    let asked = "SELECT key, run, body, sum FROM event WHERE key BETWEEN ?1 AND ?2 AND (?3 IS NULL OR run = ?3) \
+    let sql = "SELECT key, run, body, sum FROM event WHERE key BETWEEN ?1 AND ?2 AND (?3 IS NULL OR run = ?3) \
                  ORDER BY key LIMIT ?4";
     let run = query.run.map(|run| run.bits().to_be_bytes());
     let most = i64::try_from(query.limit.unwrap_or(usize::MAX)).unwrap_or(i64::MAX);
-    let mut statement = connection.prepare_cached(asked)?;
+    let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(params![key(thread, after + 1), keys(thread).1, run, most])?;
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {

@@ -32,12 +32,12 @@ struct ThreadRow {
 
 fn find(connection: &Connection, thread: &ThreadId) -> SqliteResult<Option<ThreadRow>> {
     let mut statement = connection.prepare_cached("SELECT id, fence, holder, run FROM thread WHERE name = ?1")?;
-    let found = statement.query_row([thread.as_str()], |row| {
+    let thread_row = statement.query_row([thread.as_str()], |row| {
         let run: Option<[u8; 16]> = row.get(3)?;
         let run = run.map(|bits| RunId::from_bits(u128::from_be_bytes(bits)));
         Ok(ThreadRow { row: row.get(0)?, fence: row.get::<_, i64>(1)?.cast_unsigned(), holder: row.get(2)?, run })
     });
-    Ok(found.optional()?)
+    Ok(thread_row.optional()?)
 }
 
 /// Monitor of other holders, and the run that holds a thread in this process although its row names another run.
@@ -51,22 +51,22 @@ pub(super) fn acquire(
     (holder, least): (i64, u64),
     (watch, run_of): LivenessInfo<'_>,
 ) -> SqliteResult<AcquiredThread> {
-    let mut found = find(connection, thread)?;
-    if let Some(found) = &mut found {
-        let known = run_of(found.row).filter(|_| found.holder == Some(holder));
-        found.run = known.or(found.run);
-        check_not_leased(connection, thread, found, Some((holder, run)), watch)?;
+    let mut thread_row = find(connection, thread)?;
+    if let Some(thread_row) = &mut thread_row {
+        let current_run = run_of(thread_row.row).filter(|_| thread_row.holder == Some(holder));
+        thread_row.run = current_run.or(thread_row.run);
+        check_not_leased(connection, thread, thread_row, Some((holder, run)), watch)?;
     }
-    let is_new = found.is_none();
-    let before = found.as_ref().map_or(0, |found| found.fence);
+    let is_new = thread_row.is_none();
+    let before = thread_row.as_ref().map_or(0, |thread_row| thread_row.fence);
     let fence = stored_fence(before.max(least)) + FENCES_PER_ROW;
     let bits = run.bits().to_be_bytes();
-    let row = match found {
-        Some(found) => {
+    let row = match thread_row {
+        Some(thread_row) => {
             let mut statement =
                 connection.prepare_cached("UPDATE thread SET fence = ?2, holder = ?3, run = ?4 WHERE id = ?1")?;
-            statement.execute(params![found.row, fence.cast_signed(), holder, bits])?;
-            found.row
+            statement.execute(params![thread_row.row, fence.cast_signed(), holder, bits])?;
+            thread_row.row
         }
         None => {
             let mut statement =
@@ -81,17 +81,17 @@ pub(super) fn acquire(
 fn check_not_leased(
     connection: &Connection,
     thread: &ThreadId,
-    found: &ThreadRow,
+    thread_row: &ThreadRow,
     me: Option<(i64, RunId)>,
     watch: &HolderMonitor,
 ) -> SqliteResult<()> {
-    let (Some(holder), Some(run)) = (found.holder, found.run) else { return Ok(()) };
+    let (Some(holder), Some(run)) = (thread_row.holder, thread_row.run) else { return Ok(()) };
     if me.is_some_and(|(_, mine)| mine == run) {
         return Ok(());
     }
     let is_mine = me.is_some_and(|(mine, _)| mine == holder);
     if is_mine || watch.is_alive(connection, holder)? {
-        return Err(SqliteError::Refused(change_log::thread_busy(thread, run)));
+        return Err(SqliteError::Rejected(change_log::thread_busy(thread, run)));
     }
     Ok(())
 }
@@ -102,15 +102,15 @@ pub(super) fn check_not_running(
     thread: &ThreadId,
     watch: &HolderMonitor,
 ) -> SqliteResult<Option<i64>> {
-    let Some(found) = find(connection, thread)? else { return Ok(None) };
-    check_not_leased(connection, thread, &found, None, watch)?;
-    Ok(Some(found.row))
+    let Some(thread_row) = find(connection, thread)? else { return Ok(None) };
+    check_not_leased(connection, thread, &thread_row, None, watch)?;
+    Ok(Some(thread_row.row))
 }
 
 /// Releases a lease and deletes the row of a thread on which nothing was saved.
 pub(super) fn release(connection: &Connection, row: i64, fence: u64, holder: i64) -> SqliteResult<()> {
-    let given = "UPDATE thread SET holder = NULL, run = NULL WHERE id = ?1 AND fence = ?2 AND holder = ?3";
-    connection.prepare_cached(given)?.execute(params![row, stored_fence(fence).cast_signed(), holder])?;
+    let update = "UPDATE thread SET holder = NULL, run = NULL WHERE id = ?1 AND fence = ?2 AND holder = ?3";
+    connection.prepare_cached(update)?.execute(params![row, stored_fence(fence).cast_signed(), holder])?;
     let unused = "DELETE FROM thread WHERE id = ?1 AND holder IS NULL AND status IS NULL";
     connection.prepare_cached(unused)?.execute([row])?;
     Ok(())
@@ -123,14 +123,14 @@ pub(super) fn check(
     (row, holder): (i64, i64),
 ) -> SqliteResult<Option<ThreadStatus>> {
     let mut statement = connection.prepare_cached("SELECT fence, holder, status FROM thread WHERE id = ?1")?;
-    let found = statement.query_row([row], |row| {
+    let result = statement.query_row([row], |row| {
         Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, Option<i64>>(1)?, row.get::<_, Option<u8>>(2)?))
     });
-    match found.optional()? {
+    match result.optional()? {
         Some((fence, Some(owner), status)) if fence == stored_fence(lease.fence) && owner == holder => {
             Ok(status.and_then(ThreadStatus::from_number))
         }
-        _ => Err(SqliteError::Refused(change_log::lease_lost(lease))),
+        _ => Err(SqliteError::Rejected(change_log::lease_lost(lease))),
     }
 }
 
@@ -141,9 +141,9 @@ pub(super) fn status(
     watch: &HolderMonitor,
 ) -> SqliteResult<Option<ThreadStatus>> {
     let mut statement = connection.prepare_cached("SELECT status, holder FROM thread WHERE name = ?1")?;
-    let found =
+    let result =
         statement.query_row([thread.as_str()], |row| Ok((row.get::<_, Option<u8>>(0)?, row.get::<_, Option<i64>>(1)?)));
-    let Some((Some(status), holder)) = found.optional()? else { return Ok(None) };
+    let Some((Some(status), holder)) = result.optional()? else { return Ok(None) };
     let status = ThreadStatus::from_number(status);
     if status != Some(ThreadStatus::Busy) {
         return Ok(status);

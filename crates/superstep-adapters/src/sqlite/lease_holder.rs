@@ -31,10 +31,10 @@ pub(super) struct LeaseHolder {
 }
 
 impl LeaseHolder {
-    pub(super) fn new(place: &DatabasePath) -> Result<Self> {
+    pub(super) fn new(database: &DatabasePath) -> Result<Self> {
         loop {
             let id = random()?;
-            let Some(path) = place.path() else { return Ok(Self { id, is_written: false, lock: None }) };
+            let Some(path) = database.path() else { return Ok(Self { id, is_written: false, lock: None }) };
             // A file that is not locked yet looks like an abandoned one. If another process has just removed it, a
             // new name is used.
             if let Some(lock) = lock_file(&lock_path(path, &token(id)))? {
@@ -106,8 +106,8 @@ fn is_token(text: &str) -> bool {
 
 /// Creates and locks a file; `None` if another process removed it before it was locked.
 fn lock_file(path: &Path) -> Result<Option<(File, PathBuf)>> {
-    let made = OpenOptions::new().write(true).create_new(true).open(path);
-    let locked = made.and_then(|file| match file.try_lock() {
+    let created = OpenOptions::new().write(true).create_new(true).open(path);
+    let locked = created.and_then(|file| match file.try_lock() {
         Ok(()) => Ok(path.exists().then_some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error),
@@ -126,13 +126,17 @@ pub(super) struct HolderMonitor(Arc<MonitorState>);
 
 struct MonitorState {
     database: Option<PathBuf>,
-    lapse: Duration,
+    lease_timeout: Duration,
     seen: Mutex<BTreeMap<i64, (i64, Instant)>>,
 }
 
 impl HolderMonitor {
-    pub(super) fn new(place: &DatabasePath, lapse: Duration) -> Self {
-        Self(Arc::new(MonitorState { database: place.path().map(Path::to_owned), lapse, seen: Mutex::default() }))
+    pub(super) fn new(database: &DatabasePath, lease_timeout: Duration) -> Self {
+        Self(Arc::new(MonitorState {
+            database: database.path().map(Path::to_owned),
+            lease_timeout,
+            seen: Mutex::default(),
+        }))
     }
 
     /// Removes the rows and files of dead holders.
@@ -166,9 +170,9 @@ impl HolderMonitor {
     /// Returns true if another holder is alive and makes progress.
     pub(super) fn is_alive(&self, connection: &Connection, holder: i64) -> SqliteResult<bool> {
         let mut statement = connection.prepare_cached("SELECT beat FROM holder WHERE id = ?1")?;
-        let found = statement.query_row([holder], |row| row.get::<_, i64>(0));
-        let Some(beat) = found.optional()? else { return Ok(false) };
-        Ok(self.has_lock(&token(holder)) && self.has_recent_heartbeat(holder, beat))
+        let result = statement.query_row([holder], |row| row.get::<_, i64>(0));
+        let Some(heartbeat) = result.optional()? else { return Ok(false) };
+        Ok(self.has_lock(&token(holder)) && self.has_recent_heartbeat(holder, heartbeat))
     }
 
     fn has_lock(&self, token: &str) -> bool {
@@ -184,13 +188,13 @@ impl HolderMonitor {
         }
     }
 
-    fn has_recent_heartbeat(&self, holder: i64, beat: i64) -> bool {
+    fn has_recent_heartbeat(&self, holder: i64, heartbeat: i64) -> bool {
         let now = Instant::now();
         let mut seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = seen.entry(holder).or_insert((beat, now));
-        if entry.0 != beat {
-            *entry = (beat, now);
+        let entry = seen.entry(holder).or_insert((heartbeat, now));
+        if entry.0 != heartbeat {
+            *entry = (heartbeat, now);
         }
-        now.duration_since(entry.1) < self.0.lapse
+        now.duration_since(entry.1) < self.0.lease_timeout
     }
 }

@@ -47,9 +47,9 @@ impl PendingReleases {
 
     /// Queues a release. Returns true if the writer thread has to be woken.
     pub(super) fn queue_release(&self, row: i64, fence: u64) -> bool {
-        let mut debts = self.lock();
-        debts.list.push(PendingRelease { row, fence, since: Instant::now() });
-        debts.writer_is_idle
+        let mut state = self.lock();
+        state.list.push(PendingRelease { row, fence, since: Instant::now() });
+        state.writer_is_idle
     }
 
     /// Acquires a thread that was released a moment ago, if its release is not written yet.
@@ -57,13 +57,14 @@ impl PendingReleases {
     /// Not while a job is on its way to the writer: it could belong to the previous lease. And not after the delay:
     /// another process may have taken over from a suspended one, which only the row shows.
     pub(super) fn reacquire(&self, (row, before): (i64, u64), run: RunId) -> Option<AcquiredThread> {
-        let mut debts = self.lock();
-        let fence = next_fence(before).filter(|_| debts.jobs_in_flight == 0)?;
-        let is_it =
-            |debt: &PendingRelease| (debt.row, debt.fence) == (row, before) && debt.since.elapsed() < RELEASE_DELAY;
-        let place = debts.list.iter().position(is_it)?;
-        debts.list.remove(place);
-        debts.runs.insert(row, (run, fence));
+        let mut state = self.lock();
+        let fence = next_fence(before).filter(|_| state.jobs_in_flight == 0)?;
+        let is_it = |release: &PendingRelease| {
+            (release.row, release.fence) == (row, before) && release.since.elapsed() < RELEASE_DELAY
+        };
+        let index = state.list.iter().position(is_it)?;
+        state.list.remove(index);
+        state.runs.insert(row, (run, fence));
         Some(AcquiredThread { row, fence, before, is_new: false })
     }
 
@@ -84,8 +85,8 @@ impl PendingReleases {
 
     /// Counts jobs that have ended, successfully or not.
     pub(super) fn jobs_ended(&self, works: usize) {
-        let mut debts = self.lock();
-        debts.jobs_in_flight = debts.jobs_in_flight.saturating_sub(works);
+        let mut state = self.lock();
+        state.jobs_in_flight = state.jobs_in_flight.saturating_sub(works);
     }
 
     /// Returns true if no job is on its way to the writer.
@@ -95,11 +96,11 @@ impl PendingReleases {
 
     /// Takes all pending releases to be written. Their threads can no longer be acquired without a transaction.
     pub(super) fn take_all(&self) -> Vec<PendingRelease> {
-        let mut debts = self.lock();
-        let list = std::mem::take(&mut debts.list);
-        for debt in &list {
-            if debts.runs.get(&debt.row).is_some_and(|(_, fence)| *fence == debt.fence) {
-                debts.runs.remove(&debt.row);
+        let mut state = self.lock();
+        let list = std::mem::take(&mut state.list);
+        for release in &list {
+            if state.runs.get(&release.row).is_some_and(|(_, fence)| *fence == release.fence) {
+                state.runs.remove(&release.row);
             }
         }
         list
@@ -107,9 +108,9 @@ impl PendingReleases {
 
     /// Queues releases again that could not be written.
     pub(super) fn requeue(&self, list: Vec<PendingRelease>) {
-        let mut debts = self.lock();
-        let newer = std::mem::replace(&mut debts.list, list);
-        debts.list.extend(newer);
+        let mut state = self.lock();
+        let newer = std::mem::replace(&mut state.list, list);
+        state.list.extend(newer);
     }
 
     /// Returns the pending releases.
@@ -124,33 +125,33 @@ impl PendingReleases {
     /// Marks the writer as idle if there are no pending releases, or only those that could not be written; returns
     /// true if so.
     pub(super) fn sleep_unless_new(&self, before: &[PendingRelease]) -> bool {
-        let mut debts = self.lock();
-        debts.writer_is_idle = debts.list.is_empty() || debts.list == before;
-        debts.writer_is_idle
+        let mut state = self.lock();
+        state.writer_is_idle = state.list.is_empty() || state.list == before;
+        state.writer_is_idle
     }
 }
 
 /// Guard of an acquired lease that releases it if the caller has stopped waiting.
-pub(super) struct LeaseGuard {
+pub(super) struct SqliteLeaseGuard {
     taken: AcquiredThread,
-    owed: Option<PendingReleases>,
+    releases: Option<PendingReleases>,
 }
 
-impl LeaseGuard {
-    pub(super) fn new(taken: AcquiredThread, owed: &PendingReleases) -> Self {
-        Self { taken, owed: Some(owed.clone()) }
+impl SqliteLeaseGuard {
+    pub(super) fn new(taken: AcquiredThread, releases: &PendingReleases) -> Self {
+        Self { taken, releases: Some(releases.clone()) }
     }
 
     pub(super) fn disarm(mut self) -> AcquiredThread {
-        self.owed = None;
+        self.releases = None;
         self.taken
     }
 }
 
-impl Drop for LeaseGuard {
+impl Drop for SqliteLeaseGuard {
     fn drop(&mut self) {
-        if let Some(owed) = self.owed.take() {
-            owed.queue_release(self.taken.row, self.taken.fence);
+        if let Some(releases) = self.releases.take() {
+            releases.queue_release(self.taken.row, self.taken.fence);
         }
     }
 }

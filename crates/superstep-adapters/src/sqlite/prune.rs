@@ -61,11 +61,11 @@ fn holdings(connection: &Connection, line: i64) -> SqliteResult<(NonCheckpointRo
         lengths.insert(part, row.get::<_, i64>(3)?.cast_unsigned());
     }
     let mut statement = connection.prepare_cached("SELECT key, vals FROM remnant WHERE key BETWEEN ?1 AND ?2")?;
-    let (mut rows, mut remnants) = (statement.query(keys(line))?, Vec::new());
+    let (mut rows, mut retained_values) = (statement.query(keys(line))?, Vec::new());
     while let Some(row) = rows.next()? {
-        remnants.push(RetainedValuesRow { number: number(row.get(0)?), values: row.get(1)? });
+        retained_values.push(RetainedValuesRow { number: number(row.get(0)?), values: row.get(1)? });
     }
-    Ok((NonCheckpointRows { remnants, parts }, lengths))
+    Ok((NonCheckpointRows { retained_values, parts }, lengths))
 }
 
 fn remove(
@@ -79,9 +79,9 @@ fn remove(
         part.execute([key(line, number)])?;
     }
     connection.prepare_cached("DELETE FROM remnant WHERE key BETWEEN ?1 AND ?2")?.execute(keys(line))?;
-    let mut remnant = connection.prepare_cached("INSERT INTO remnant (key, vals, sum) VALUES (?1, ?2, ?3)")?;
-    for row in &pruning.remnants {
-        remnant.execute(params![key(line, row.number), row.values, checksum_in_history(line, row.sum())])?;
+    let mut insert_retained = connection.prepare_cached("INSERT INTO remnant (key, vals, sum) VALUES (?1, ?2, ?3)")?;
+    for row in &pruning.retained_values {
+        insert_retained.execute(params![key(line, row.number), row.values, checksum_in_history(line, row.sum())])?;
     }
     let mut rewrite = connection.prepare_cached("UPDATE checkpoint SET heads = ?2, sum = ?3 WHERE key = ?1")?;
     for row in &pruning.rewritten {

@@ -22,7 +22,7 @@ use crate::change_log::{
 };
 
 /// Largest number of idle connections.
-const KEPT: usize = 8;
+const MAX_IDLE_CONNECTIONS: usize = 8;
 
 /// Connections for reading.
 pub(super) enum ReadConnections {
@@ -34,42 +34,42 @@ pub(super) enum ReadConnections {
 
 /// Pool of connections to a file.
 pub(super) struct FileConnections {
-    place: DatabasePath,
+    database: DatabasePath,
     busy: Duration,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl ReadConnections {
-    pub(super) fn new(place: DatabasePath, busy: Duration) -> Self {
-        if place.path().is_none() {
+    pub(super) fn new(database: DatabasePath, busy: Duration) -> Self {
+        if database.path().is_none() {
             return Self::Writer;
         }
-        Self::Files(FileConnections { place, busy, idle: Mutex::default() })
+        Self::Files(FileConnections { database, busy, idle: Mutex::default() })
     }
 }
 
 impl FileConnections {
     /// Runs a read in one transaction.
-    pub(super) fn ask<T>(&self, mut question: impl FnMut(&Connection) -> SqliteResult<T>) -> Result<T> {
+    pub(super) fn with_connection<T>(&self, mut question: impl FnMut(&Connection) -> SqliteResult<T>) -> Result<T> {
         let answer = self.connection().and_then(|connection| {
             connection.prepare_cached("BEGIN")?.execute([])?;
             let answer = question(&connection);
             let ended = connection.prepare_cached("COMMIT").and_then(|mut statement| statement.execute([]));
-            let is_spoilt = matches!(&answer, Err(SqliteError::Database(error)) if invalidates_connection(error));
+            let is_broken = matches!(&answer, Err(SqliteError::Database(error)) if invalidates_connection(error));
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            if ended.is_ok() && !is_spoilt && idle.len() < KEPT {
+            if ended.is_ok() && !is_broken && idle.len() < MAX_IDLE_CONNECTIONS {
                 idle.push(connection);
             }
             answer
         });
-        answer.map_err(|trouble| trouble.into_error(&self.place.name()))
+        answer.map_err(|error| error.into_error(&self.database.name()))
     }
 
     fn connection(&self) -> SqliteResult<Connection> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match idle {
             Some(connection) => Ok(connection),
-            None => self.place.connect_reader(self.busy),
+            None => self.database.connect_reader(self.busy),
         }
     }
 }
@@ -120,7 +120,7 @@ fn find(
     namespace: &CheckpointNamespace,
     at: CheckpointSelector,
 ) -> SqliteResult<Option<FoundCheckpoint>> {
-    let found = match at {
+    let sql = match at {
         CheckpointSelector::Latest | CheckpointSelector::NewerThan(_) => {
             with_line!("?3 IS NULL ORDER BY key DESC LIMIT 1")
         }
@@ -130,17 +130,17 @@ fn find(
         CheckpointSelector::Id(id) => Some(id.bits().to_be_bytes()),
         CheckpointSelector::Latest | CheckpointSelector::NewerThan(_) => None,
     };
-    let mut statement = connection.prepare_cached(found)?;
+    let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(params![thread.as_str(), namespace.as_str(), id])?;
-    let Some(found) = rows.next()? else { return Ok(None) };
-    let line = found.get(11)?;
-    let row = read_row(found, line)?;
-    let names = read_names((thread, namespace), text(found, 12)?, found.get(13)?)?.into();
-    let origin = match found.get_ref(14)?.as_blob() {
-        Ok(body) => read_origin(line, &row, (body.to_vec(), found.get(15)?))?,
-        Err(_) => return Err(SqliteError::Refused(no_origin(&row))),
+    let Some(sql_row) = rows.next()? else { return Ok(None) };
+    let line = sql_row.get(11)?;
+    let row = read_row(sql_row, line)?;
+    let names = read_names((thread, namespace), text(sql_row, 12)?, sql_row.get(13)?)?.into();
+    let origin = match sql_row.get_ref(14)?.as_blob() {
+        Ok(body) => read_origin(line, &row, (body.to_vec(), sql_row.get(15)?))?,
+        Err(_) => return Err(SqliteError::Rejected(no_origin(&row))),
     };
-    let pending = if found.get(16)? { pending(connection, line, &row)? } else { Vec::new() };
+    let pending = if sql_row.get(16)? { pending(connection, line, &row)? } else { Vec::new() };
     Ok(Some(FoundCheckpoint { line, names, row, origin, pending }))
 }
 
@@ -149,8 +149,8 @@ fn no_origin(row: &CheckpointRow) -> superstep_core::error::Error {
 }
 
 /// Returns a text column; a value of another type results in a checksum mismatch.
-fn text<'a>(row: &'a SqlRow<'_>, place: usize) -> SqliteResult<&'a str> {
-    Ok(row.get_ref(place)?.as_str().unwrap_or_default())
+fn text<'a>(row: &'a SqlRow<'_>, column: usize) -> SqliteResult<&'a str> {
+    Ok(row.get_ref(column)?.as_str().unwrap_or_default())
 }
 
 fn read_names((thread, namespace): (&ThreadId, &CheckpointNamespace), names: &str, sum: i64) -> Result<Vec<Arc<str>>> {
@@ -180,7 +180,7 @@ pub(super) fn read_row(row: &SqlRow<'_>, line: i64) -> SqliteResult<CheckpointRo
         values: row.get(9)?,
     };
     if history_of(row.get(0)?) != line || checksum_in_history(line, read.sum()) != row.get::<_, i64>(10)? {
-        return Err(SqliteError::Refused(corrupt_row_error(id, "its checksum does not fit")));
+        return Err(SqliteError::Rejected(corrupt_row_error(id, "its checksum does not fit")));
     }
     Ok(read)
 }
@@ -205,15 +205,15 @@ pub(super) fn rows(connection: &Connection, line: i64) -> SqliteResult<Vec<Check
 /// Reads the run info of a checkpoint.
 pub(super) fn origin(connection: &Connection, line: i64, row: &CheckpointRow) -> SqliteResult<Arc<RunInfo>> {
     let mut statement = connection.prepare_cached("SELECT body, sum FROM origin WHERE key = ?1")?;
-    let found = statement.query_row([key(line, row.origin)], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)));
-    let (body, sum) = found.optional()?.ok_or_else(|| no_origin(row))?;
+    let result = statement.query_row([key(line, row.origin)], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)));
+    let (body, sum) = result.optional()?.ok_or_else(|| no_origin(row))?;
     read_origin(line, row, (body, sum))
 }
 
 fn read_origin(line: i64, row: &CheckpointRow, (body, sum): (Vec<u8>, i64)) -> SqliteResult<Arc<RunInfo>> {
     let origin = RunInfoRow { number: row.origin, body };
     if checksum_in_history(line, origin.sum()) != sum {
-        return Err(SqliteError::Refused(corrupt_row_error(
+        return Err(SqliteError::Rejected(corrupt_row_error(
             row.header.id,
             "what its run has in common has another checksum",
         )));
@@ -223,20 +223,20 @@ fn read_origin(line: i64, row: &CheckpointRow, (body, sum): (Vec<u8>, i64)) -> S
 
 /// Reads the pending entries of a checkpoint in the order in which they were written.
 pub(super) fn pending(connection: &Connection, line: i64, row: &CheckpointRow) -> SqliteResult<Vec<PendingEntry>> {
-    let known = "SELECT task, slot, body, sum FROM pending WHERE checkpoint = ?1 ORDER BY id";
-    let mut statement = connection.prepare_cached(known)?;
+    let sql = "SELECT task, slot, body, sum FROM pending WHERE checkpoint = ?1 ORDER BY id";
+    let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([key(line, row.number)])?;
     let mut pending = Vec::new();
-    while let Some(found) = rows.next()? {
-        let task = TaskId::from_bits(u128::from_be_bytes(found.get(0)?));
-        let known = PendingRow { checkpoint: row.number, task, slot: found.get(1)?, body: found.get(2)? };
-        if checksum_in_history(line, known.sum()) != found.get::<_, i64>(3)? {
-            return Err(SqliteError::Refused(corrupt_row_error(
+    while let Some(sql_row) = rows.next()? {
+        let task = TaskId::from_bits(u128::from_be_bytes(sql_row.get(0)?));
+        let pending_row = PendingRow { checkpoint: row.number, task, slot: sql_row.get(1)?, body: sql_row.get(2)? };
+        if checksum_in_history(line, pending_row.sum()) != sql_row.get::<_, i64>(3)? {
+            return Err(SqliteError::Rejected(corrupt_row_error(
                 row.header.id,
                 "what is known of its tasks has another checksum",
             )));
         }
-        pending.push(known.read(row.header.id)?);
+        pending.push(pending_row.read(row.header.id)?);
     }
     Ok(pending)
 }
@@ -261,7 +261,7 @@ pub(super) fn fill(connection: &Connection, line: i64, gather: &mut CheckpointAs
 fn give_row(connection: &Connection, line: i64, number: u64, gather: &mut CheckpointAssembler) -> SqliteResult<()> {
     match one_row(connection, line, number)? {
         Some(row) => Ok(gather.add_row(row)?),
-        None => Err(SqliteError::Refused(
+        None => Err(SqliteError::Rejected(
             gather.corrupt_rows_error(None, &format!("checkpoint {number} of its line is gone")),
         )),
     }
@@ -273,15 +273,15 @@ fn give_values(connection: &Connection, line: i64, number: u64, gather: &mut Che
         return Ok(());
     }
     let mut statement = connection.prepare_cached("SELECT vals, sum FROM remnant WHERE key = ?1")?;
-    let found = statement.query_row([key(line, number)], |row| {
+    let result = statement.query_row([key(line, number)], |row| {
         Ok((RetainedValuesRow { number, values: row.get(0)? }, row.get::<_, i64>(1)?))
     });
-    match found.optional()? {
-        Some((remnant, sum)) if checksum_in_history(line, remnant.sum()) == sum => {
-            gather.add_values(number, remnant.values);
+    match result.optional()? {
+        Some((retained, sum)) if checksum_in_history(line, retained.sum()) == sum => {
+            gather.add_values(number, retained.values);
             Ok(())
         }
-        _ => Err(SqliteError::Refused(
+        _ => Err(SqliteError::Rejected(
             gather.corrupt_rows_error(None, &format!("the values of checkpoint {number} of its line are gone")),
         )),
     }
@@ -297,18 +297,18 @@ fn give_parts(connection: &Connection, line: i64, number: u64, gather: &mut Chec
     {
         let mut rows = statement.query([key(line, number)])?;
         let Some(row) = rows.next()? else {
-            return Err(SqliteError::Refused(
+            return Err(SqliteError::Rejected(
                 gather.corrupt_rows_error(None, &format!("part {number} of its values is gone")),
             ));
         };
         let (field, text) = (row.get(0)?, row.get_ref(2)?.as_str().unwrap_or("?"));
         let Some(change) = read_change(text) else {
-            return Err(SqliteError::Refused(gather.corrupt_rows_error(Some(field), "it is no change")));
+            return Err(SqliteError::Rejected(gather.corrupt_rows_error(Some(field), "it is no change")));
         };
         let part =
             PartRow { number, field, before: ValueLocation::from_number(row.get(1)?), change, body: row.get(3)? };
         if checksum_in_history(line, part.sum(text)) != row.get::<_, i64>(4)? {
-            return Err(SqliteError::Refused(gather.corrupt_rows_error(Some(field), "its checksum does not fit")));
+            return Err(SqliteError::Rejected(gather.corrupt_rows_error(Some(field), "its checksum does not fit")));
         }
         next = part.before;
         gather.add_part(part);
@@ -341,13 +341,13 @@ pub(super) fn line(
     thread: &ThreadId,
     namespace: &CheckpointNamespace,
 ) -> SqliteResult<Option<(i64, Vec<Arc<str>>)>> {
-    let found = "SELECT line.id, line.names, line.sum FROM thread JOIN line ON line.thread = thread.id \
+    let sql = "SELECT line.id, line.names, line.sum FROM thread JOIN line ON line.thread = thread.id \
                  WHERE thread.name = ?1 AND line.namespace = ?2";
-    let mut statement = connection.prepare_cached(found)?;
-    let found = statement.query_row(params![thread.as_str(), namespace.as_str()], |row| {
+    let mut statement = connection.prepare_cached(sql)?;
+    let result = statement.query_row(params![thread.as_str(), namespace.as_str()], |row| {
         Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get(2)?))
     });
-    let Some((line, names, sum)) = found.optional()? else { return Ok(None) };
+    let Some((line, names, sum)) = result.optional()? else { return Ok(None) };
     Ok(Some((line, read_names((thread, namespace), &names, sum)?)))
 }
 
@@ -355,18 +355,21 @@ pub(super) fn line(
 pub(super) fn entry(
     connection: &Connection,
     thread: i64,
-    place: &(ThreadId, CheckpointNamespace),
+    history_key: &(ThreadId, CheckpointNamespace),
 ) -> SqliteResult<CachedHistory> {
-    let Some(line) = find_line(connection, thread, &place.1)? else { return Ok(CachedHistory::default()) };
-    let base = base(connection, &place.0, &place.1, CheckpointSelector::Latest)?.unwrap_or_default();
-    let known = "SELECT names, sum, (SELECT key FROM part WHERE key BETWEEN ?2 AND ?3 ORDER BY key DESC LIMIT 1) \
+    let Some(line) = find_line(connection, thread, &history_key.1)? else { return Ok(CachedHistory::default()) };
+    let base = base(connection, &history_key.0, &history_key.1, CheckpointSelector::Latest)?.unwrap_or_default();
+    let sql = "SELECT names, sum, (SELECT key FROM part WHERE key BETWEEN ?2 AND ?3 ORDER BY key DESC LIMIT 1) \
                  FROM line WHERE id = ?1";
     let (first, last) = keys(line);
-    let (names, sum, newest_part) = connection.prepare_cached(known)?.query_row(params![line, first, last], |row| {
+    let (names, sum, newest_part) = connection.prepare_cached(sql)?.query_row(params![line, first, last], |row| {
         Ok((row.get::<_, String>(0)?, row.get(1)?, row.get::<_, Option<i64>>(2)?))
     })?;
     let newest = (base.number, newest_part.map_or(0, number));
-    Ok(CachedHistory::new(Some(line), HistoryWriter::new(newest, read_names((&place.0, &place.1), &names, sum)?, base)))
+    Ok(CachedHistory::new(
+        Some(line),
+        HistoryWriter::new(newest, read_names((&history_key.0, &history_key.1), &names, sum)?, base),
+    ))
 }
 
 /// Reads the information about a checkpoint that its child builds on.
@@ -403,8 +406,8 @@ pub(super) fn with_made(
         None => Some(ParentCheckpoint::default()),
         Some(parent) => base(connection, thread, namespace, CheckpointSelector::Id(parent))?,
     };
-    let made = parent.map(|parent| change_log::changed_fields(&names, &own, &parent));
-    Ok(Some((loaded, made)))
+    let changed_fields = parent.map(|parent| change_log::changed_fields(&names, &own, &parent));
+    Ok(Some((loaded, changed_fields)))
 }
 
 /// Reads the namespaces of a thread that have checkpoints.

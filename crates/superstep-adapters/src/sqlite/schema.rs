@@ -211,7 +211,7 @@ impl DatabasePath {
         // For a new file: a superstep changes few bytes, and SQLite writes whole pages.
         connection.pragma_update(None, "page_size", PAGE)?;
         if self.0.is_some() && !wal::enable_wal(&connection, busy)? {
-            return Err(SqliteError::Refused(wal_unavailable(&self.name())));
+            return Err(SqliteError::Rejected(wal_unavailable(&self.name())));
         }
         connection.pragma_update(None, "synchronous", "FULL")?;
         // Return the space of a large log file to the filesystem.
@@ -223,7 +223,7 @@ impl DatabasePath {
 
     /// Opens the writing connection like `connect_writer`, with the error that the caller of the port sees.
     pub(super) fn open_writer(&self, busy: Duration) -> Result<Connection> {
-        self.connect_writer(busy).map_err(|trouble| match trouble {
+        self.connect_writer(busy).map_err(|failure| match failure {
             SqliteError::Database(error) => to_error(&error, &self.name()),
             other => other.into_error(&self.name()),
         })
@@ -245,7 +245,7 @@ fn prepare_tables(connection: &mut Connection, name: &str) -> SqliteResult<()> {
     let tables: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     match (application, version) {
         (APPLICATION, VERSION) => {}
-        (APPLICATION, version) if version > VERSION => return Err(SqliteError::Refused(too_new(name, version))),
+        (APPLICATION, version) if version > VERSION => return Err(SqliteError::Rejected(too_new(name, version))),
         (APPLICATION, version @ 1..) => {
             for step in &STEPS[version as usize - 1..] {
                 transaction.execute_batch(step)?;
@@ -257,7 +257,7 @@ fn prepare_tables(connection: &mut Connection, name: &str) -> SqliteResult<()> {
             transaction.pragma_update(None, "application_id", APPLICATION)?;
             transaction.pragma_update(None, "user_version", VERSION)?;
         }
-        _ => return Err(SqliteError::Refused(not_ours(name))),
+        _ => return Err(SqliteError::Rejected(not_ours(name))),
     }
     Ok(transaction.commit()?)
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use superstep_core::error::Result;
 use superstep_core::port::{PreparedOperation, Store, prepare};
-use superstep_core::store::{OpResult as Told, StoreOp, StoreOptions};
+use superstep_core::store::{OpResult, StoreOp, StoreOptions};
 
 mod read;
 mod schema;
@@ -64,13 +64,13 @@ impl SqliteCheckpointer {
     /// Returns the errors of [`SqliteCheckpointer::store`].
     pub async fn store_with(&self, options: StoreOptions) -> Result<SqliteStore> {
         let name = self.name();
-        let made = self.0.writer.perform(SyncMode::Sync, move |connection| schema::prepare(connection, &name));
-        made.await?;
+        let prepared = self.0.writer.perform(SyncMode::Sync, move |connection| schema::prepare(connection, &name));
+        prepared.await?;
         Ok(SqliteStore { file: self.clone(), setup: Arc::new(StoreSetup::new(options)) })
     }
 
     fn name(&self) -> String {
-        self.0.writer.place().name()
+        self.0.writer.database().name()
     }
 }
 
@@ -92,21 +92,21 @@ impl std::fmt::Debug for SqliteStore {
 }
 
 impl Store for SqliteStore {
-    async fn batch(&self, operations: Vec<StoreOp>) -> Result<Vec<Told>> {
+    async fn batch(&self, operations: Vec<StoreOp>) -> Result<Vec<OpResult>> {
         let prepared = prepare(&self.setup.options, operations).await?;
         let now = self.setup.now();
         let is_read = is_read_only(&prepared);
-        let mut batch = Batch { prepared, setup: self.setup.clone(), place: self.file.name(), now };
+        let mut batch = Batch { prepared, setup: self.setup.clone(), database: self.file.name(), now };
         let writer = &self.file.0.writer;
         if !is_read {
             return writer.perform(SyncMode::Sync, move |connection| batch.write(connection)).await;
         }
-        let (told, names) = self.file.read(move |connection| batch.read(connection)).await?;
+        let (results, names) = self.file.read(move |connection| batch.read(connection)).await?;
         if !names.is_empty() {
             // A renewed time to live need not be synced to disk.
             writer.perform(SyncMode::NoSync, move |connection| write::refresh(connection, &names, now)).await?;
         }
-        Ok(told)
+        Ok(results)
     }
 
     async fn sweep_ttl(&self) -> Result<u64> {
@@ -119,42 +119,42 @@ impl Store for SqliteStore {
 struct Batch {
     prepared: Vec<PreparedOperation>,
     setup: Arc<StoreSetup>,
-    place: String,
+    database: String,
     now: i64,
 }
 
 impl Batch {
     /// Returns the results, and the items whose time to live has to be renewed.
-    fn read(&mut self, connection: &Connection) -> SqliteResult<(Vec<Told>, ItemNames)> {
+    fn read(&mut self, connection: &Connection) -> SqliteResult<(Vec<OpResult>, ItemNames)> {
         let mut names = Vec::new();
-        let told = self.prepared.iter().map(|prepared| self.perform(connection, prepared, &mut names));
-        let told = told.collect::<SqliteResult<_>>()?;
-        Ok((told, names))
+        let results = self.prepared.iter().map(|prepared| self.perform(connection, prepared, &mut names));
+        let results = results.collect::<SqliteResult<_>>()?;
+        Ok((results, names))
     }
 
     /// Writes all or nothing, with a savepoint: other jobs share the transaction and must not be affected by a
     /// rejected batch.
-    fn write(&mut self, connection: &Connection) -> SqliteResult<Vec<Told>> {
+    fn write(&mut self, connection: &Connection) -> SqliteResult<Vec<OpResult>> {
         connection.prepare_cached("SAVEPOINT batch")?.execute([])?;
-        let told = self.write_all(connection);
-        if let Err(SqliteError::Refused(_)) = &told {
+        let results = self.write_all(connection);
+        if let Err(SqliteError::Rejected(_)) = &results {
             connection.prepare_cached("ROLLBACK TO batch")?.execute([])?;
         }
-        if !matches!(&told, Err(SqliteError::Database(_))) {
+        if !matches!(&results, Err(SqliteError::Database(_))) {
             connection.prepare_cached("RELEASE batch")?.execute([])?;
         }
-        told
+        results
     }
 
-    fn write_all(&mut self, connection: &Connection) -> SqliteResult<Vec<Told>> {
+    fn write_all(&mut self, connection: &Connection) -> SqliteResult<Vec<OpResult>> {
         write::sweep(connection, self.now, SWEEP_BATCH)?;
-        let mut told = Vec::with_capacity(self.prepared.len());
+        let mut results = Vec::with_capacity(self.prepared.len());
         for prepared in &self.prepared {
             let mut names = Vec::new();
-            told.push(self.perform(connection, prepared, &mut names)?);
+            results.push(self.perform(connection, prepared, &mut names)?);
             write::refresh(connection, &names, self.now)?;
         }
-        Ok(told)
+        Ok(results)
     }
 
     fn perform(
@@ -162,21 +162,23 @@ impl Batch {
         connection: &Connection,
         prepared: &PreparedOperation,
         names: &mut ItemNames,
-    ) -> SqliteResult<Told> {
+    ) -> SqliteResult<OpResult> {
         let (options, now) = (&self.setup.options, self.now);
-        let reader = ItemReader { connection, place: &self.place, model: self.setup.model(), now };
+        let reader = ItemReader { connection, database: &self.database, model: self.setup.model(), now };
         Ok(match &prepared.operation {
             StoreOp::Put(put) => {
                 write::put(connection, &self.setup, (put, &prepared.vectors), now)?;
-                Told::Done
+                OpResult::Done
             }
-            StoreOp::Delete(delete) => Told::Deleted(write::delete(connection, delete, now)?),
-            StoreOp::Get(get) => Told::Item(reader.get(get, options.should_refresh(get.refresh_ttl).then_some(names))?),
+            StoreOp::Delete(delete) => OpResult::Deleted(write::delete(connection, delete, now)?),
+            StoreOp::Get(get) => {
+                OpResult::Item(reader.get(get, options.should_refresh(get.refresh_ttl).then_some(names))?)
+            }
             StoreOp::Search(search) => {
                 let names = options.should_refresh(search.refresh_ttl).then_some(names);
-                Told::Hits(reader.search(search, &prepared.query, names)?)
+                OpResult::Hits(reader.search(search, &prepared.query, names)?)
             }
-            StoreOp::Namespaces(list) => Told::Namespaces(reader.namespaces(list)?),
+            StoreOp::Namespaces(list) => OpResult::Namespaces(reader.namespaces(list)?),
         })
     }
 }

@@ -43,17 +43,17 @@ pub(super) fn delete_thread(connection: &Connection, thread: &ThreadId, watch: &
 pub(super) fn copy_thread(connection: &Connection, from: &ThreadId, to: &ThreadId) -> SqliteResult<()> {
     let find = |thread: &ThreadId| {
         let mut statement = connection.prepare_cached("SELECT id, status FROM thread WHERE name = ?1")?;
-        let found =
+        let result =
             statement.query_row([thread.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<u8>>(1)?)));
-        found.optional()
+        result.optional()
     };
     let Some((source, Some(status))) = find(from)? else {
-        return Err(SqliteError::Refused(change_log::source_thread_not_found(from)));
+        return Err(SqliteError::Rejected(change_log::source_thread_not_found(from)));
     };
     // A thread that was acquired and released without saving anything does not exist.
     connection.execute("DELETE FROM thread WHERE name = ?1 AND status IS NULL AND holder IS NULL", [to.as_str()])?;
     if find(to)?.is_some() {
-        return Err(SqliteError::Refused(change_log::thread_already_exists(to)));
+        return Err(SqliteError::Rejected(change_log::thread_already_exists(to)));
     }
     // No run holds a lease on the copy.
     let status = if status == ThreadStatus::Busy.number() { ThreadStatus::Idle.number() } else { status };
@@ -82,13 +82,13 @@ pub(super) fn copy_thread(connection: &Connection, from: &ThreadId, to: &ThreadI
 
 /// Copies the row of a history to another thread, without its checkpoints.
 fn copy_line(connection: &Connection, line: i64, (thread, name): (i64, &ThreadId)) -> SqliteResult<i64> {
-    let found = connection.query_row("SELECT namespace, names FROM line WHERE id = ?1", [line], |row| {
+    let result = connection.query_row("SELECT namespace, names FROM line WHERE id = ?1", [line], |row| {
         Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
     });
-    let (path, names) = found?;
+    let (path, names) = result?;
     let sum = history_checksum(name, &CheckpointNamespace::from(&*path), &names);
-    let made = "INSERT INTO line (thread, namespace, names, sum) VALUES (?1, ?2, ?3, ?4)";
-    connection.execute(made, params![thread, path, names, sum])?;
+    let insert = "INSERT INTO line (thread, namespace, names, sum) VALUES (?1, ?2, ?3, ?4)";
+    connection.execute(insert, params![thread, path, names, sum])?;
     Ok(connection.last_insert_rowid())
 }
 

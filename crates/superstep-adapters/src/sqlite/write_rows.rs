@@ -17,20 +17,20 @@ use crate::change_log::{
 
 impl RowTransaction {
     /// Writes the whole transaction or nothing; returns the row ids of the histories.
-    pub(super) fn write(&self, desk: &mut WriterContext) -> SqliteResult<Vec<i64>> {
-        let holder = desk.holder()?;
-        let connection = &desk.connection;
+    pub(super) fn write(&self, context: &mut WriterContext) -> SqliteResult<Vec<i64>> {
+        let holder = context.holder()?;
+        let connection = &context.connection;
         let status = lease::check(connection, &self.lease, (self.thread, holder))?;
-        let taken = desk.owed.run_of(self.thread);
+        let taken = context.pending_releases.run_of(self.thread);
         // The row value represents many fences: of those issued in this process, only the last one may write.
         if taken.is_some_and(|(_, fence)| fence != self.lease.fence) {
-            return Err(SqliteError::Refused(lease_lost(&self.lease)));
+            return Err(SqliteError::Rejected(lease_lost(&self.lease)));
         }
         self.lines.iter().try_for_each(|line| line.check(connection, self.thread))?;
-        let said = journal::new_events(connection, self)?;
+        let events = journal::new_events(connection, self)?;
         let thread = (self.thread, &self.lease.thread);
         let rows = self.lines.iter().map(|line| line.write(connection, thread)).collect::<SqliteResult<_>>()?;
-        journal::insert(connection, self.thread, said)?;
+        journal::insert(connection, self.thread, events)?;
         let stands = self.status.or(status).unwrap_or_default();
         if status != Some(stands) {
             let run = taken.map(|(run, _)| run.bits().to_be_bytes());
@@ -53,7 +53,7 @@ impl HistoryRows {
             let parts = self.drafts.iter().filter_map(|draft| draft.parts.last());
             let highest = parts.map(|part| part.number).max().unwrap_or(0).max(last.row.number);
             if highest > u64::from(u32::MAX) {
-                return Err(SqliteError::Refused(too_long(&self.namespace)));
+                return Err(SqliteError::Rejected(too_long(&self.namespace)));
             }
         }
         self.check_drafts(connection, line)?;
@@ -62,7 +62,11 @@ impl HistoryRows {
             if !is_there.exists(params![key(line, row.checkpoint), id.bits().to_be_bytes()])? {
                 // The cached history may be outdated; the tables decide whether the checkpoint exists.
                 let is_gone = number_of(connection, line, *id)?.is_none();
-                return Err(if is_gone { SqliteError::Refused(checkpoint_not_found(*id)) } else { SqliteError::Stale });
+                return Err(if is_gone {
+                    SqliteError::Rejected(checkpoint_not_found(*id))
+                } else {
+                    SqliteError::Stale
+                });
             }
         }
         Ok(())
@@ -71,36 +75,36 @@ impl HistoryRows {
     /// Checks that the history is unchanged since the transaction was built and contains none of its checkpoints. One
     /// query per checkpoint reads the newest checkpoint, the base of the new one, and whether the id exists.
     fn check_drafts(&self, connection: &Connection, line: i64) -> SqliteResult<()> {
-        let looked = "SELECT (SELECT key FROM checkpoint WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT 1), \
+        let sql = "SELECT (SELECT key FROM checkpoint WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT 1), \
                       ?3 IS NULL OR EXISTS (SELECT 1 FROM checkpoint WHERE key = ?3 AND id = ?4), \
                       EXISTS (SELECT 1 FROM checkpoint WHERE id = ?5 AND key BETWEEN ?1 AND ?2)";
         let (first, last) = keys(line);
-        let mut known = None;
+        let mut saved = None;
         // There is at most one base per new checkpoint.
-        for (place, draft) in self.drafts.iter().enumerate() {
-            let base = self.bases.get(place).map(|(number, id)| (key(line, *number), id.bits().to_be_bytes()));
+        for (index, draft) in self.drafts.iter().enumerate() {
+            let base = self.bases.get(index).map(|(number, id)| (key(line, *number), id.bits().to_be_bytes()));
             let id = draft.row.header.id;
             let values =
                 params![first, last, base.map(|base| base.0), base.map(|base| base.1), id.bits().to_be_bytes()];
-            let mut statement = connection.prepare_cached(looked)?;
+            let mut statement = connection.prepare_cached(sql)?;
             let (newest, has_base, is_known) = statement
                 .query_row(values, |row| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, bool>(1)?, row.get(2)?)))?;
             if newest.map_or(0, number) != self.newest || !has_base {
                 return Err(SqliteError::Stale);
             }
-            known = known.or(Some(id).filter(|_| is_known));
+            saved = saved.or(Some(id).filter(|_| is_known));
         }
-        known.map_or(Ok(()), |id| Err(SqliteError::AlreadySaved(id)))
+        saved.map_or(Ok(()), |id| Err(SqliteError::AlreadySaved(id)))
     }
 
     fn write(&self, connection: &Connection, (thread, name): (i64, &ThreadId)) -> SqliteResult<i64> {
         let line = match self.row {
             Some(line) => line,
             None => {
-                let made = "INSERT INTO line (thread, namespace, names, sum) VALUES (?1, ?2, ?3, ?4)";
+                let insert = "INSERT INTO line (thread, namespace, names, sum) VALUES (?1, ?2, ?3, ?4)";
                 let (path, names) = (&self.namespace, "[]");
                 let values = params![thread, path.as_str(), names, history_checksum(name, path, names)];
-                connection.prepare_cached(made)?.insert(values)?
+                connection.prepare_cached(insert)?.insert(values)?
             }
         };
         for CheckpointRows { row, origin, parts, names } in &self.drafts {
@@ -143,9 +147,9 @@ pub(super) fn number_of(connection: &Connection, line: i64, id: CheckpointId) ->
     let by_id = "SELECT key FROM checkpoint WHERE id = ?1 AND key BETWEEN ?2 AND ?3";
     let (first, last) = keys(line);
     let mut statement = connection.prepare_cached(by_id)?;
-    let found: Option<i64> =
+    let stored_key: Option<i64> =
         statement.query_row(params![id.bits().to_be_bytes(), first, last], |row| row.get(0)).optional()?;
-    Ok(found.map(number))
+    Ok(stored_key.map(number))
 }
 
 fn insert_row(connection: &Connection, line: i64, row: &CheckpointRow) -> SqliteResult<()> {

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use super::error::{SqliteError, SqliteResult, invalidates_connection};
 use super::lease;
 use super::lease_holder::{HolderMonitor, LeaseHolder};
-use super::pending_releases::{LeaseGuard, PendingRelease, PendingReleases, RELEASE_DELAY};
+use super::pending_releases::{PendingRelease, PendingReleases, RELEASE_DELAY, SqliteLeaseGuard};
 use super::schema::DatabasePath;
 use super::{SqliteOptions, Synchronous};
 use crate::change_log::AcquiredThread;
@@ -39,7 +39,7 @@ pub(super) enum SyncMode {
 trait WriterJob: Send {
     fn effect(&self) -> SyncMode;
     /// Runs the job. After `SqliteError::Database` the transaction is rolled back; other errors leave it unchanged.
-    fn run(&mut self, desk: &mut WriterContext) -> std::result::Result<(), rusqlite::Error>;
+    fn run(&mut self, context: &mut WriterContext) -> std::result::Result<(), rusqlite::Error>;
     /// Replies to the caller, with the error if the whole transaction failed.
     fn reply(self: Box<Self>, failure: Option<&Error>);
 }
@@ -48,7 +48,7 @@ trait WriterJob: Send {
 struct FnJob<F, T> {
     effect: SyncMode,
     work: F,
-    given: Option<SqliteResult<T>>,
+    result: Option<SqliteResult<T>>,
     reply: oneshot::Sender<SqliteResult<T>>,
 }
 
@@ -57,25 +57,25 @@ impl<F: FnMut(&mut WriterContext) -> SqliteResult<T> + Send, T: Send> WriterJob 
         self.effect
     }
 
-    fn run(&mut self, desk: &mut WriterContext) -> std::result::Result<(), rusqlite::Error> {
-        match (self.work)(desk) {
+    fn run(&mut self, context: &mut WriterContext) -> std::result::Result<(), rusqlite::Error> {
+        match (self.work)(context) {
             Err(SqliteError::Database(error)) => Err(error),
-            given => {
-                self.given = Some(given);
+            result => {
+                self.result = Some(result);
                 Ok(())
             }
         }
     }
 
     fn reply(self: Box<Self>, failure: Option<&Error>) {
-        let given = match failure {
-            Some(failure) => Err(SqliteError::Refused(failure.clone())),
+        let result = match failure {
+            Some(failure) => Err(SqliteError::Rejected(failure.clone())),
             None => {
-                self.given.unwrap_or_else(|| Err(SqliteError::Refused(Error::internal("work was told and not done"))))
+                self.result.unwrap_or_else(|| Err(SqliteError::Rejected(Error::internal("work was told and not done"))))
             }
         };
         // The caller may have stopped waiting because its run was dropped; the job is committed nevertheless.
-        drop(self.reply.send(given));
+        drop(self.reply.send(result));
     }
 }
 
@@ -87,7 +87,7 @@ pub(super) struct WriterContext {
     fence: u64,
     /// Number of held threads.
     held: usize,
-    pub(super) owed: PendingReleases,
+    pub(super) pending_releases: PendingReleases,
 }
 
 impl WriterContext {
@@ -97,10 +97,12 @@ impl WriterContext {
     }
 
     /// Writes pending releases.
-    fn write_releases(&mut self, owed: &[PendingRelease]) -> SqliteResult<()> {
-        if let [_, ..] = owed {
+    fn write_releases(&mut self, releases: &[PendingRelease]) -> SqliteResult<()> {
+        if let [_, ..] = releases {
             let holder = self.holder()?;
-            owed.iter().try_for_each(|debt| lease::release(&self.connection, debt.row, debt.fence, holder))?;
+            releases
+                .iter()
+                .try_for_each(|release| lease::release(&self.connection, release.row, release.fence, holder))?;
         }
         Ok(())
     }
@@ -108,38 +110,43 @@ impl WriterContext {
 
 /// Handle of the writer thread.
 pub(super) struct WriterHandle {
-    place: DatabasePath,
+    database: DatabasePath,
     watch: HolderMonitor,
     works: Option<Sender<Box<dyn WriterJob>>>,
-    owed: PendingReleases,
+    pending_releases: PendingReleases,
     thread: Option<JoinHandle<()>>,
 }
 
 impl WriterHandle {
-    pub(super) fn start(place: DatabasePath, options: &SqliteOptions) -> Result<Self> {
-        let watch = HolderMonitor::new(&place, options.lease_timeout);
-        let connection = place.open_writer(options.busy)?;
-        watch.remove_dead_holders(&connection).map_err(|trouble| trouble.into_error(&place.name()))?;
-        let owed = PendingReleases::default();
-        let desk =
-            WriterContext { connection, holder: LeaseHolder::new(&place)?, fence: 0, held: 0, owed: owed.clone() };
+    pub(super) fn start(database: DatabasePath, options: &SqliteOptions) -> Result<Self> {
+        let watch = HolderMonitor::new(&database, options.lease_timeout);
+        let connection = database.open_writer(options.busy)?;
+        watch.remove_dead_holders(&connection).map_err(|error| error.into_error(&database.name()))?;
+        let pending_releases = PendingReleases::default();
+        let context = WriterContext {
+            connection,
+            holder: LeaseHolder::new(&database)?,
+            fence: 0,
+            held: 0,
+            pending_releases: pending_releases.clone(),
+        };
         let (works, inbox) = channel();
-        let mut room = WriterThread {
-            place: place.clone(),
+        let mut writer = WriterThread {
+            database: database.clone(),
             options: options.clone(),
             syncs: true,
-            desk,
+            context,
             connection_failed: false,
         };
-        let thread =
-            std::thread::Builder::new().name("superstep-sqlite".to_owned()).spawn(move || room.work(&inbox)).map_err(
-                |error| Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}")),
-            )?;
-        Ok(Self { place, watch, works: Some(works), owed, thread: Some(thread) })
+        let thread = std::thread::Builder::new()
+            .name("superstep-sqlite".to_owned())
+            .spawn(move || writer.work(&inbox))
+            .map_err(|error| Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}")))?;
+        Ok(Self { database, watch, works: Some(works), pending_releases, thread: Some(thread) })
     }
 
-    pub(super) fn place(&self) -> &DatabasePath {
-        &self.place
+    pub(super) fn database(&self) -> &DatabasePath {
+        &self.database
     }
 
     pub(super) fn watch(&self) -> HolderMonitor {
@@ -148,7 +155,7 @@ impl WriterHandle {
 
     /// Returns true if all sent jobs have ended, so that readers see their effects.
     pub(super) fn is_idle(&self) -> bool {
-        self.owed.is_idle()
+        self.pending_releases.is_idle()
     }
 
     /// Runs a job in a transaction and waits for its result.
@@ -157,8 +164,8 @@ impl WriterHandle {
         effect: SyncMode,
         mut work: impl FnMut(&Connection) -> SqliteResult<T> + Send + 'static,
     ) -> Result<T> {
-        let answer = self.execute(effect, move |desk: &mut WriterContext| work(&desk.connection)).await;
-        answer.map_err(|trouble| trouble.into_error(&self.place.name()))
+        let answer = self.execute(effect, move |context: &mut WriterContext| work(&context.connection)).await;
+        answer.map_err(|error| error.into_error(&self.database.name()))
     }
 
     /// Runs a job like `perform`, with access to the whole writer state and with unconverted errors.
@@ -168,41 +175,42 @@ impl WriterHandle {
         work: impl FnMut(&mut WriterContext) -> SqliteResult<T> + Send + 'static,
     ) -> SqliteResult<T> {
         let (reply, answer) = oneshot::channel();
-        self.send(Box::new(FnJob { effect, work, given: None, reply }));
-        answer.await.unwrap_or_else(|_| Err(SqliteError::Refused(closed(&self.place.name()))))
+        self.send(Box::new(FnJob { effect, work, result: None, reply }));
+        answer.await.unwrap_or_else(|_| Err(SqliteError::Rejected(closed(&self.database.name()))))
     }
 
     fn send(&self, work: Box<dyn WriterJob>) {
         if let Some(works) = &self.works {
-            self.owed.job_sent();
+            self.pending_releases.job_sent();
             // If the thread has ended, `reply` is dropped with the job and the caller receives an error.
             drop(works.send(work));
         }
     }
 
-    /// Acquires a lease. `known` is the row of the thread and the fence of its last release in this process.
+    /// Acquires a lease. `last_release` is the row of the thread and the fence of its last release in this process.
     pub(super) async fn acquire(
         &self,
         thread: ThreadId,
         run: RunId,
-        known: Option<(i64, u64)>,
+        last_release: Option<(i64, u64)>,
     ) -> Result<AcquiredThread> {
-        if let Some(taken) = known.and_then(|known| self.owed.reacquire(known, run)) {
+        if let Some(taken) = last_release.and_then(|last_release| self.pending_releases.reacquire(last_release, run)) {
             return Ok(taken);
         }
         let watch = self.watch.clone();
-        let taken = self.execute(SyncMode::NoSync, move |desk| {
-            let mine = (desk.holder()?, desk.fence);
-            let run_of = |row| desk.owed.run_of(row).map(|(run, _)| run);
-            let taken = lease::acquire(&desk.connection, (&thread, run), mine, (&watch, &run_of))?;
-            desk.owed.is_written(taken.row);
-            desk.fence = desk.fence.max(taken.fence);
-            desk.held += 1;
-            Ok(LeaseGuard::new(taken, &desk.owed))
+        let taken = self.execute(SyncMode::NoSync, move |context| {
+            let mine = (context.holder()?, context.fence);
+            let run_of = |row| context.pending_releases.run_of(row).map(|(run, _)| run);
+            let taken = lease::acquire(&context.connection, (&thread, run), mine, (&watch, &run_of))?;
+            context.pending_releases.is_written(taken.row);
+            context.fence = context.fence.max(taken.fence);
+            context.held += 1;
+            Ok(SqliteLeaseGuard::new(taken, &context.pending_releases))
         });
-        let taken = taken.await.map(LeaseGuard::disarm).map_err(|trouble| trouble.into_error(&self.place.name()))?;
+        let taken =
+            taken.await.map(SqliteLeaseGuard::disarm).map_err(|error| error.into_error(&self.database.name()))?;
         // The row contains the first of the fences issued here.
-        let last = known.filter(|(row, fence)| *row == taken.row && lease::stored_fence(*fence) == taken.before);
+        let last = last_release.filter(|(row, fence)| *row == taken.row && lease::stored_fence(*fence) == taken.before);
         Ok(AcquiredThread { before: last.map_or(taken.before, |(_, fence)| fence), ..taken })
     }
 
@@ -210,12 +218,12 @@ impl WriterHandle {
     pub(super) fn release(&self, row: i64, fence: u64) {
         // Every transaction begins with the pending releases. After a transaction, the next one is awaited briefly,
         // because a run that ends is often followed by another; later the thread has to be woken.
-        if self.owed.queue_release(row, fence) {
+        if self.pending_releases.queue_release(row, fence) {
             let (reply, _) = oneshot::channel();
             self.send(Box::new(FnJob {
                 effect: SyncMode::NoSync,
                 work: |_: &mut WriterContext| Ok(()),
-                given: None,
+                result: None,
                 reply,
             }));
         }
@@ -240,41 +248,41 @@ fn closed(name: &str) -> Error {
 
 /// State and loop of the writer thread.
 struct WriterThread {
-    place: DatabasePath,
+    database: DatabasePath,
     options: SqliteOptions,
     /// True if the connection syncs to disk at the end of a transaction.
     syncs: bool,
-    desk: WriterContext,
+    context: WriterContext,
     /// True if the connection failed and must not be used again.
     connection_failed: bool,
 }
 
 impl WriterThread {
     fn work(&mut self, inbox: &Receiver<Box<dyn WriterJob>>) {
-        let (mut beaten, beat) =
+        let (mut beaten, heartbeat_interval) =
             (Instant::now(), (self.options.lease_timeout / HEARTBEATS_PER_LEASE).max(RELEASE_DELAY));
         let mut is_lingering = false;
         loop {
-            let wait = beat.saturating_sub(beaten.elapsed());
+            let wait = heartbeat_interval.saturating_sub(beaten.elapsed());
             match inbox.recv_timeout(if is_lingering { wait.min(RELEASE_DELAY) } else { wait }) {
                 Ok(first) => {
                     let mut batch = vec![first];
                     batch.extend(inbox.try_iter().take(MAX_BATCH - 1));
-                    self.desk.owed.wake();
+                    self.context.pending_releases.wake();
                     self.perform(batch);
                     is_lingering = true;
                 }
                 Err(RecvTimeoutError::Timeout) => is_lingering = !self.flush_releases(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if beaten.elapsed() >= beat {
+            if beaten.elapsed() >= heartbeat_interval {
                 beaten = Instant::now();
                 self.heartbeat();
             }
         }
         self.flush_releases();
         if !self.connection_failed {
-            let WriterContext { connection, holder, .. } = &mut self.desk;
+            let WriterContext { connection, holder, .. } = &mut self.context;
             holder.release(connection);
         }
     }
@@ -282,30 +290,30 @@ impl WriterThread {
     /// Writes pending releases. Returns true if the thread may sleep: new releases wake it, and those that could not
     /// be written are retried with every heartbeat.
     fn flush_releases(&mut self) -> bool {
-        let before = self.desk.owed.list();
+        let before = self.context.pending_releases.list();
         if !before.is_empty() {
             self.perform(Vec::new());
         }
-        self.desk.owed.sleep_unless_new(&before)
+        self.context.pending_releases.sleep_unless_new(&before)
     }
 
     /// Sends a heartbeat. If it cannot be written, other processes take over the leases, and writes of this process
     /// are rejected.
     fn heartbeat(&mut self) {
-        if !self.desk.owed.list().is_empty() {
+        if !self.context.pending_releases.list().is_empty() {
             self.perform(Vec::new());
         }
-        if self.desk.held > 0 && self.restore().is_ok() && self.set_syncs(SyncMode::NoSync).is_ok() {
-            drop(self.desk.holder.heartbeat(&self.desk.connection));
+        if self.context.held > 0 && self.restore().is_ok() && self.set_syncs(SyncMode::NoSync).is_ok() {
+            drop(self.context.holder.heartbeat(&self.context.connection));
         }
     }
 
     fn perform(&mut self, mut batch: Vec<Box<dyn WriterJob>>) {
-        let owed = self.desk.owed.take_all();
-        let done = self.transact(&mut batch, &owed);
+        let releases = self.context.pending_releases.take_all();
+        let done = self.transact(&mut batch, &releases);
         match &done {
-            Ok(()) => self.desk.held = self.desk.held.saturating_sub(owed.len()),
-            Err(_) => self.desk.owed.requeue(owed),
+            Ok(()) => self.context.held = self.context.held.saturating_sub(releases.len()),
+            Err(_) => self.context.pending_releases.requeue(releases),
         }
         let failure = match done {
             Ok(()) => None,
@@ -313,9 +321,9 @@ impl WriterThread {
                 // One job failed: run them one by one, so that the others succeed.
                 return batch.into_iter().for_each(|work| self.perform(vec![work]));
             }
-            Err((trouble, _)) => Some(trouble.into_error(&self.place.name())),
+            Err((error, _)) => Some(error.into_error(&self.database.name())),
         };
-        self.desk.owed.jobs_ended(batch.len());
+        self.context.pending_releases.jobs_ended(batch.len());
         batch.into_iter().for_each(|work| work.reply(failure.as_ref()));
     }
 
@@ -323,32 +331,32 @@ impl WriterThread {
     fn transact(
         &mut self,
         batch: &mut [Box<dyn WriterJob>],
-        owed: &[PendingRelease],
+        releases: &[PendingRelease],
     ) -> std::result::Result<(), (SqliteError, bool)> {
-        self.restore().map_err(|trouble| (trouble, false))?;
+        self.restore().map_err(|error| (error, false))?;
         let is_durable = batch.iter().any(|work| work.effect() == SyncMode::Sync);
         let mut is_at_work = false;
         let done = self.set_syncs(if is_durable { SyncMode::Sync } else { SyncMode::NoSync }).and_then(|()| {
-            self.desk.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-            if let Err(SqliteError::Database(error)) = self.desk.write_releases(owed) {
+            self.context.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+            if let Err(SqliteError::Database(error)) = self.context.write_releases(releases) {
                 return Err(error);
             }
             is_at_work = true;
             for work in batch {
-                work.run(&mut self.desk)?;
+                work.run(&mut self.context)?;
             }
             is_at_work = false;
-            self.desk.connection.prepare_cached("COMMIT")?.execute([])?;
+            self.context.connection.prepare_cached("COMMIT")?.execute([])?;
             Ok(())
         });
         if let Err(error) = &done {
             self.connection_failed = invalidates_connection(error);
             // SQLite rolls some transactions back by itself and reports an error for a second rollback.
-            if !self.connection_failed && !self.desk.connection.is_autocommit() {
-                self.connection_failed = self.desk.connection.execute_batch("ROLLBACK").is_err();
+            if !self.connection_failed && !self.context.connection.is_autocommit() {
+                self.connection_failed = self.context.connection.execute_batch("ROLLBACK").is_err();
             }
             // The row of this holder may have been rolled back.
-            self.desk.holder.is_written = false;
+            self.context.holder.is_written = false;
         }
         done.map_err(|error| (SqliteError::Database(error), is_at_work))
     }
@@ -356,10 +364,10 @@ impl WriterThread {
     /// Replaces a failed connection: only a new connection shows the state on disk.
     fn restore(&mut self) -> SqliteResult<()> {
         if self.connection_failed {
-            if self.place.path().is_none() {
-                return Err(SqliteError::Refused(closed(&self.place.name())));
+            if self.database.path().is_none() {
+                return Err(SqliteError::Rejected(closed(&self.database.name())));
             }
-            self.desk.connection = self.place.connect_writer(self.options.busy)?;
+            self.context.connection = self.database.connect_writer(self.options.busy)?;
             (self.connection_failed, self.syncs) = (false, true);
         }
         Ok(())
@@ -369,7 +377,7 @@ impl WriterThread {
         let syncs = effect == SyncMode::Sync && self.options.synchronous == Synchronous::Full;
         if syncs != self.syncs {
             let pragma = if syncs { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" };
-            self.desk.connection.execute_batch(pragma)?;
+            self.context.connection.execute_batch(pragma)?;
             self.syncs = syncs;
         }
         Ok(())

@@ -90,20 +90,21 @@ struct Page {
 fn ward() -> CompiledGraph<Case> {
     let mut graph = StateGraph::<Case>::new("ward");
     let note = graph.add_node("note", || Case::update().notes(("S3CRET-key".to_owned(), "S3CRET-note".to_owned())));
-    let confirm = graph.add_node("confirm", |ask: Interrupts, cx: TaskContext| async move {
+    let confirm = graph.add_node("confirm", |interrupts: Interrupts, cx: TaskContext| async move {
         let once: String = cx.once("number", async { Ok::<_, NodeError>("S3CRET-once".to_owned()) }).await?;
         let schema = json!({ "type": "string", "title": "S3CRET-schema" });
-        let answer =
-            ask.raise_with_schema("approve", json!({ "shown": "S3CRET-value" }), "S3CRET-text?", Some(schema)).await?;
+        let answer = interrupts
+            .raise_with_schema("approve", json!({ "shown": "S3CRET-value" }), "S3CRET-text?", Some(schema))
+            .await?;
         Ok::<_, NodeError>(Case::update().log(once).log(answer.as_str().unwrap_or_default().to_owned()))
     });
-    let tell = graph.add_node("tell", || {
+    let to_parent = graph.add_node("tell", || {
         let update = json!({ "log": ["S3CRET-outside"] });
         ToParent(Command::<Case>::new().update(update).send(SendTo::new("last", json!({ "text": "S3CRET-sent" }))))
     });
     // A parallel task, so that the command is stored as a pending entry before the superstep is complete.
     let sibling = graph.add_node("sibling", || ());
-    graph.add_sequence([START, note.into(), confirm.into(), tell.into(), END]);
+    graph.add_sequence([START, note.into(), confirm.into(), to_parent.into(), END]);
     graph.add_edge(confirm, sibling).add_edge(sibling, END);
     graph.compile().unwrap()
 }
@@ -111,7 +112,7 @@ fn ward() -> CompiledGraph<Case> {
 /// Builds a graph with sends, two parallel tasks of which one fails the first time, and a subgraph.
 fn case(store: impl Into<SharedCheckpointer>) -> CompiledGraph<Case> {
     let mut graph = StateGraph::<Case>::new("case");
-    let look = graph.add_node("look", |page: SendPayload<Page>, cx: TaskContext| async move {
+    let inspect = graph.add_node("look", |page: SendPayload<Page>, cx: TaskContext| async move {
         match page.text.as_str() {
             "fails" if cx.configurable("fail").is_some() => Err(NodeError::new("S3CRET-error")),
             text => Ok(Case::update().notes((format!("key {text}"), text.to_owned()))),
@@ -120,11 +121,11 @@ fn case(store: impl Into<SharedCheckpointer>) -> CompiledGraph<Case> {
     let last = graph.add_node("last", |page: SendPayload<Page>| Case::update().log(page.text.clone()));
     let ward = graph.add_node("ward", ward());
     graph.set_conditional_entry_point(
-        move |_: &Case| ["S3CRET-page", "fails"].map(|text| SendTo::new(look, Page { text: text.into() })).to_vec(),
-        [look],
+        move |_: &Case| ["S3CRET-page", "fails"].map(|text| SendTo::new(inspect, Page { text: text.into() })).to_vec(),
+        [inspect],
     );
     graph
-        .add_edge(look, ward)
+        .add_edge(inspect, ward)
         .add_conditional_edges(ward, |_: &Case| END, [last.into(), END])
         .add_edge(last, END)
         .checkpointer(store);
@@ -162,28 +163,28 @@ async fn newest(store: &impl Checkpointer) -> CheckpointTuple {
 /// R-REF-64: an encrypted run has the same result as a plain one, with each durability and each newly opened
 /// checkpointer, and none of its values is readable in the wrapped checkpointer.
 #[tokio::test]
-async fn a_sealed_run_ends_as_a_plain_one_and_nothing_of_it_is_readable() {
+async fn an_encrypted_run_ends_as_a_plain_one_and_nothing_of_it_is_readable() {
     for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
         let (plain, below) = (MemoryCheckpointer::new(), MemoryCheckpointer::new());
         let expected = run_through(|| plain.clone().into(), durability).await;
-        let sealed = run_through(|| EncryptedCheckpointer::new(below.clone(), key(1)).into(), durability).await;
-        assert_eq!(*sealed.state, *expected.state);
-        assert_eq!(sealed.state.log, ["S3CRET-outside", "S3CRET-sent"]);
+        let encrypted = run_through(|| EncryptedCheckpointer::new(below.clone(), key(1)).into(), durability).await;
+        assert_eq!(*encrypted.state, *expected.state);
+        assert_eq!(encrypted.state.log, ["S3CRET-outside", "S3CRET-sent"]);
         let (readable, hidden) = (everything(&plain, "t").await, everything(&below, "t").await);
         for secret in SECRETS {
             assert!(readable.contains(secret), "{durability:?}: without sealing `{secret}` is there to be found");
             assert!(!hidden.contains(secret), "{durability:?}: `{secret}` is readable");
         }
         assert!(!hidden.contains("S3CRET"));
-        let again = EncryptedCheckpointer::new(below, key(1));
-        let opened = everything(&again, "t").await;
+        let reopened = EncryptedCheckpointer::new(below, key(1));
+        let opened = everything(&reopened, "t").await;
         assert!(SECRETS.iter().all(|secret| opened.contains(secret)));
     }
 }
 
 /// R-REF-64: full values that a checkpointer stores instead of many changes are encrypted as well.
 #[tokio::test]
-async fn whole_copies_are_sealed() {
+async fn full_copies_are_encrypted() {
     let below = MemoryCheckpointer::new();
     let mut graph = StateGraph::<Case>::new("loop");
     let round = graph.add_node("round", |case: View<Case>| {
@@ -203,7 +204,7 @@ async fn whole_copies_are_sealed() {
 /// R-REF-64: values saved before encryption was enabled are rejected with help, are readable if allowed, and later
 /// values are encrypted.
 #[tokio::test]
-async fn rows_in_the_clear_are_refused_unless_allowed() {
+async fn plaintext_rows_are_rejected_unless_allowed() {
     let below = MemoryCheckpointer::new();
     case(below.clone()).invoke(Case::input().patient("S3CRET-patient")).thread("t").await.unwrap();
     let before = everything(&below, "t").await;
@@ -249,16 +250,16 @@ async fn keys_can_change_and_a_wrong_one_is_named() {
     assert_eq!(done.state.log, ["S3CRET-outside", "S3CRET-sent"]);
     let error = case(EncryptedCheckpointer::new(below.clone(), key(1))).threads().get_state("t").await.unwrap_err();
     assert!(error.message().contains("key of number"), "the newest rows have the new key: {error}");
-    let shown = format!("{:?}", key(2));
+    let debug_text = format!("{:?}", key(2));
     assert!(
-        shown.starts_with("EncryptionKey(number ") && !shown.contains("2, 2") && !shown.contains("0202"),
-        "{shown}"
+        debug_text.starts_with("EncryptionKey(number ") && !debug_text.contains("2, 2") && !debug_text.contains("0202"),
+        "{debug_text}"
     );
 }
 
 /// R-FWK-48: rows of one thread cannot be decrypted as rows of another, and the error names their location.
 #[tokio::test]
-async fn rows_that_were_moved_to_another_thread_are_refused() {
+async fn rows_that_were_moved_to_another_thread_are_rejected() {
     let below = waiting().await;
     below.copy_thread(&"t".into(), &"moved".into()).await.unwrap();
     let error = case(EncryptedCheckpointer::new(below, key(1))).threads().get_state("moved").await.unwrap_err();
@@ -270,7 +271,7 @@ async fn rows_that_were_moved_to_another_thread_are_refused() {
 
 /// R-FWK-48: a copy is encrypted with the newest key: the old one is no longer needed, and the copy can be resumed.
 #[tokio::test]
-async fn a_copy_is_sealed_with_the_newest_key() {
+async fn a_copy_is_encrypted_with_the_newest_key() {
     let below = waiting().await;
     let both = EncryptedCheckpointer::new(below.clone(), key(2)).with_decryption_key(key(1));
     both.copy_thread(&"t".into(), &"copy".into()).await.unwrap();
@@ -285,24 +286,24 @@ async fn a_copy_is_sealed_with_the_newest_key() {
 
 /// R-FWK-48: an unknown key is looked up by its id once.
 #[tokio::test]
-async fn a_missing_key_is_asked_for_by_its_number() {
+async fn a_missing_key_is_looked_up_by_its_number() {
     let below = waiting().await;
-    let asked = Arc::new(AtomicUsize::new(0));
-    let counted = asked.clone();
-    let vault = move |number: &str| {
+    let lookups = Arc::new(AtomicUsize::new(0));
+    let counted = lookups.clone();
+    let lookup = move |number: &str| {
         counted.fetch_add(1, Ordering::Relaxed);
         Some(key(1)).filter(|key| key.key_id() == number)
     };
-    let sealed = EncryptedCheckpointer::new(below, key(2)).key_lookup(vault);
+    let encrypted = EncryptedCheckpointer::new(below, key(2)).key_lookup(lookup);
     for _ in 0..2 {
-        assert_eq!(case(sealed.clone()).threads().get_state("t").await.unwrap().state.patient, "S3CRET-patient");
+        assert_eq!(case(encrypted.clone()).threads().get_state("t").await.unwrap().state.patient, "S3CRET-patient");
     }
-    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert_eq!(lookups.load(Ordering::Relaxed), 1);
 }
 
 /// R-FWK-41, R-FWK-48: a long value is compressed before it is encrypted.
 #[tokio::test]
-async fn long_values_are_squeezed_before_they_are_sealed() {
+async fn long_values_are_compressed_before_they_are_encrypted() {
     let below = MemoryCheckpointer::new();
     let long = "what was said before is said again, ".repeat(500);
     let compiled = case(EncryptedCheckpointer::new(below.clone(), key(1)));
@@ -316,39 +317,42 @@ async fn long_values_are_squeezed_before_they_are_sealed() {
 /// R-REF-64: a changed byte, a truncated value, a value at another location and a plaintext value are rejected with
 /// their name.
 #[tokio::test]
-async fn what_was_changed_below_is_refused() {
+async fn values_changed_in_the_wrapped_store_are_rejected() {
     let below = waiting().await;
-    for (bend, slot) in tampered::WAYS {
-        let sealed =
-            EncryptedCheckpointer::new(TamperingCheckpointer { store: below.clone(), bend: Arc::new(bend) }, key(1));
-        let ward = sealed.namespaces(&"t".into()).await.unwrap().pop().unwrap();
-        let mut refusals = Vec::new();
+    for (tamper, slot) in tampered::MODIFICATIONS {
+        let encrypted = EncryptedCheckpointer::new(
+            TamperingCheckpointer { store: below.clone(), tamper: Arc::new(tamper) },
+            key(1),
+        );
+        let ward = encrypted.namespaces(&"t".into()).await.unwrap().pop().unwrap();
+        let mut errors = Vec::new();
         for namespace in [&CheckpointNamespace::root(), &ward] {
             let query = HistoryQuery::default();
-            refusals.extend(sealed.history(&"t".into(), namespace, &query).await.err());
+            errors.extend(encrypted.history(&"t".into(), namespace, &query).await.err());
         }
-        assert!(!refusals.is_empty(), "{slot}: the change was not seen");
-        for error in refusals {
+        assert!(!errors.is_empty(), "{slot}: the change was not seen");
+        for error in errors {
             assert_eq!(error.code(), ErrorCode::CheckpointCorrupt, "{error}");
             assert!(error.message().starts_with("thread `t`, checkpoint "), "{error}");
             assert!(error.message().contains(slot), "{slot}: {error}");
         }
     }
-    let kept = case(EncryptedCheckpointer::new(below, key(1))).threads().get_state("t").await.unwrap();
-    assert_eq!(kept.state.patient, "S3CRET-patient");
+    let snapshot = case(EncryptedCheckpointer::new(below, key(1))).threads().get_state("t").await.unwrap();
+    assert_eq!(snapshot.state.patient, "S3CRET-patient");
 }
 
 /// R-REF-64: a value in a later format is rejected as such.
 #[tokio::test]
-async fn a_newer_form_is_refused_as_newer() {
+async fn a_newer_format_is_rejected_as_newer() {
     let later = |loaded: &mut CheckpointTuple| {
         for (_, log) in &mut loaded.fields {
             log[0].1 = AnyValue::json(json!({ "__sealed__": "AwAAAAA" }));
         }
     };
-    let sealed =
-        EncryptedCheckpointer::new(TamperingCheckpointer { store: waiting().await, bend: Arc::new(later) }, key(1));
-    let error = sealed.load(&"t".into(), &CheckpointNamespace::root(), CheckpointSelector::Latest).await.unwrap_err();
+    let encrypted =
+        EncryptedCheckpointer::new(TamperingCheckpointer { store: waiting().await, tamper: Arc::new(later) }, key(1));
+    let error =
+        encrypted.load(&"t".into(), &CheckpointNamespace::root(), CheckpointSelector::Latest).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::CheckpointTooNew, "{error}");
 }
 
@@ -376,19 +380,19 @@ fn draft(lease: &Lease, payload: &str, key: &str) -> Commit {
 /// R-REF-64: a repeated equal commit is recognized although no two ciphertexts are equal; a different one is
 /// rejected.
 #[tokio::test]
-async fn an_equal_commit_is_the_same_and_another_is_refused() {
+async fn an_equal_commit_is_the_same_and_another_is_rejected() {
     let below = MemoryCheckpointer::new();
-    let sealed = EncryptedCheckpointer::new(below.clone(), key(1));
-    let lease = sealed.acquire(&"t".into(), RunId::from_bits(1)).await.unwrap();
-    sealed.commit(&draft(&lease, "S3CRET-sent", "S3CRET-key")).await.unwrap();
+    let encrypted = EncryptedCheckpointer::new(below.clone(), key(1));
+    let lease = encrypted.acquire(&"t".into(), RunId::from_bits(1)).await.unwrap();
+    encrypted.commit(&draft(&lease, "S3CRET-sent", "S3CRET-key")).await.unwrap();
     let before = everything(&below, "t").await;
-    sealed.commit(&draft(&lease, "S3CRET-sent", "S3CRET-key")).await.unwrap();
+    encrypted.commit(&draft(&lease, "S3CRET-sent", "S3CRET-key")).await.unwrap();
     for (payload, key) in [("another", "S3CRET-key"), ("S3CRET-sent", "another")] {
-        assert!(sealed.commit(&draft(&lease, payload, key)).await.is_err());
+        assert!(encrypted.commit(&draft(&lease, payload, key)).await.is_err());
     }
     assert_eq!(everything(&below, "t").await, before);
     assert!(!before.contains("S3CRET"));
-    let loaded = newest(&sealed).await;
+    let loaded = newest(&encrypted).await;
     let expected = draft(&lease, "S3CRET-sent", "S3CRET-key");
     assert_eq!(
         (Some(&loaded.checkpoint), &loaded.fields[0].1[0].1),
@@ -398,7 +402,7 @@ async fn an_equal_commit_is_the_same_and_another_is_refused() {
 
 /// R-REF-64: a value that looks encrypted is stored like any other.
 #[tokio::test]
-async fn a_value_that_looks_sealed_comes_back() {
+async fn a_value_that_looks_encrypted_is_read_back() {
     let odd = r#"{"__sealed__":"AQ"}"#;
     let compiled = case(empty());
     let input = Case::input().patient("__sealed__:AQ").notes((odd.to_owned(), odd.to_owned()));

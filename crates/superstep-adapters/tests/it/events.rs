@@ -25,10 +25,10 @@ async fn take(store: &impl Checkpointer, thread: &str) -> Lease {
     store.acquire(&thread.into(), RunId::from_bits(1)).await.unwrap()
 }
 
-async fn say(store: &impl Checkpointer, lease: &Lease, events: Vec<StoredEvent>) -> Result<()> {
+async fn commit_events(store: &impl Checkpointer, lease: &Lease, events: Vec<StoredEvent>) -> Result<()> {
     store.commit(&Commit { events, ..Commit::empty(lease.clone(), CheckpointNamespace::root()) }).await
 }
 
-async fn heard(store: &impl Checkpointer, thread: &str) -> Result<Vec<StoredEvent>> {
+async fn read_events(store: &impl Checkpointer, thread: &str) -> Result<Vec<StoredEvent>> {
     store.events(&ThreadId::from(thread), &EventsQuery::default()).await
 }

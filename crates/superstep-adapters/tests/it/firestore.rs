@@ -62,12 +62,12 @@ fn emulator() -> String {
     let lock = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("firestore.lock")).unwrap();
     lock.lock().unwrap();
     let folder = folder(parent_id(), "shared");
-    let place = folder.join("port");
-    if let Ok(port) = std::fs::read_to_string(&place) {
+    let port_file = folder.join("port");
+    if let Ok(port) = std::fs::read_to_string(&port_file) {
         return FirestoreEmulator::at(folder, port.trim().parse().unwrap()).address();
     }
     let emulator = FirestoreEmulator::start(folder, parent_id()).unwrap();
-    std::fs::write(place, emulator.port().to_string()).unwrap();
+    std::fs::write(port_file, emulator.port().to_string()).unwrap();
     emulator.address()
 }
 
@@ -92,12 +92,12 @@ fn count(address: &str, collection: &str) -> usize {
         "from": [{ "collectionId": collection }],
         "select": { "fields": [{ "fieldPath": "__name__" }] },
     } });
-    let answer = ask(address, "runQuery", &question);
+    let answer = post(address, "runQuery", &question);
     answer.as_array().unwrap().iter().filter(|item| item.get("document").is_some()).count()
 }
 
 /// Sends a request to the emulator directly, without the store.
-fn ask(address: &str, method: &str, body: &Value) -> Value {
+fn post(address: &str, method: &str, body: &Value) -> Value {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let body = body.to_string();
     let head = format!(

@@ -38,7 +38,7 @@ fn run(number: u128) -> RunId {
 struct Diary {
     #[reduce(append)]
     pages: Vec<String>,
-    wanted: usize,
+    target: usize,
 }
 
 /// Builds a graph that adds a page of this length in each superstep until there are enough.
@@ -49,14 +49,14 @@ fn diary(store: impl Into<SharedCheckpointer>, length: usize) -> CompiledGraph<D
         Diary::update().pages(page)
     });
     graph.add_edge(START, write).checkpointer(store).recursion_limit(100_000);
-    let decide = move |diary: &Diary| if diary.pages.len() < diary.wanted { Goto::node(write) } else { Goto::end() };
+    let decide = move |diary: &Diary| if diary.pages.len() < diary.target { Goto::node(write) } else { Goto::end() };
     graph.add_conditional_edges(write, decide, [write.into(), END]);
     graph.compile().unwrap()
 }
 
 /// Runs the graph until a thread has this many pages.
 fn write(graph: &CompiledGraph<Diary>, thread: &str, pages: usize) -> usize {
-    graph.invoke(Diary::input().wanted(pages)).thread(thread).wait_blocking().unwrap().state.pages.len()
+    graph.invoke(Diary::input().target(pages)).thread(thread).wait_blocking().unwrap().state.pages.len()
 }
 
 /// Returns the number of pages of a thread after checking their content.
@@ -69,11 +69,11 @@ fn pages(graph: &CompiledGraph<Diary>, thread: &str) -> superstep::Result<usize>
 
 /// Retries for up to a minute.
 fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         match attempt() {
             Some(done) => return done,
-            None => assert!(begun.elapsed() < Duration::from_secs(60), "it did not come"),
+            None => assert!(started.elapsed() < Duration::from_secs(60), "it did not come"),
         }
         std::thread::yield_now();
     }

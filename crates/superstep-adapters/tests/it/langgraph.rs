@@ -39,44 +39,44 @@ async fn postgres() -> LangGraphImporter {
 
 /// Returns both LangGraph checkpointers with the expected values printed by Python.
 async fn both() -> [(LangGraphImporter, Value); 2] {
-    let said =
+    let read_json =
         |name: &str| serde_json::from_str::<Value>(&std::fs::read_to_string(folder().join(name)).unwrap()).unwrap();
-    [(sqlite(), said("expected.json")), (postgres().await, said("expected-postgres.json"))]
+    [(sqlite(), read_json("expected.json")), (postgres().await, read_json("expected-postgres.json"))]
 }
 
 /// Returns the values of a stored checkpoint.
 fn values(loaded: &CheckpointTuple) -> BTreeMap<String, Value> {
-    let whole = loaded.fields.iter().map(|(field, log)| {
+    let fields = loaded.fields.iter().map(|(field, log)| {
         let mut value = Value::Null;
         for (change, part) in log {
             json_reducer::apply_delta(&mut value, change, &part.to_json().unwrap()).unwrap();
         }
         (field.to_string(), value)
     });
-    whole.collect()
+    fields.collect()
 }
 
 /// Compares a value with what Python printed; messages are compared by their relevant fields.
-fn agrees(expected: &Value, found: &Value) -> bool {
-    match (expected, found) {
-        (Value::Object(one), found) if one.contains_key("__message__") => {
-            let said = &one["__message__"];
-            let role = match said["type"].as_str().unwrap() {
+fn agrees(expected: &Value, actual: &Value) -> bool {
+    match (expected, actual) {
+        (Value::Object(one), actual) if one.contains_key("__message__") => {
+            let message = &one["__message__"];
+            let role = match message["type"].as_str().unwrap() {
                 "human" => "user",
                 "ai" => "assistant",
                 other => other,
             };
             let keys = ["content", "id", "name", "tool_calls", "tool_call_id"];
-            found["role"] == json!(role) && keys.iter().all(|key| said.get(key) == found.get(key))
+            actual["role"] == json!(role) && keys.iter().all(|key| message.get(key) == actual.get(key))
         }
-        (Value::Object(expected), Value::Object(found)) => {
-            expected.len() == found.len()
-                && expected.iter().all(|(key, value)| found.get(key).is_some_and(|found| agrees(value, found)))
+        (Value::Object(expected), Value::Object(actual)) => {
+            expected.len() == actual.len()
+                && expected.iter().all(|(key, value)| actual.get(key).is_some_and(|other| agrees(value, other)))
         }
-        (Value::Array(expected), Value::Array(found)) => {
-            expected.len() == found.len() && expected.iter().zip(found).all(|(one, other)| agrees(one, other))
+        (Value::Array(expected), Value::Array(actual)) => {
+            expected.len() == actual.len() && expected.iter().zip(actual).all(|(one, other)| agrees(one, other))
         }
-        (expected, found) => expected == found,
+        (expected, actual) => expected == actual,
     }
 }
 
@@ -86,14 +86,14 @@ fn is_default(value: &Value) -> bool {
 }
 
 fn assert_values(expected: &Value, loaded: &CheckpointTuple) {
-    let found = values(loaded);
+    let actual = values(loaded);
     for (field, value) in expected.as_object().unwrap() {
-        match found.get(field) {
-            Some(found) => assert!(agrees(value, found), "`{field}`:\n{value:#}\n{found:#}"),
+        match actual.get(field) {
+            Some(stored) => assert!(agrees(value, stored), "`{field}`:\n{value:#}\n{stored:#}"),
             None => assert!(is_default(value), "`{field}` is missing: {value:#}"),
         }
     }
-    let strange = found.keys().find(|field| expected.get(field).is_none());
+    let strange = actual.keys().find(|field| expected.get(field).is_none());
     assert_eq!(strange, None, "{expected:#}");
 }
 
@@ -108,32 +108,32 @@ fn assert_same(expected: &Value, loaded: &CheckpointTuple) {
     assert_eq!(expected["user"], checkpoint.metadata.get("user").cloned().unwrap_or_default());
     // An input is applied in its own checkpoint here and in the next checkpoint in LangGraph.
     if checkpoint.source != CheckpointSource::Input {
-        let mut due: Vec<&str> = checkpoint.next_tasks.iter().map(|due| &*due.node).collect();
+        let mut scheduled: Vec<&str> = checkpoint.next_tasks.iter().map(|scheduled| &*scheduled.node).collect();
         let mut next: Vec<&str> = expected["next"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-        due.sort_unstable();
+        scheduled.sort_unstable();
         next.sort_unstable();
-        assert_eq!(due, next);
+        assert_eq!(scheduled, next);
         assert_values(&expected["values"], loaded);
-        assert_eq!(questions(expected), asked(loaded), "{expected:#}");
+        assert_eq!(questions(expected), pending_interrupts(loaded), "{expected:#}");
     }
 }
 
 /// Returns the interrupts that Python printed.
 fn questions(expected: &Value) -> Vec<(String, Value)> {
     let tasks = expected["tasks"].as_array().unwrap().iter();
-    let asked = tasks.flat_map(|task| {
+    let interrupts = tasks.flat_map(|task| {
         let name = task["name"].as_str().unwrap().to_owned();
         task["interrupts"].as_array().unwrap().iter().map(move |value| (name.clone(), value.clone()))
     });
-    asked.collect()
+    interrupts.collect()
 }
 
-fn asked(loaded: &CheckpointTuple) -> Vec<(String, Value)> {
-    let asked = loaded.pending.iter().filter_map(|pending| match &pending.entry {
+fn pending_interrupts(loaded: &CheckpointTuple) -> Vec<(String, Value)> {
+    let interrupts = loaded.pending.iter().filter_map(|pending| match &pending.entry {
         TaskEntry::Interrupt(question) => Some((pending.node.to_string(), question.value.clone())),
         _ => None,
     });
-    asked.collect()
+    interrupts.collect()
 }
 
 async fn history(store: &SharedCheckpointer, thread: &str, namespace: &CheckpointNamespace) -> Vec<CheckpointTuple> {
@@ -144,7 +144,7 @@ async fn history(store: &SharedCheckpointer, thread: &str, namespace: &Checkpoin
 /// metadata, next nodes, interrupts and all values.
 #[tokio::test]
 async fn threads_are_what_python_says_they_are() {
-    for (python, said) in both().await {
+    for (python, printed) in both().await {
         let threads = python.threads().await.unwrap();
         assert!(THREADS.iter().all(|thread| threads.iter().any(|found| found == thread)), "{threads:?}");
         for store in
@@ -153,12 +153,12 @@ async fn threads_are_what_python_says_they_are() {
             for thread in THREADS {
                 let brought = python.import(thread, store.clone()).await.unwrap();
                 assert_eq!((&brought.skipped_channels, &brought.warnings), (&vec![], &vec![]), "{thread}");
-                let (expected, found) = (
-                    said[thread]["history"].as_array().unwrap(),
+                let (expected, actual) = (
+                    printed[thread]["history"].as_array().unwrap(),
                     history(&store, thread, &CheckpointNamespace::root()).await,
                 );
-                assert_eq!(expected.len(), found.len(), "{thread}");
-                expected.iter().zip(&found).for_each(|(expected, found)| assert_same(expected, found));
+                assert_eq!(expected.len(), actual.len(), "{thread}");
+                expected.iter().zip(&actual).for_each(|(expected, stored)| assert_same(expected, stored));
             }
         }
     }
@@ -185,7 +185,7 @@ async fn an_input_is_saved_as_what_it_leads_to() {
 /// R-NFR-16b: subgraphs are imported with the namespaces where they will be looked up.
 #[tokio::test]
 async fn graphs_inside_come_along() {
-    for (python, said) in both().await {
+    for (python, printed) in both().await {
         for (thread, graphs) in [("inner", 2), ("deep", 3), ("fan", 3), ("kept", 2)] {
             let store: SharedCheckpointer = MemoryCheckpointer::new().into();
             let brought = python.import(thread, store.clone()).await.unwrap();
@@ -195,20 +195,20 @@ async fn graphs_inside_come_along() {
                 let loaded = history(&store, thread, &namespace).await.remove(0);
                 newest.insert(json!(loaded.checkpoint.id).to_string(), loaded);
             }
-            let inside = said[thread]["inside"].as_array().unwrap();
-            assert_eq!(inside.len(), graphs - 1, "{thread}");
-            for expected in inside {
-                let found = &newest[&expected["id"].to_string()];
-                assert_same(expected, found);
-                assert!(found.checkpoint.parent_task.is_some());
+            let subgraphs = printed[thread]["inside"].as_array().unwrap();
+            assert_eq!(subgraphs.len(), graphs - 1, "{thread}");
+            for expected in subgraphs {
+                let actual = &newest[&expected["id"].to_string()];
+                assert_same(expected, actual);
+                assert!(actual.checkpoint.parent_task.is_some());
             }
-            let around = &history(&store, thread, &CheckpointNamespace::root()).await[0];
-            for pending in &around.pending {
+            let parent = &history(&store, thread, &CheckpointNamespace::root()).await[0];
+            for pending in &parent.pending {
                 let TaskEntry::Interrupt(question) = &pending.entry else { panic!("{pending:?}") };
                 let path = if thread == "kept" { "child".to_owned() } else { format!("child:{}", pending.task) };
                 assert!(question.namespace.as_str().starts_with(&path), "{question:?}");
-                let inside = &history(&store, thread, &question.namespace).await[0];
-                assert_eq!(inside.pending[0].entry, pending.entry);
+                let subgraph = &history(&store, thread, &question.namespace).await[0];
+                assert_eq!(subgraph.pending[0].entry, pending.entry);
             }
         }
     }
@@ -247,11 +247,11 @@ async fn what_was_brought_over_can_be_moved_on() {
             let (here, there): (SharedCheckpointer, SharedCheckpointer) =
                 (SqliteCheckpointer::open(":memory:").unwrap().into(), MemoryCheckpointer::new().into());
             python.import(thread, here.clone()).await.unwrap();
-            let (mut file, mut again) = (Vec::new(), Vec::new());
+            let (mut file, mut copy) = (Vec::new(), Vec::new());
             transfer::export(here, thread, &mut file).await.unwrap();
             transfer::import(there.clone(), &file[..], ImportName::Same).await.unwrap();
-            transfer::export(there, thread, &mut again).await.unwrap();
-            assert_eq!(String::from_utf8(again).unwrap(), String::from_utf8(file).unwrap(), "{thread}");
+            transfer::export(there, thread, &mut copy).await.unwrap();
+            assert_eq!(String::from_utf8(copy).unwrap(), String::from_utf8(file).unwrap(), "{thread}");
         }
     }
 }

@@ -46,7 +46,7 @@ impl Tool for ScriptedTool {
                 Ok("done".into())
             }
             "hang" => {
-                let _life = Life::begin(self.life.clone());
+                let _life = CallGuard::begin(self.life.clone());
                 std::future::pending().await
             }
             other => Err(ToolError::new(format!("cannot `{other}`"))),
@@ -54,30 +54,30 @@ impl Tool for ScriptedTool {
     }
 }
 
-struct Life(UnboundedSender<&'static str>);
+struct CallGuard(UnboundedSender<&'static str>);
 
-impl Life {
+impl CallGuard {
     fn begin(life: UnboundedSender<&'static str>) -> Self {
         life.send("begun").unwrap();
         Self(life)
     }
 }
 
-impl Drop for Life {
+impl Drop for CallGuard {
     fn drop(&mut self) {
         self.0.send("let go").ok();
     }
 }
 
 /// Returns a tool with this name and the lifecycle events of its calls.
-pub(crate) fn puppet(name: &'static str) -> (SharedTool, UnboundedReceiver<&'static str>) {
-    let (life, heard) = unbounded_channel();
-    (ScriptedTool { name, life }.into(), heard)
+pub(crate) fn scripted_tool(name: &'static str) -> (SharedTool, UnboundedReceiver<&'static str>) {
+    let (life, events) = unbounded_channel();
+    (ScriptedTool { name, life }.into(), events)
 }
 
 /// Returns a server with one scripted tool.
 pub(crate) fn server() -> McpServer {
-    McpServer::new("theatre", "1.0").tools([puppet("puppet").0])
+    McpServer::new("theatre", "1.0").tools([scripted_tool("puppet").0])
 }
 
 /// Returns a tool call with these arguments.
@@ -87,7 +87,7 @@ pub(crate) fn call(args: Value) -> ToolInvocation {
 }
 
 /// Calls the first tool of a server with these arguments.
-pub(crate) async fn tell(client: &McpClient, args: Value) -> Result<ToolOutput, ToolError> {
+pub(crate) async fn call_first_tool(client: &McpClient, args: Value) -> Result<ToolOutput, ToolError> {
     client.tools().await.unwrap()[0].call(call(args)).await
 }
 
@@ -135,6 +135,6 @@ impl ProgressListener for RecordedProgress {
 }
 
 /// Waits for a future for at most half a minute.
-pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), what).await.expect("it comes")
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), future).await.expect("it comes")
 }

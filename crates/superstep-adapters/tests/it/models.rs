@@ -32,18 +32,18 @@ impl ChunkListener for RecordingListener {
 
 /// Calls a model with a listener.
 async fn listen(model: &ProviderModel, request: &ChatRequest) -> (Result<ChatResponse>, Vec<MessageChunk>) {
-    let mut ear = RecordingListener::default();
-    let answer = model.generate(request, &mut ChunkSender::new(&mut ear)).await;
-    (answer, ear.0)
+    let mut listener = RecordingListener::default();
+    let answer = model.generate(request, &mut ChunkSender::new(&mut listener)).await;
+    (answer, listener.0)
 }
 
 /// Calls a model without a listener.
-async fn ask(model: &ProviderModel, request: &ChatRequest) -> Result<ChatResponse> {
+async fn generate(model: &ProviderModel, request: &ChatRequest) -> Result<ChatResponse> {
     model.generate(request, &mut ChunkSender::discard()).await
 }
 
 /// Calls a model with a listener and checks that the concatenated chunks are the response.
-async fn heard(model: &ProviderModel, request: &ChatRequest) -> (ChatResponse, Vec<MessageChunk>) {
+async fn generate_streamed(model: &ProviderModel, request: &ChatRequest) -> (ChatResponse, Vec<MessageChunk>) {
     let (answer, pieces) = listen(model, request).await;
     let answer = answer.unwrap();
     let (mut text, mut reasoning, mut calls) = (String::new(), String::new(), Vec::<(String, String, String)>::new());
@@ -60,8 +60,8 @@ async fn heard(model: &ProviderModel, request: &ChatRequest) -> (ChatResponse, V
             other => panic!("{other:?}"),
         }
     }
-    let told = answer.message.metadata.get("reasoning").and_then(Value::as_str).unwrap_or_default();
-    assert_eq!((text.as_str(), reasoning.as_str()), (&*answer.message.text(), told));
+    let expected_reasoning = answer.message.metadata.get("reasoning").and_then(Value::as_str).unwrap_or_default();
+    assert_eq!((text.as_str(), reasoning.as_str()), (&*answer.message.text(), expected_reasoning));
     assert_eq!(calls.len(), answer.message.tool_calls.len());
     for ((id, name, args), call) in calls.iter().zip(&answer.message.tool_calls) {
         assert_eq!((id, name), (&call.id, &call.name));

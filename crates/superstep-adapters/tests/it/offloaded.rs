@@ -71,8 +71,8 @@ impl KeyValue for Bucket {
 
     async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         let values = self.0.lock().unwrap();
-        let is_asked = |key: &&String| key.starts_with(prefix) && after.is_none_or(|after| key.as_str() > after);
-        Ok(values.keys().filter(is_asked).take(limit).cloned().collect())
+        let is_match = |key: &&String| key.starts_with(prefix) && after.is_none_or(|after| key.as_str() > after);
+        Ok(values.keys().filter(is_match).take(limit).cloned().collect())
     }
 }
 
@@ -96,8 +96,8 @@ fn study(store: impl Into<SharedCheckpointer>, rounds: u64) -> CompiledGraph<Stu
     graph.checkpointer(store).compile().unwrap()
 }
 
-fn long(what: &str, number: u64) -> String {
-    format!("{what} {number} ").repeat(100)
+fn long(label: &str, number: u64) -> String {
+    format!("{label} {number} ").repeat(100)
 }
 
 /// R-FWK-40: large values are stored once in the key-value store and are read back, including full values that the
@@ -105,15 +105,15 @@ fn long(what: &str, number: u64) -> String {
 #[tokio::test]
 async fn large_values_are_beside_the_store_and_come_back() {
     let (below, bucket) = (MemoryCheckpointer::new(), Bucket::default());
-    let spilled = OffloadedCheckpointer::new(below.clone(), bucket.clone()).threshold_bytes(500);
-    let done = study(spilled.clone(), 60)
+    let offloaded = OffloadedCheckpointer::new(below.clone(), bucket.clone()).threshold_bytes(500);
+    let done = study(offloaded.clone(), 60)
         .invoke(Study::input().text(long("text", 1)))
         .thread("t")
         .recursion_limit(100)
         .await
         .unwrap();
     assert_eq!((done.state.rounds, &done.state.notes["note 3"]), (60, &long("note", 59)));
-    assert_eq!(*study(spilled.clone(), 60).threads().get_state("t").await.unwrap().state, *done.state);
+    assert_eq!(*study(offloaded.clone(), 60).threads().get_state("t").await.unwrap().state, *done.state);
     let plain = MemoryCheckpointer::new();
     study(plain.clone(), 60)
         .invoke(Study::input().text(long("text", 1)))
@@ -121,9 +121,9 @@ async fn large_values_are_beside_the_store_and_come_back() {
         .recursion_limit(100)
         .await
         .unwrap();
-    let (hidden, shown) = (everything(&below, "t").await, everything(&spilled, "t").await);
+    let (hidden, visible) = (everything(&below, "t").await, everything(&offloaded, "t").await);
     assert!(!hidden.contains("text 1 text 1") && !hidden.contains("note 7 note 7"));
-    assert!(shown.contains("text 1 text 1") && shown.contains("note 7 note 7"));
+    assert!(visible.contains("text 1 text 1") && visible.contains("note 7 note 7"));
     let newest =
         below.load(&"t".into(), &CheckpointNamespace::root(), CheckpointSelector::Latest).await.unwrap().unwrap();
     let (_, log) = newest.fields.into_iter().find(|(field, _)| **field == *"notes").unwrap();
@@ -132,30 +132,30 @@ async fn large_values_are_beside_the_store_and_come_back() {
 
 /// R-FWK-40: a missing or changed value results in an error with its name, and never reaches a node.
 #[tokio::test]
-async fn a_value_that_was_changed_is_refused_by_name() {
-    let ways: [fn(&mut Vec<u8>); 3] =
+async fn a_value_that_was_changed_is_rejected_by_name() {
+    let changes: [fn(&mut Vec<u8>); 3] =
         [|value| value[40] ^= 1, |value| value.truncate(30), |value| *value = b"\"another\"".to_vec()];
-    for change in ways {
+    for change in changes {
         let (below, bucket) = (MemoryCheckpointer::new(), Bucket::default());
-        let spilled = OffloadedCheckpointer::new(below, bucket.clone()).threshold_bytes(500);
-        let compiled = study(spilled.clone(), 0);
+        let offloaded = OffloadedCheckpointer::new(below, bucket.clone()).threshold_bytes(500);
+        let compiled = study(offloaded.clone(), 0);
         compiled.invoke(Study::input().text(long("text", 1))).thread("t").await.unwrap();
         bucket.change(change);
-        let refusals = everything_or_refusal(&spilled).await;
-        assert!(refusals.contains("was changed"), "{refusals}");
+        let message = history_error(&offloaded).await;
+        assert!(message.contains("was changed"), "{message}");
         for part in ["thread `t`, checkpoint ", "field `", "superstep/value/"] {
-            assert!(refusals.contains(part), "{refusals}");
+            assert!(message.contains(part), "{message}");
         }
     }
     let bucket = Bucket::default();
-    let spilled = OffloadedCheckpointer::new(MemoryCheckpointer::new(), bucket.clone()).threshold_bytes(500);
-    study(spilled.clone(), 0).invoke(Study::input().text(long("text", 1))).thread("t").await.unwrap();
+    let offloaded = OffloadedCheckpointer::new(MemoryCheckpointer::new(), bucket.clone()).threshold_bytes(500);
+    study(offloaded.clone(), 0).invoke(Study::input().text(long("text", 1))).thread("t").await.unwrap();
     bucket.delete(&bucket.values()).await.unwrap();
-    let refusal = everything_or_refusal(&spilled).await;
-    assert!(refusal.contains("is gone"), "{refusal}");
+    let message = history_error(&offloaded).await;
+    assert!(message.contains("is gone"), "{message}");
 }
 
-async fn everything_or_refusal(store: &impl Checkpointer) -> String {
+async fn history_error(store: &impl Checkpointer) -> String {
     let listed = store.history(&"t".into(), &CheckpointNamespace::root(), &HistoryQuery::default()).await;
     let error = listed.unwrap_err();
     assert_eq!(error.code(), ErrorCode::CheckpointCorrupt);
@@ -188,31 +188,34 @@ async fn a_value_that_looks_like_a_reference_comes_back() {
 /// R-FWK-40: unreferenced values are removed after a time; referenced values are not, nor values that are referenced
 /// again meanwhile.
 #[tokio::test]
-async fn values_nobody_refers_to_are_removed_in_two_rounds() {
+async fn unreferenced_values_are_removed_in_two_rounds() {
     let hour = Duration::from_secs(3_600);
     let bucket = Bucket::default();
-    let spilled = OffloadedCheckpointer::new(MemoryCheckpointer::new(), bucket.clone()).threshold_bytes(500);
+    let offloaded = OffloadedCheckpointer::new(MemoryCheckpointer::new(), bucket.clone()).threshold_bytes(500);
     for thread in ["kept", "gone"] {
-        study(spilled.clone(), 0).invoke(Study::input().text(long(thread, 1))).thread(thread).await.unwrap();
+        study(offloaded.clone(), 0).invoke(Study::input().text(long(thread, 1))).thread(thread).await.unwrap();
     }
     let all = bucket.values().len();
-    assert_eq!(spilled.collect_garbage(hour).await.unwrap(), CollectReport { referenced: all, marked: 0, removed: 0 });
-    spilled.delete_thread(&"gone".into()).await.unwrap();
-    let first = spilled.collect_garbage(hour).await.unwrap();
+    assert_eq!(
+        offloaded.collect_garbage(hour).await.unwrap(),
+        CollectReport { referenced: all, marked: 0, removed: 0 }
+    );
+    offloaded.delete_thread(&"gone".into()).await.unwrap();
+    let first = offloaded.collect_garbage(hour).await.unwrap();
     assert!(first.marked > 0 && first.removed == 0 && first.referenced + first.marked == all, "{first:?}");
-    assert_eq!(spilled.collect_garbage(hour).await.unwrap(), first, "it is not time yet");
+    assert_eq!(offloaded.collect_garbage(hour).await.unwrap(), first, "it is not time yet");
 
     // The same text again, while the value is marked for removal.
-    study(spilled.clone(), 0).invoke(Study::input().text(long("gone", 1))).thread("again").await.unwrap();
+    study(offloaded.clone(), 0).invoke(Study::input().text(long("gone", 1))).thread("again").await.unwrap();
     bucket.pass_time();
-    let second = spilled.collect_garbage(hour).await.unwrap();
+    let second = offloaded.collect_garbage(hour).await.unwrap();
     assert_eq!((second.removed, second.marked), (first.marked, 0));
     for (thread, text) in [("kept", "kept"), ("again", "gone")] {
-        let state = study(spilled.clone(), 0).threads().get_state(thread).await.unwrap().state;
+        let state = study(offloaded.clone(), 0).threads().get_state(thread).await.unwrap().state;
         assert_eq!(state.text, long(text, 1));
     }
-    spilled.prune(&"kept".into(), &Retention { keep_last: 1, ..Retention::default() }).await.unwrap();
-    assert_eq!(spilled.collect_garbage(hour).await.unwrap().removed, 0);
+    offloaded.prune(&"kept".into(), &Retention { keep_last: 1, ..Retention::default() }).await.unwrap();
+    assert_eq!(offloaded.collect_garbage(hour).await.unwrap().removed, 0);
 }
 
 /// R-FWK-40: two concurrent rounds with a writer in between remove no referenced value.
@@ -220,24 +223,24 @@ async fn values_nobody_refers_to_are_removed_in_two_rounds() {
 async fn a_round_that_comes_late_removes_nothing_new() {
     let hour = Duration::from_secs(3_600);
     let bucket = Bucket::default();
-    let spilled = OffloadedCheckpointer::new(MemoryCheckpointer::new(), bucket.clone()).threshold_bytes(500);
-    study(spilled.clone(), 0).invoke(Study::input().text(long("text", 1))).thread("gone").await.unwrap();
-    spilled.delete_thread(&"gone".into()).await.unwrap();
-    spilled.collect_garbage(hour).await.unwrap();
+    let offloaded = OffloadedCheckpointer::new(MemoryCheckpointer::new(), bucket.clone()).threshold_bytes(500);
+    study(offloaded.clone(), 0).invoke(Study::input().text(long("text", 1))).thread("gone").await.unwrap();
+    offloaded.delete_thread(&"gone".into()).await.unwrap();
+    offloaded.collect_garbage(hour).await.unwrap();
     bucket.pass_time();
-    let first = spilled.collect_garbage(hour).await.unwrap();
+    let first = offloaded.collect_garbage(hour).await.unwrap();
     assert!(first.removed > 0 && bucket.values().is_empty(), "{first:?}");
     // The same value again is stored as another copy, because another round may still remove the first one.
-    study(spilled.clone(), 0).invoke(Study::input().text(long("text", 1))).thread("again").await.unwrap();
+    study(offloaded.clone(), 0).invoke(Study::input().text(long("text", 1))).thread("again").await.unwrap();
     assert!(bucket.values().iter().all(|key| key.ends_with(".1")), "{:?}", bucket.values());
     bucket.pass_time();
-    assert_eq!(spilled.collect_garbage(hour).await.unwrap().removed, 0);
-    assert_eq!(study(spilled, 0).threads().get_state("again").await.unwrap().state.text, long("text", 1));
+    assert_eq!(offloaded.collect_garbage(hour).await.unwrap().removed, 0);
+    assert_eq!(study(offloaded, 0).threads().get_state("again").await.unwrap().state.text, long("text", 1));
 }
 
 /// R-FWK-40, R-FWK-48: with encryption around it, offloaded values are encrypted.
 #[tokio::test]
-async fn sealed_values_are_sealed_beside_the_store() {
+async fn encrypted_values_are_encrypted_in_the_offload_store() {
     let (below, bucket) = (MemoryCheckpointer::new(), Bucket::default());
     let store = EncryptedCheckpointer::new(
         OffloadedCheckpointer::new(below, bucket.clone()).threshold_bytes(100),

@@ -81,7 +81,7 @@ pub(crate) struct Span {
     pub(crate) status: Value,
     pub(crate) attributes: BTreeMap<String, Value>,
     pub(crate) events: Vec<String>,
-    begun: u64,
+    start_time: u64,
 }
 
 /// Returns the requests that a collector received, and their spans by start time.
@@ -96,7 +96,7 @@ pub(crate) fn received(collector: &OtlpCollector) -> (Vec<Value>, Vec<Span>) {
             }
         }
     }
-    spans.sort_by_key(|span| span.begun);
+    spans.sort_by_key(|span| span.start_time);
     (requests, spans)
 }
 
@@ -112,7 +112,7 @@ fn span(span: &Value) -> Span {
         status: span["status"].clone(),
         attributes: attributes(span),
         events: events.map(|event| event["name"].as_str().unwrap_or_default().to_owned()).collect(),
-        begun: text("startTimeUnixNano").parse().unwrap(),
+        start_time: text("startTimeUnixNano").parse().unwrap(),
     }
 }
 

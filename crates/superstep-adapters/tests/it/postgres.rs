@@ -45,11 +45,11 @@ pub(crate) fn database(file: &std::path::Path) -> String {
 
 /// Retries for up to half a minute.
 pub(crate) fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         match attempt() {
             Some(done) => return done,
-            None => assert!(begun.elapsed() < Duration::from_secs(30), "it did not come"),
+            None => assert!(started.elapsed() < Duration::from_secs(30), "it did not come"),
         }
     }
 }

@@ -35,19 +35,19 @@ fn lock() -> File {
 fn shared() -> Server {
     let _lock = lock();
     let folder = folder(parent_id(), "shared");
-    let place = folder.join("port");
-    if let Ok(port) = std::fs::read_to_string(&place) {
+    let port_file = folder.join("port");
+    if let Ok(port) = std::fs::read_to_string(&port_file) {
         return Server::at(folder, port.trim().parse().unwrap());
     }
     let server = Server::start(&python(), folder, parent_id()).unwrap();
-    std::fs::write(place, server.port().to_string()).unwrap();
+    std::fs::write(port_file, server.port().to_string()).unwrap();
     server
 }
 
 /// A server for a single test, removed when dropped.
-struct Own(Server);
+struct DedicatedS3(Server);
 
-impl Own {
+impl DedicatedS3 {
     fn start(name: &str) -> Self {
         let python = {
             let _lock = lock();
@@ -58,7 +58,7 @@ impl Own {
     }
 }
 
-impl Drop for Own {
+impl Drop for DedicatedS3 {
     fn drop(&mut self) {
         self.0.remove();
     }

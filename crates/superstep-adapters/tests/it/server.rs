@@ -47,7 +47,7 @@ type Decide = Box<dyn FnMut(&ReceivedRequest) -> ProxyAction + Send>;
 /// The server, which ends with its runtime.
 pub(crate) struct Server {
     pub(crate) address: String,
-    asked: Arc<Mutex<Vec<ReceivedRequest>>>,
+    received: Arc<Mutex<Vec<ReceivedRequest>>>,
     _runtime: tokio::runtime::Runtime,
 }
 
@@ -60,30 +60,30 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let asked: Arc<Mutex<Vec<ReceivedRequest>>> = Arc::default();
+        let received: Arc<Mutex<Vec<ReceivedRequest>>> = Arc::default();
         let decide: Arc<Mutex<Decide>> = Arc::new(Mutex::new(Box::new(decide)));
-        let (record, upstream) = (asked.clone(), upstream.map(ToOwned::to_owned));
+        let (record, upstream) = (received.clone(), upstream.map(ToOwned::to_owned));
         runtime.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (record, decide, upstream) = (record.clone(), decide.clone(), upstream.clone());
                 tokio::spawn(async move { drop(serve(stream, upstream, &record, &decide).await) });
             }
         });
-        Self { address, asked, _runtime: runtime }
+        Self { address, received, _runtime: runtime }
     }
 
     /// Starts a server that handles the first requests for a method with these actions and forwards all others.
     pub(crate) fn failing(upstream: &str, method: &'static str, acts: &[ProxyAction]) -> Self {
         let mut acts: VecDeque<ProxyAction> = acts.iter().cloned().collect();
-        Self::start(Some(upstream), move |asked| match asked.is(method) {
+        Self::start(Some(upstream), move |request| match request.is(method) {
             true => acts.pop_front().unwrap_or(ProxyAction::Pass),
             false => ProxyAction::Pass,
         })
     }
 
     /// Returns the received requests for a method.
-    pub(crate) fn asked(&self, method: &str) -> Vec<ReceivedRequest> {
-        self.asked.lock().unwrap().iter().filter(|asked| asked.is(method)).cloned().collect()
+    pub(crate) fn received(&self, method: &str) -> Vec<ReceivedRequest> {
+        self.received.lock().unwrap().iter().filter(|request| request.is(method)).cloned().collect()
     }
 }
 
@@ -95,11 +95,11 @@ async fn serve(
     decide: &Mutex<Decide>,
 ) -> std::io::Result<()> {
     let (head, body) = message(&mut stream).await?;
-    let asked = ReceivedRequest { head: head.to_lowercase(), body };
-    record.lock().unwrap().push(asked.clone());
-    let act = (*decide.lock().unwrap())(&asked);
+    let request = ReceivedRequest { head: head.to_lowercase(), body };
+    record.lock().unwrap().push(request.clone());
+    let act = (*decide.lock().unwrap())(&request);
     let answer = match &act {
-        ProxyAction::Pass | ProxyAction::CutAfter => pass(&upstream.unwrap(), &head, &asked.body).await?,
+        ProxyAction::Pass | ProxyAction::CutAfter => pass(&upstream.unwrap(), &head, &request.body).await?,
         ProxyAction::Answer(status, more, body) => {
             let length = body.len();
             format!("HTTP/1.1 {status} so\r\n{more}content-length: {length}\r\nconnection: close\r\n\r\n{body}").into()

@@ -16,7 +16,7 @@ mod sqlite;
 mod threads;
 
 use migrated::check_reshaped;
-use threads::{Job, order, say, told, workshop};
+use threads::{Job, append_events, order, stored_content, workshop};
 
 /// Returns the name and the folder of every recorded version.
 fn versions() -> Vec<(String, PathBuf)> {
@@ -35,7 +35,7 @@ fn expected(folder: &Path) -> Value {
 
 /// Checks the recorded content: the state of every checkpoint, and pending entries.
 async fn check_held(version: &str, folder: &Path, store: &SharedCheckpointer) {
-    let (held, expected) = (told(store).await.unwrap(), expected(folder));
+    let (held, expected) = (stored_content(store).await.unwrap(), expected(folder));
     for (thread, expected) in expected.as_object().unwrap() {
         assert_eq!(held[thread], *expected, "{version}: thread {thread}");
     }
@@ -48,7 +48,7 @@ fn finished(outcome: &Outcome<Job>) -> &Job {
 }
 
 /// Continues every thread: an interrupt is resumed, a subgraph ends, and a finished thread accepts another input.
-async fn check_going_on(store: &SharedCheckpointer) {
+async fn check_continues(store: &SharedCheckpointer) {
     let graph = workshop(store.clone());
     let answered = graph.resume("interrupted", true).await.unwrap();
     assert_eq!(finished(&answered).log, ["cut for ask", "approved: true"], "what had finished did not run again");
@@ -58,19 +58,19 @@ async fn check_going_on(store: &SharedCheckpointer) {
     for thread in ["finished", "forked", "long", "pruned", "interrupted"] {
         let before = log(&graph, thread).await;
         let out = graph.invoke(order("again", 0)).thread(thread).await.unwrap();
-        let (kept, new) = finished(&out).log.split_at(before.len());
-        assert_eq!((kept, new), (&before[..], &["cut for again".to_owned()][..]), "{thread}");
+        let (existing, new) = finished(&out).log.split_at(before.len());
+        assert_eq!((existing, new), (&before[..], &["cut for again".to_owned()][..]), "{thread}");
         assert_eq!(log(&graph, thread).await, out.state.log, "{thread}");
         assert_eq!(out.state.chat.iter().next_back().unwrap().text(), report(&out.state));
     }
 }
 
 /// Appends an event to each thread and checks its number.
-async fn check_saying(store: &SharedCheckpointer) {
+async fn check_appends_events(store: &SharedCheckpointer) {
     for thread in ["finished", "forked", "pruned"] {
-        let before = told(store).await.unwrap()[thread]["events"].clone();
-        say(store, thread, &["again"]).await.unwrap();
-        let after = told(store).await.unwrap()[thread]["events"].clone();
+        let before = stored_content(store).await.unwrap()[thread]["events"].clone();
+        append_events(store, thread, &["again"]).await.unwrap();
+        let after = stored_content(store).await.unwrap()[thread]["events"].clone();
         let (before, after) =
             (before["kept"].as_array().map_or(0, Vec::len), after["kept"].as_array().unwrap().clone());
         assert_eq!((after.len(), &after[before]["body"]["said"]), (before + 1, &Value::from("again")), "{thread}");

@@ -224,14 +224,14 @@ fn everything(store: &SharedCheckpointer, thread: &str) -> Value {
     let mut namespaces = block_on(store.namespaces(&thread)).unwrap();
     namespaces.sort();
     let row = |loaded: CheckpointTuple| {
-        let whole = loaded.fields.iter().map(|(field, log)| {
+        let fields = loaded.fields.iter().map(|(field, log)| {
             let mut value = Value::Null;
             for (change, part) in log {
                 json_reducer::apply_delta(&mut value, change, &part.to_json().unwrap()).unwrap();
             }
             (field.to_string(), value)
         });
-        json!([*loaded.checkpoint, whole.collect::<BTreeMap<_, _>>(), loaded.pending])
+        json!([*loaded.checkpoint, fields.collect::<BTreeMap<_, _>>(), loaded.pending])
     };
     let lines = namespaces.iter().map(|namespace| {
         let history = block_on(store.history(&thread, namespace, &HistoryQuery::default())).unwrap();
@@ -313,10 +313,10 @@ fn a_thread_moves_to_postgres_and_back() {
 
 /// R-FWK-49: the export of an encrypted thread contains plaintext values, so that any checkpointer can import it.
 #[test]
-fn a_file_of_a_sealed_store_is_readable() {
+fn a_file_of_an_encrypted_store_is_readable() {
     let step = Step { graph: 0, parent: None, changes: vec![(3, 600)], entries: Vec::new(), carries_state: false };
-    let sealed = STORES[2].1();
-    write(&sealed, &[step], ThreadStatus::Idle);
-    let file = String::from_utf8(exported(&sealed, "t")).unwrap();
+    let encrypted = STORES[2].1();
+    write(&encrypted, &[step], ThreadStatus::Idle);
+    let file = String::from_utf8(exported(&encrypted, "t")).unwrap();
     assert!(file.contains("xxxxxxxx") && !file.contains("__sealed__"));
 }

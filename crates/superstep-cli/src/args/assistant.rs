@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use superstep::ErrorCode;
-use superstep_assistant::{ConfigFile, Settings};
+use superstep_assistant::{AssistantSettings, ConfigFile};
 
 use crate::error::CliError;
 
@@ -18,7 +18,7 @@ pub(crate) struct AssistantArgs {
 
 impl AssistantArgs {
     /// Loads the settings and connects to the data sources of the file; `None` if no file is given.
-    pub(crate) async fn load_settings(&self, is_offline: bool) -> Result<Option<Settings>, CliError> {
+    pub(crate) async fn load_settings(&self, is_offline: bool) -> Result<Option<AssistantSettings>, CliError> {
         let Some(file) = &self.file else { return Ok(None) };
         let installation = ConfigFile::read(file, |name| std::env::var(name).ok())?;
         if let Some(key) = installation.network_keys().first().filter(|_| is_offline) {
@@ -33,8 +33,8 @@ impl AssistantArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DemoAssistant {
     /// Question for the assistant
-    #[arg(long, value_name = "TEXT", default_value = "How many orders shipped late in October?")]
-    pub(crate) ask: String,
+    #[arg(long = "ask", value_name = "TEXT", default_value = "How many orders shipped late in October?")]
+    pub(crate) question: String,
     /// User who asks; the sample has ana, sam, mia, kim and guest
     #[arg(long, default_value = "ana")]
     pub(crate) user: String,

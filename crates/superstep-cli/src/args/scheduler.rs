@@ -16,9 +16,9 @@ pub(crate) struct FamilyArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DemoScheduler {
     /// Request to the calendar
-    #[arg(long, value_name = "TEXT", default_value = "When is everyone free this weekend?",
+    #[arg(long = "say", value_name = "TEXT", default_value = "When is everyone free this weekend?",
           value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) say: String,
+    pub(crate) message: String,
     /// User who sends the request; the sample has mom, dad and emma
     #[arg(long, default_value = "mom")]
     pub(crate) user: String,
@@ -26,5 +26,5 @@ pub(crate) struct DemoScheduler {
     #[arg(long, default_value = "local")]
     pub(crate) model: String,
     #[command(flatten)]
-    pub(crate) household: FamilyArgs,
+    pub(crate) family: FamilyArgs,
 }

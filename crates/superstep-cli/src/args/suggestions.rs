@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use superstep::ErrorCode;
 use superstep::settings::Secret;
 use superstep_suggestions::sources::M365Settings;
-use superstep_suggestions::{HOME, Settings};
+use superstep_suggestions::{HOME, SuggestionsSettings};
 
 use crate::error::CliError;
 
@@ -28,14 +28,15 @@ const TOKEN: &str = "SUPERSTEP_GRAPH_TOKEN";
 
 impl SuggestionSourceArgs {
     /// Converts the arguments to settings of the suggestions agent.
-    pub(crate) fn settings(&self, is_offline: bool) -> Result<Settings, CliError> {
+    pub(crate) fn settings(&self, is_offline: bool) -> Result<SuggestionsSettings, CliError> {
         if self.graph_url.is_some() && is_offline {
             let message = "Microsoft Graph is asked over the network, and `--offline` forbids it";
             return Err(CliError::new(ErrorCode::PolicyRefused, message).help("leave `--graph-url` out"));
         }
         let m365 = self.graph_url.clone().map(|base_url| M365Settings::Graph { base_url });
         let token = if m365.is_some() { token()? } else { None };
-        let mut settings = Settings { folder: self.suggestions.clone(), m365, token, ..Settings::default() };
+        let mut settings =
+            SuggestionsSettings { folder: self.suggestions.clone(), m365, token, ..SuggestionsSettings::default() };
         if let Some(folder) = &settings.folder {
             // Posts of the sample do not belong to own documents, and the folder of documents may be read-only.
             let theirs = Some(folder.join("posts.sqlite")).filter(|file| file.exists());
@@ -47,8 +48,8 @@ impl SuggestionSourceArgs {
 
 /// Reads the token from the environment; no error message contains it.
 fn token() -> Result<Option<Secret>, CliError> {
-    let given = std::env::var_os(TOKEN).unwrap_or_default();
-    match given.to_str().map(str::trim) {
+    let value = std::env::var_os(TOKEN).unwrap_or_default();
+    match value.to_str().map(str::trim) {
         Some("") => Ok(None),
         Some(token) if token.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(Some(Secret::new(token))),
         _ => {
@@ -76,7 +77,7 @@ pub(crate) struct DemoSuggestions {
 #[derive(Debug, Args)]
 pub(crate) struct EvalArgs {
     #[command(subcommand)]
-    pub(crate) what: EvalTarget,
+    pub(crate) target: EvalTarget,
 }
 
 #[derive(Debug, Subcommand)]
@@ -92,7 +93,7 @@ pub(crate) enum EvalTarget {
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
     #[command(subcommand)]
-    pub(crate) what: McpCommand,
+    pub(crate) command: McpCommand,
 }
 
 #[derive(Debug, Subcommand)]

@@ -17,21 +17,22 @@ use crate::run::{RunView, new_thread, run_interactive};
 const GRAPH: &str = "assistant";
 
 /// Runs the assistant on one question.
-pub(crate) async fn assistant(asked: &DemoAssistant, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+pub(crate) async fn assistant(args: &DemoAssistant, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, false);
     let mut setup = CliConfig::load(global)?;
-    setup.configure_assistant(&asked.own, GRAPH).await?;
+    setup.configure_assistant(&args.own, GRAPH).await?;
     let graph = graphs::find(&setup, GRAPH)?;
     let drawing = graph.diagram();
-    let desk = RunService::open([graph], setup.open_stores(out).await?)?;
-    let thread = new_thread(&desk, GRAPH).await?;
+    let runs = RunService::open([graph], setup.open_stores(out).await?)?;
+    let thread = new_thread(&runs, GRAPH).await?;
     // A fixed message id, so that an input repeated after a crash does not duplicate the message.
     let input = json!({
-        "messages": [{ "role": "user", "content": asked.ask, "id": "asked" }], "user_id": asked.user,
+        "messages": [{ "role": "user", "content": args.question, "id": "asked" }], "user_id": args.user,
     });
-    let options = TurnOptions { user_id: asked.user.clone(), model: Some(asked.model.clone()) };
-    let order =
-        RunRequest::new(GRAPH, thread, RunInput::Input(input)).context(options.to_json()).title_from_text(&asked.ask);
-    let done = run_interactive(&desk, order, &mut RunView::new(None, &drawing, *out), out).await?;
+    let options = TurnOptions { user_id: args.user.clone(), model: Some(args.model.clone()) };
+    let order = RunRequest::new(GRAPH, thread, RunInput::Input(input))
+        .context(options.to_json())
+        .title_from_text(&args.question);
+    let done = run_interactive(&runs, order, &mut RunView::new(None, &drawing, *out), out).await?;
     finish(done, out)
 }

@@ -34,26 +34,26 @@ const GRAPH: &str = "debate";
 const OPENS: &str = "optimist";
 
 /// Agents that write messages.
-const VOICES: [&str; 3] = [OPENS, "skeptic", "moderator"];
+const AGENTS: [&str; 3] = [OPENS, "skeptic", "moderator"];
 
 /// Width of the column with agent names.
 const NAMES: usize = 11;
 
 /// Runs a debate.
-pub(crate) async fn debate(asked: &DemoDebate, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+pub(crate) async fn debate(args: &DemoDebate, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, false);
     let setup = CliConfig::load(global)?;
     // Reports all input errors before anything is created.
-    let input = DebateState::initial_state_json(&asked.topic, asked.rounds, Some(now()?))?;
-    let (model, label) = resolve_model(&setup, &asked.model)?;
+    let input = DebateState::initial_state_json(&args.topic, args.rounds, Some(now()?))?;
+    let (model, label) = resolve_model(&setup, &args.model)?;
     let graph = graphs::find(&setup, GRAPH)?;
-    let desk = RunService::open([graph], setup.open_stores(out).await?)?;
-    let thread = new_thread(&desk, GRAPH).await?;
+    let runs = RunService::open([graph], setup.open_stores(out).await?)?;
+    let thread = new_thread(&runs, GRAPH).await?;
     let heading = format!("{} · {label} · thread {thread}", styled(TextStyle::Strong, GRAPH));
-    let options = options(asked, model, out).to_json();
-    let order = RunRequest::new(GRAPH, thread, RunInput::Input(input)).context(options).title(asked.topic.trim());
-    let mut view = DebateRunView::new(heading, asked.rounds, *out);
-    let done = run_interactive(&desk, order, &mut view, out).await?;
+    let options = options(args, model, out).to_json();
+    let order = RunRequest::new(GRAPH, thread, RunInput::Input(input)).context(options).title(args.topic.trim());
+    let mut view = DebateRunView::new(heading, args.rounds, *out);
+    let done = run_interactive(&runs, order, &mut view, out).await?;
     finish(done, out)
 }
 
@@ -63,13 +63,13 @@ fn now() -> Result<Time, CliError> {
 }
 
 /// Builds the debate options of the run.
-fn options(asked: &DemoDebate, model: String, out: &Output) -> DebateOptions {
+fn options(args: &DemoDebate, model: String, out: &Output) -> DebateOptions {
     DebateOptions {
-        approval: approval(asked.approval),
+        approval: approval(args.approval),
         fact_check: FactCheckMode::Off,
         model: Some(model),
-        seed: asked.seed.unwrap_or_else(|| Timestamp::now().as_microsecond().unsigned_abs()),
-        max_rounds: asked.rounds,
+        seed: args.seed.unwrap_or_else(|| Timestamp::now().as_microsecond().unsigned_abs()),
+        max_rounds: args.rounds,
         simulate_typing: out.supports_live_output(),
     }
 }
@@ -86,8 +86,8 @@ fn finish(done: RunSummary, out: &Output) -> Result<u8, CliError> {
     }
 }
 
-fn approval(asked: ApprovalModeArg) -> superstep_debate::ApprovalMode {
-    match asked {
+fn approval(mode: ApprovalModeArg) -> superstep_debate::ApprovalMode {
+    match mode {
         ApprovalModeArg::Off => superstep_debate::ApprovalMode::Off,
         ApprovalModeArg::BeforeSummary => superstep_debate::ApprovalMode::BeforeSummary,
         ApprovalModeArg::EachRound => superstep_debate::ApprovalMode::EachRound,
@@ -109,16 +109,16 @@ fn resolve_model(setup: &CliConfig, name: &str) -> Result<(String, String), CliE
     if !setup.settings.models.contains_key(name)
         && let Some((service, model)) = name.split_once('/')
     {
-        refuse_offline(setup, name, true)?;
+        reject_offline(setup, name, true)?;
         return Ok((name.to_owned(), format!("{model}, a language model of {service}")));
     }
     let Some(set) = setup.settings.models.get(name) else {
-        let known: Vec<&str> =
+        let names: Vec<&str> =
             ["rules", "weights"].into_iter().chain(setup.settings.models.keys().map(String::as_str)).collect();
         return Err(CliError::new(ErrorCode::ConfigInvalid, format!("no model `{name}`"))
-            .help(did_you_mean_or_list(name, &known)));
+            .help(did_you_mean_or_list(name, &names)));
     };
-    refuse_offline(setup, name, is_remote(set))?;
+    reject_offline(setup, name, is_remote(set))?;
     Ok((name.to_owned(), model_label(name, &build_model(setup, name, set)?.info())))
 }
 
@@ -131,7 +131,7 @@ fn model_label(name: &str, info: &ModelInfo) -> String {
     }
 }
 
-fn refuse_offline(setup: &CliConfig, name: &str, is_remote: bool) -> Result<(), CliError> {
+fn reject_offline(setup: &CliConfig, name: &str, is_remote: bool) -> Result<(), CliError> {
     if !setup.is_offline || !is_remote {
         return Ok(());
     }
@@ -150,13 +150,13 @@ struct DebateRunView {
     turn: u32,
     /// Current agent, and its text so far.
     speaks: Option<(String, String)>,
-    begun: Instant,
+    started: Instant,
 }
 
 impl DebateRunView {
     fn new(heading: String, rounds: u32, out: Output) -> Self {
-        let (screen, heading, begun) = (LiveRegion::new(out), Some(heading), Instant::now());
-        Self { screen, out, heading, rounds, round: 0, turn: 0, speaks: None, begun }
+        let (screen, heading, started) = (LiveRegion::new(out), Some(heading), Instant::now());
+        Self { screen, out, heading, rounds, round: 0, turn: 0, speaks: None, started }
     }
 
     fn line(&mut self, text: &str) {
@@ -166,23 +166,23 @@ impl DebateRunView {
         }
     }
 
-    fn start(&mut self, voice: &str) {
+    fn start(&mut self, agent: &str) {
         self.turn += 1;
-        if voice == OPENS {
+        if agent == OPENS {
             self.round += 1;
             let title = format!("\nround {} of {}", self.round, self.rounds);
             self.line(&title);
-        } else if voice == "moderator" {
+        } else if agent == "moderator" {
             self.line("\nsummary");
         }
-        self.speaks = Some((voice.to_owned(), String::new()));
+        self.speaks = Some((agent.to_owned(), String::new()));
     }
 
     /// Prints the complete message of an agent.
     fn settle(&mut self, output: &Value) {
-        let Some((voice, heard)) = self.speaks.take() else { return };
-        let said = last_message_text(output).unwrap_or(heard);
-        for line in message_lines(&voice, &said) {
+        let Some((agent, partial)) = self.speaks.take() else { return };
+        let message = last_message_text(output).unwrap_or(partial);
+        for line in message_lines(&agent, &message) {
             self.line(&line);
         }
     }
@@ -196,38 +196,38 @@ impl DebateRunView {
     }
 
     fn draw(&mut self) {
-        let Some((voice, heard)) = self.speaks.as_ref().filter(|_| self.screen.is_due() && self.out.is_text()) else {
+        let Some((agent, partial)) = self.speaks.as_ref().filter(|_| self.screen.is_due() && self.out.is_text()) else {
             return;
         };
-        let mut lines = message_lines(voice, heard);
+        let mut lines = message_lines(agent, partial);
         let facts =
-            format!("{}/{} · {} · ^C stop", self.turn, self.rounds * 2 + 1, format_duration(self.begun.elapsed()));
-        let room = width().saturating_sub(columns(&facts) + 4);
-        lines.push(format!("{} {}{}", self.screen.spinner(), " ".repeat(room), styled(TextStyle::Faint, &facts)));
+            format!("{}/{} · {} · ^C stop", self.turn, self.rounds * 2 + 1, format_duration(self.started.elapsed()));
+        let padding = width().saturating_sub(columns(&facts) + 4);
+        lines.push(format!("{} {}{}", self.screen.spinner(), " ".repeat(padding), styled(TextStyle::Faint, &facts)));
         // Only the last lines fit; the message is printed in full when it is complete.
         self.screen.redraw(&lines[lines.len().saturating_sub(10)..]);
     }
 }
 
 impl RunDisplay for DebateRunView {
-    fn on_event(&mut self, told: &PublishedEvent) {
+    fn on_event(&mut self, published: &PublishedEvent) {
         if let Some(heading) = self.heading.take() {
             self.line(&heading);
         }
-        let event = told.event();
+        let event = published.event();
         let node = event["metadata"]["node"].as_str().unwrap_or_default();
         let is_node = event["name"] == node && event["metadata"]["path"] == "" && event["metadata"]["model"].is_null();
-        match told.kind() {
-            "on_chain_start" if is_node && VOICES.contains(&node) => self.start(node),
+        match published.kind() {
+            "on_chain_start" if is_node && AGENTS.contains(&node) => self.start(node),
             "on_chat_model_stream" => {
                 let chunk = event["data"]["chunk"].as_str().unwrap_or_default();
-                if let Some((_, heard)) = self.speaks.as_mut().filter(|(voice, _)| voice == node) {
-                    heard.push_str(chunk);
+                if let Some((_, partial)) = self.speaks.as_mut().filter(|(agent, _)| agent == node) {
+                    partial.push_str(chunk);
                 }
             }
             // The node starts again: the text of the failed attempt is discarded.
-            "on_retry" => self.speaks.iter_mut().for_each(|(_, heard)| heard.clear()),
-            "on_chain_end" if is_node && VOICES.contains(&node) => self.settle(&event["data"]["output"]),
+            "on_retry" => self.speaks.iter_mut().for_each(|(_, partial)| partial.clear()),
+            "on_chain_end" if is_node && AGENTS.contains(&node) => self.settle(&event["data"]["output"]),
             "on_chain_end" if is_node && node == "fact_check" => self.facts(&event["data"]["output"]),
             _ => {}
         }
@@ -262,8 +262,8 @@ fn last_message_text(output: &Value) -> Option<String> {
 }
 
 /// Wraps a message into lines behind the agent name.
-fn message_lines(voice: &str, said: &str) -> Vec<String> {
-    let lines = wrap(said, width().saturating_sub(NAMES + 3).clamp(20, 96));
-    let name = |at: usize| if at == 0 { voice } else { "" };
+fn message_lines(agent: &str, text: &str) -> Vec<String> {
+    let lines = wrap(text, width().saturating_sub(NAMES + 3).clamp(20, 96));
+    let name = |at: usize| if at == 0 { agent } else { "" };
     lines.iter().enumerate().map(|(at, line)| format!("  {}{line}", padded(name(at), NAMES))).collect()
 }

@@ -19,22 +19,22 @@ const GRAPH: &str = "scheduler";
 const FAILED: u8 = 1;
 
 /// Sends one request to the family calendar.
-pub(crate) async fn scheduler(asked: &DemoScheduler, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+pub(crate) async fn scheduler(args: &DemoScheduler, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, false);
     let mut setup = CliConfig::load(global)?;
-    setup.configure_family(&asked.household, GRAPH);
+    setup.configure_family(&args.family, GRAPH);
     let graph = graphs::find(&setup, GRAPH)?;
     let drawing = graph.diagram();
-    let desk = RunService::open([graph], setup.open_stores(out).await?)?;
+    let runs = RunService::open([graph], setup.open_stores(out).await?)?;
     let options = ConversationOptions {
-        user_id: asked.user.clone(),
-        model: Some(asked.model.clone()),
+        user_id: args.user.clone(),
+        model: Some(args.model.clone()),
         ..ConversationOptions::default()
     };
-    let thread = new_thread(&desk, GRAPH).await?;
-    let order = superstep_scheduler::run_request(&asked.say, &asked.user, thread.as_str());
+    let thread = new_thread(&runs, GRAPH).await?;
+    let order = superstep_scheduler::run_request(&args.message, &args.user, thread.as_str());
     let order = order.context(options.to_json());
-    let done = run_interactive(&desk, order, &mut RunView::new(None, &drawing, *out), out).await?;
+    let done = run_interactive(&runs, order, &mut RunView::new(None, &drawing, *out), out).await?;
     let is_failed = done.output["workflow_status"] == "failed";
     let code = finish(done, out)?;
     Ok(if is_failed { code.max(FAILED) } else { code })

@@ -21,22 +21,22 @@ use crate::text::{padded, strip_control_characters, truncate, width, wrap};
 /// Width of the column with search names.
 const NAMES: usize = 8;
 /// Maximum number of results printed per source.
-const SHOWN: usize = 3;
+const MAX_RESULTS: usize = 3;
 
 /// Runs the suggestions agent for a post.
-pub(crate) async fn suggestions(asked: &DemoSuggestions, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+pub(crate) async fn suggestions(args: &DemoSuggestions, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, false);
     let setup = CliConfig::load(global)?;
-    let mut settings = asked.looking.settings(global.offline)?;
+    let mut settings = args.looking.settings(global.offline)?;
     // The demo stores no posts, so the sample is the same every time.
     settings.posts = None;
     let sources = settings.open().await?;
     print_skipped_files(&sources, out);
-    let post = post(asked, &sources).await?;
-    let (model, label) = resolve_planner(&setup, &sources, &asked.model)?;
+    let post = post(args, &sources).await?;
+    let (model, label) = resolve_planner(&setup, &sources, &args.model)?;
     if out.is_text() {
         out.print_result(format!("{} · {label}", styled(TextStyle::Strong, "suggestions")));
-        wrap(&post.text, room()).iter().for_each(|line| out.print_result(format!("  {line}")));
+        wrap(&post.text, text_width()).iter().for_each(|line| out.print_result(format!("  {line}")));
         out.print_result("");
     }
     let hints = model.clone().filter(|model| model.info().kind != ModelKind::Rules);
@@ -54,23 +54,23 @@ pub(crate) fn print_skipped_files(sources: &Sources, out: &Output) {
     let skipped = sources.skipped();
     skipped
         .iter()
-        .take(SHOWN)
+        .take(MAX_RESULTS)
         .for_each(|skipped| out.print_note(format_args!("not searched: {}", strip_control_characters(skipped))));
-    if skipped.len() > SHOWN {
-        out.print_note(format_args!("not searched: {} more", skipped.len() - SHOWN));
+    if skipped.len() > MAX_RESULTS {
+        out.print_note(format_args!("not searched: {} more", skipped.len() - MAX_RESULTS));
     }
 }
 
-async fn post(asked: &DemoSuggestions, sources: &Sources) -> Result<PostSummary, CliError> {
+async fn post(args: &DemoSuggestions, sources: &Sources) -> Result<PostSummary, CliError> {
     let posts = sources.posts();
-    if let Some(text) = &asked.post {
+    if let Some(text) = &args.post {
         return Ok(posts.create(NewPost::new(text)).await?);
     }
     let missing = || {
-        let failure = CliError::new(ErrorCode::NotFound, format!("the sample has no post `{}`", asked.id));
+        let failure = CliError::new(ErrorCode::NotFound, format!("the sample has no post `{}`", args.id));
         failure.help("superstep demo suggestions --post \"How do I …?\"")
     };
-    posts.get(&asked.id).await?.ok_or_else(missing)
+    posts.get(&args.id).await?.ok_or_else(missing)
 }
 
 /// Resolves a model name to the planning model and a label for users.
@@ -94,9 +94,9 @@ fn resolve_planner(
 }
 
 /// Runs the search, and prints the queries.
-async fn run_search(asking: &SuggestionRun, rounds: u32, out: &Output) -> Result<SuggestionResult, CliError> {
-    let Some(run) = asking.run(&create_suggestions_graph(rounds)?) else {
-        return Ok(asking.search_without_model(None).await);
+async fn run_search(search: &SuggestionRun, rounds: u32, out: &Output) -> Result<SuggestionResult, CliError> {
+    let Some(run) = search.run(&create_suggestions_graph(rounds)?) else {
+        return Ok(search.search_without_model(None).await);
     };
     let mut events = run.stream_events();
     while let Some(event) = events.next().await {
@@ -107,29 +107,29 @@ async fn run_search(asking: &SuggestionRun, rounds: u32, out: &Output) -> Result
             OutputFormat::Json => {}
         }
     }
-    Ok(asking.finish(events.finish().await).await?)
+    Ok(search.finish(events.finish().await).await?)
 }
 
 fn print_query(event: &Value, out: &Output) {
     let name = event["name"].as_str().unwrap_or_default();
     if let (Some("on_tool_start"), Some(source)) = (event["event"].as_str(), name.strip_prefix("search_")) {
         let query = event["data"]["input"]["query"].as_str().unwrap_or_default();
-        out.print_result(format!("  search {}{}", padded(source, NAMES), truncate(query, room())));
+        out.print_result(format!("  search {}{}", padded(source, NAMES), truncate(query, text_width())));
     }
 }
 
 fn print_result(suggested: &SuggestionResult, out: &Output) {
     match out.format {
-        OutputFormat::Text => show(suggested, out),
+        OutputFormat::Text => print_suggestions(suggested, out),
         OutputFormat::Json => out.json(&suggestions_json(suggested)),
         OutputFormat::JsonLines => out.json(&json!({ "event": "suggestions", "data": suggestions_json(suggested) })),
     }
 }
 
-fn show(suggested: &SuggestionResult, out: &Output) {
+fn print_suggestions(suggested: &SuggestionResult, out: &Output) {
     let response = &suggested.response;
     let hint = response.action_hint.as_deref().unwrap_or("nothing was found that would help");
-    wrap(hint, room()).iter().enumerate().for_each(|(at, line)| {
+    wrap(hint, text_width()).iter().enumerate().for_each(|(at, line)| {
         let name = if at == 0 { "next" } else { "" };
         out.print_result(format!("{}{}{line}", if at == 0 { "\n" } else { "" }, padded(name, NAMES)));
     });
@@ -139,7 +139,7 @@ fn show(suggested: &SuggestionResult, out: &Output) {
     if !response.posts.is_empty() {
         out.print_result("\nposts");
         for post in &response.posts {
-            out.print_result(format!("  {}", truncate(&post.text, room())));
+            out.print_result(format!("  {}", truncate(&post.text, text_width())));
             out.print_result(styled(
                 TextStyle::Faint,
                 &format!(
@@ -160,21 +160,24 @@ fn show(suggested: &SuggestionResult, out: &Output) {
         .for_each(|warning| out.print_note(format_args!("warning: {}", strip_control_characters(warning))));
 }
 
-fn section(name: &str, found: &[McpSuggestion], out: &Output) {
-    if found.is_empty() {
+fn section(name: &str, results: &[McpSuggestion], out: &Output) {
+    if results.is_empty() {
         return;
     }
     out.print_result(format!("\n{name}"));
-    for suggestion in found.iter().take(SHOWN) {
-        out.print_result(format!("  {}", truncate(&suggestion.title, room())));
-        wrap(&suggestion.description, room()).iter().take(2).for_each(|line| out.print_result(format!("    {line}")));
-        out.print_result(styled(TextStyle::Faint, &format!("    {}", truncate(&suggestion.url, room()))));
+    for suggestion in results.iter().take(MAX_RESULTS) {
+        out.print_result(format!("  {}", truncate(&suggestion.title, text_width())));
+        wrap(&suggestion.description, text_width())
+            .iter()
+            .take(2)
+            .for_each(|line| out.print_result(format!("    {line}")));
+        out.print_result(styled(TextStyle::Faint, &format!("    {}", truncate(&suggestion.url, text_width()))));
     }
-    if found.len() > SHOWN {
-        out.print_result(styled(TextStyle::Faint, &format!("  and {} more", found.len() - SHOWN)));
+    if results.len() > MAX_RESULTS {
+        out.print_result(styled(TextStyle::Faint, &format!("  and {} more", results.len() - MAX_RESULTS)));
     }
 }
 
-fn room() -> usize {
+fn text_width() -> usize {
     width().saturating_sub(16).clamp(20, 96)
 }

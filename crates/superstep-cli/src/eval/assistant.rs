@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use superstep_assistant::eval::{EvalRow, EvalScore, Grade, eval, questions};
+use superstep_assistant::eval::{AnswerEvalRow, AnswerEvalScore, Grade, eval, questions};
 use superstep_assistant::sample::unpack;
 
 use super::BELOW;
@@ -18,16 +18,16 @@ pub(super) async fn assistant(out: &Output) -> Result<u8, CliError> {
     let folder = Path::new(ASSISTANT);
     unpack(folder)?;
     let score = eval(folder, &questions()?).await?;
-    let is_enough = score.right >= BAR && score.wrong == 0;
+    let is_enough = score.right >= BAR && score.incorrect == 0;
     match out.is_text() {
-        true => show(&score, is_enough, out),
+        true => print_score(&score, is_enough, out),
         false => out.json(&score),
     }
     Ok(if is_enough { 0 } else { BELOW })
 }
 
-fn show(score: &EvalScore, is_enough: bool, out: &Output) {
-    let EvalScore { right, wrong, unknown, of, rows } = score;
+fn print_score(score: &AnswerEvalScore, is_enough: bool, out: &Output) {
+    let AnswerEvalScore { right, incorrect: wrong, unknown, of, rows } = score;
     let widest = rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
     rows.iter().for_each(|row| out.print_result(line(row, widest)));
     out.print_result(format!("\n{right} of {of} right, {wrong} wrong with confidence, {unknown} not answered"));
@@ -35,12 +35,12 @@ fn show(score: &EvalScore, is_enough: bool, out: &Output) {
     out.print_note(format_args!("{}: the bar is {BAR} right and none wrong", styled(tone, word)));
 }
 
-fn line(row: &EvalRow, widest: usize) -> String {
+fn line(row: &AnswerEvalRow, widest: usize) -> String {
     let verdict = match row.verdict {
         Grade::Right => "right",
-        Grade::Wrong => "WRONG",
+        Grade::Incorrect => "WRONG",
         Grade::Unknown => "refused",
     };
-    let room = width().saturating_sub(widest + 11);
-    format!("{}  {verdict:<7}  {}", padded(&row.id, widest), truncate(&row.question, room))
+    let text_width = width().saturating_sub(widest + 11);
+    format!("{}  {verdict:<7}  {}", padded(&row.id, widest), truncate(&row.question, text_width))
 }

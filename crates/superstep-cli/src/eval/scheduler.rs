@@ -1,6 +1,6 @@
 //! Evaluation of the scheduler: sentences with known meaning, parsed by rules.
 
-use superstep_scheduler::eval::{EvalAspect, EvalRow, EvalScore, SURE, eval, sentences};
+use superstep_scheduler::eval::{EvalAspect, ParseEvalRow, ParseEvalScore, SURE, eval, sentences};
 
 use super::BELOW;
 use crate::error::CliError;
@@ -11,14 +11,14 @@ pub(super) fn scheduler(out: &Output) -> Result<u8, CliError> {
     let score = eval(&sentences()?)?;
     let is_enough = score.is_enough();
     match out.is_text() {
-        true => show(&score, is_enough, out),
+        true => print_score(&score, is_enough, out),
         false => out.json(&score),
     }
     Ok(if is_enough { 0 } else { BELOW })
 }
 
-fn show(score: &EvalScore, is_enough: bool, out: &Output) {
-    let EvalScore { of, right, intent, time, names, event, title, wrong_and_sure, rows } = score;
+fn print_score(score: &ParseEvalScore, is_enough: bool, out: &Output) {
+    let ParseEvalScore { of, right, intent, time, names, event, title, wrong_and_sure, rows } = score;
     let widest = rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
     rows.iter().for_each(|row| out.print_result(line(row, widest)));
     out.print_result(format!("\n{right} of {of} understood, {wrong_and_sure} wrong and sure"));
@@ -30,14 +30,20 @@ fn show(score: &EvalScore, is_enough: bool, out: &Output) {
     out.print_note(format_args!("{}: {bar}", styled(tone, word)));
 }
 
-fn line(row: &EvalRow, widest: usize) -> String {
-    let room = width().saturating_sub(widest + 16);
-    format!("{}  {:<5}  {:.2}  {}", padded(&row.id, widest), verdict(row), row.confidence, truncate(&row.text, room))
+fn line(row: &ParseEvalRow, widest: usize) -> String {
+    let text_width = width().saturating_sub(widest + 16);
+    format!(
+        "{}  {:<5}  {:.2}  {}",
+        padded(&row.id, widest),
+        verdict(row),
+        row.confidence,
+        truncate(&row.text, text_width)
+    )
 }
 
 /// Returns the verdict on a sentence as the score counts it: a different title alone is not an error.
-fn verdict(row: &EvalRow) -> &'static str {
-    let is_right = row.wrong.keys().all(|aspect| *aspect == EvalAspect::Title);
+fn verdict(row: &ParseEvalRow) -> &'static str {
+    let is_right = row.mismatches.keys().all(|aspect| *aspect == EvalAspect::Title);
     match (is_right, row.known_gap.is_some(), row.confidence >= SURE) {
         (true, _, _) => "right",
         (false, true, _) => "gap",
@@ -60,9 +66,15 @@ mod tests {
             (vec![EvalAspect::Time], 0.6, "asked"),
             (vec![EvalAspect::Time, EvalAspect::Title], 0.95, "WRONG"),
         ];
-        for (wrong, confidence, expected) in rows {
-            let wrong = wrong.into_iter().map(|aspect| (aspect, String::new())).collect();
-            let row = EvalRow { id: "s001".to_owned(), text: "Soccer".to_owned(), confidence, wrong, known_gap: None };
+        for (aspects, confidence, expected) in rows {
+            let mismatches = aspects.into_iter().map(|aspect| (aspect, String::new())).collect();
+            let row = ParseEvalRow {
+                id: "s001".to_owned(),
+                text: "Soccer".to_owned(),
+                confidence,
+                mismatches,
+                known_gap: None,
+            };
             assert_eq!(verdict(&row), expected, "{row:?}");
         }
     }

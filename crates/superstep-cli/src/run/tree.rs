@@ -14,10 +14,10 @@ use crate::output::{Output, TextStyle, styled};
 use crate::text::{columns, format_duration, padded, pluralize, summary, truncate, width};
 
 /// Maximum number of redrawn lines.
-const MOST: usize = 12;
+const MAX_ROWS: usize = 12;
 
 /// Maximum number of columns of a name.
-const WIDEST: usize = 28;
+const MAX_NAME_COLUMNS: usize = 28;
 
 /// Maximum number of columns of a note in permanent output.
 const PLAIN: usize = 100;
@@ -38,7 +38,7 @@ struct NodeRow {
     /// Note printed behind the name.
     note: String,
     tokens: u64,
-    begun: Instant,
+    started: Instant,
     took: Option<Duration>,
 }
 
@@ -47,27 +47,28 @@ enum NodeStatus {
     Runs,
     Done,
     Failed,
-    Asks,
+    Interrupted,
 }
 
 impl NodeTree {
     /// Creates the tree for a graph with these nodes.
     pub(crate) fn new(drawing: &Diagram, out: Output) -> Self {
         let names = drawing.nodes.iter().filter(|node| !node.id.starts_with("__")).map(|node| columns(&node.id));
-        let widest = names.max().unwrap_or(0).clamp(8, WIDEST);
+        let widest = names.max().unwrap_or(0).clamp(8, MAX_NAME_COLUMNS);
         Self { screen: LiveRegion::new(out), rows: Vec::new(), widest }
     }
 
     /// Updates the tree with an event.
-    pub(crate) fn on_event(&mut self, told: &PublishedEvent) {
-        let event = told.event();
+    pub(crate) fn on_event(&mut self, published: &PublishedEvent) {
+        let event = published.event();
         let is_node = event["metadata"]["node"].is_string() && event["metadata"]["model"].is_null();
-        match told.kind() {
+        match published.kind() {
             "on_chain_start" if is_node => self.begin(event),
             "on_chain_end" if is_node => {
                 let output = &event["data"]["output"];
-                let state = if output["__interrupt__"].is_null() { NodeStatus::Done } else { NodeStatus::Asks };
-                let note = if state == NodeStatus::Asks { "waits for an answer".to_owned() } else { summary(output) };
+                let state = if output["__interrupt__"].is_null() { NodeStatus::Done } else { NodeStatus::Interrupted };
+                let note =
+                    if state == NodeStatus::Interrupted { "waits for an answer".to_owned() } else { summary(output) };
                 self.finish(event, state, note);
             }
             "on_chain_error" if is_node => {
@@ -99,15 +100,15 @@ impl NodeTree {
         let name = event["name"].as_str().unwrap_or_default().to_owned();
         let path = event["metadata"]["path"].as_str().unwrap_or_default();
         let depth = if path.is_empty() { 0 } else { path.split('|').count() };
-        self.widest = self.widest.max(columns(&name) + 2 * depth).min(WIDEST);
+        self.widest = self.widest.max(columns(&name) + 2 * depth).min(MAX_NAME_COLUMNS);
         let id = event["run_id"].as_str().unwrap_or_default().to_owned();
-        let (note, begun) = (String::new(), Instant::now());
-        self.rows.push(NodeRow { id, name, depth, state: NodeStatus::Runs, note, tokens: 0, begun, took: None });
+        let (note, started) = (String::new(), Instant::now());
+        self.rows.push(NodeRow { id, name, depth, state: NodeStatus::Runs, note, tokens: 0, started, took: None });
     }
 
     fn finish(&mut self, event: &Value, state: NodeStatus, note: String) {
         self.note(&event["run_id"], |row| {
-            (row.state, row.note, row.took) = (state, note, Some(row.begun.elapsed()));
+            (row.state, row.note, row.took) = (state, note, Some(row.started.elapsed()));
         });
         self.flush_finished(false);
     }
@@ -138,7 +139,7 @@ impl NodeTree {
     pub(crate) fn redraw(&mut self) {
         if self.screen.is_due() {
             let lines: Vec<String> = self.rows.iter().map(|row| self.line(row)).collect();
-            self.screen.redraw(&lines[lines.len().saturating_sub(MOST)..]);
+            self.screen.redraw(&lines[lines.len().saturating_sub(MAX_ROWS)..]);
         }
     }
 
@@ -156,25 +157,25 @@ impl NodeTree {
     fn line(&self, row: &NodeRow) -> String {
         let mark = match row.state {
             NodeStatus::Runs if self.screen.is_live() && row.took.is_none() => self.screen.spinner().to_owned(),
-            NodeStatus::Runs => styled(TextStyle::Asks, "-"),
+            NodeStatus::Runs => styled(TextStyle::Prompt, "-"),
             NodeStatus::Done => styled(TextStyle::Good, "✓"),
             NodeStatus::Failed => styled(TextStyle::Bad, "✗"),
-            NodeStatus::Asks => styled(TextStyle::Asks, "?"),
+            NodeStatus::Interrupted => styled(TextStyle::Prompt, "?"),
         };
-        let mut facts = vec![format_duration(row.took.unwrap_or_else(|| row.begun.elapsed()))];
+        let mut facts = vec![format_duration(row.took.unwrap_or_else(|| row.started.elapsed()))];
         if row.tokens > 0 {
             facts.push(pluralize(row.tokens, "token"));
         }
         let facts = facts.join(" · ");
-        let name = padded(&format!("{}{}", "  ".repeat(row.depth), truncate(&row.name, WIDEST)), self.widest);
+        let name = padded(&format!("{}{}", "  ".repeat(row.depth), truncate(&row.name, MAX_NAME_COLUMNS)), self.widest);
         // Status mark, gaps, and a free column so that no terminal wraps the line.
         let free = width().saturating_sub(columns(&name) + columns(&facts) + 8).max(8);
-        let room = if self.screen.is_live() { free } else { PLAIN };
+        let note_width = if self.screen.is_live() { free } else { PLAIN };
         let note = match row.state {
-            NodeStatus::Runs => tail(&row.note, room),
-            _ => truncate(&row.note, room),
+            NodeStatus::Runs => tail(&row.note, note_width),
+            _ => truncate(&row.note, note_width),
         };
-        let note = if self.screen.is_live() { padded(&note, room) } else { note };
+        let note = if self.screen.is_live() { padded(&note, note_width) } else { note };
         let gap = if note.is_empty() { "" } else { "  " };
         format!(" {mark} {name}{gap}{note}  {}", styled(TextStyle::Faint, &facts))
     }

@@ -32,13 +32,13 @@ const FILE: [&str; 2] = ["--assistant", "own/assistant.toml"];
 #[test]
 fn the_assistant_answers_from_own_data() {
     let folder = installed("assistant-own", "");
-    let ask = ["demo", "assistant", "--offline", "--ask", "How many orders are there?"];
-    let flag = folder.run(&[&ask[..], &FILE].concat());
+    let args = ["demo", "assistant", "--offline", "--ask", "How many orders are there?"];
+    let flag = folder.run(&[&args[..], &FILE].concat());
     assert_eq!(flag.code, 0, "{}", flag.stderr);
     assert!(flag.stdout.contains('3') && !flag.stdout.contains("904"), "{}", flag.stdout);
-    let variable = folder.command(&ask).env("SUPERSTEP_ASSISTANT", FILE[1]).output().unwrap();
+    let variable = folder.command(&args).env("SUPERSTEP_ASSISTANT", FILE[1]).output().unwrap();
     assert_eq!(String::from_utf8(variable.stdout).unwrap(), flag.stdout);
-    let sample = folder.run(&ask);
+    let sample = folder.run(&args);
     assert!(sample.stdout.contains("904"), "{}", sample.stdout);
     let input = json!({ "messages": [{ "role": "user", "content": "How many orders?" }], "user_id": "ana" });
     let words = ["run", "assistant", "--thread", "t1", "--json", "--input", &input.to_string()];
@@ -52,19 +52,24 @@ fn the_assistant_answers_from_own_data() {
 #[test]
 fn the_check_counts_what_is_right() {
     let folder = Folder::new("assistant-eval");
-    let said = folder.run(&["eval", "assistant"]);
-    assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
-    assert!(said.stdout.contains(" of 60 right, 0 wrong"), "{}", said.stdout);
+    let output = folder.run(&["eval", "assistant"]);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    assert!(output.stdout.contains(" of 60 right, 0 wrong"), "{}", output.stdout);
     let score = folder.run(&["eval", "assistant", "--json"]).json();
     assert_eq!((&score["wrong"], score["rows"].as_array().map(Vec::len)), (&json!(0), Some(60)));
 }
 
 /// R-CLI-3, R-PLN-23: a question without words is rejected with the reason.
 #[test]
-fn a_question_without_words_is_refused_with_the_reason() {
+fn a_question_without_words_is_rejected_with_the_reason() {
     let folder = Folder::new("assistant-empty");
-    let said = folder.run(&["demo", "assistant", "--offline", "--ask", ""]);
-    assert!(said.code != 0 && said.stderr.contains("the message has no words"), "{} {}", said.code, said.stderr);
+    let output = folder.run(&["demo", "assistant", "--offline", "--ask", ""]);
+    assert!(
+        output.code != 0 && output.stderr.contains("the message has no words"),
+        "{} {}",
+        output.code,
+        output.stderr
+    );
 }
 
 /// Requests JSON from a server that was just started.
@@ -87,15 +92,15 @@ fn a_server_has_own_tables_the_web_and_tools_of_others() {
     let mut child = folder.command(&[&["serve", "--port", "0"][..], &FILE].concat()).spawn().unwrap();
     let mut url = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-    let told = url.trim().strip_prefix("http://").map(|address| get(address, "/api/assistant/settings?userId=ana"));
+    let settings = url.trim().strip_prefix("http://").map(|address| get(address, "/api/assistant/settings?userId=ana"));
     child.kill().unwrap();
-    let said = child.wait_with_output().unwrap();
-    let told = told.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&said.stderr)));
+    let output = child.wait_with_output().unwrap();
+    let settings = settings.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));
     let names = |list: &Value| -> Vec<String> {
         list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(names(&told["data"]["tables"]), ["orders"]);
-    let tools = names(&told["tools"]);
+    assert_eq!(names(&settings["data"]["tables"]), ["orders"]);
+    let tools = names(&settings["tools"]);
     for tool in ["bq_query", "search_docs", "fetch_url", "library_search_docs"] {
         assert!(tools.iter().any(|name| name == tool), "{tool} of {tools:?}");
     }
@@ -124,8 +129,8 @@ fn a_file_that_is_wrong_is_a_clear_error() {
     ];
     for (text, code, expected) in rows {
         folder.write("own/assistant.toml", text);
-        let said = folder.run(&[&["demo", "assistant", "--offline"][..], &FILE].concat());
-        assert!(said.code == code && said.stderr.contains(expected), "{text}: {} {}", said.code, said.stderr);
+        let output = folder.run(&[&["demo", "assistant", "--offline"][..], &FILE].concat());
+        assert!(output.code == code && output.stderr.contains(expected), "{text}: {} {}", output.code, output.stderr);
     }
     let missing = folder.run(&["serve", "--assistant", "none.toml"]);
     assert!(missing.code == 78 && missing.stderr.contains("`none.toml`"), "{}", missing.stderr);

@@ -17,14 +17,14 @@ const RUN: [&str; 6] = ["run", "talk", "--thread", "t1", "--input", r#"{"text":"
 /// R-CLI-12, R-CLI-13: one Ctrl-C stops and saves the run, ends with 130 and prints the command that resumes it;
 /// that command continues after the finished nodes.
 #[test]
-fn one_interrupt_stops_saves_and_says_how_to_go_on() {
+fn one_interrupt_stops_saves_and_prints_how_to_resume() {
     let folder = Folder::new("stop");
     let (provider, model) = silent_provider();
     folder.set_far(&model);
     let mut child = folder.command(&RUN).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let told = lines.find(|line| line.contains("note")).unwrap();
-    assert_eq!(steady(&told), " ✓ note      text: hi, please  [time]");
+    let progress = lines.find(|line| line.contains("note")).unwrap();
+    assert_eq!(steady(&progress), " ✓ note      text: hi, please  [time]");
     // From here on the run waits for its model.
     let connection = provider.accept().unwrap();
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
@@ -79,7 +79,7 @@ fn two_interrupts_leave_at_once() {
 
 /// R-CLI-4a: the thread of a killed process can be resumed.
 #[test]
-fn a_run_that_died_goes_on() {
+fn a_run_that_died_is_resumed() {
     let folder = Folder::new("died");
     let (provider, model) = silent_provider();
     folder.set_far(&model);

@@ -46,7 +46,7 @@ fn bash_completes_commands_and_live_names() {
 
 /// R-CLI-14: names for completion, and no output if there are none.
 #[test]
-fn names_of_graphs_threads_and_codes_are_told_live() {
+fn names_of_graphs_threads_and_codes_are_listed_live() {
     let folder = Folder::new("live-names");
     assert!(folder.run(&["__names", "graphs"]).stdout.ends_with("review\nscheduler\nsuggestions\ntalk\ntitles\n"));
     assert_eq!(folder.run(&["__names", "threads"]).stdout, "");
@@ -72,9 +72,9 @@ fn man_pages_are_written() {
 fn every_code_is_explained() {
     let folder = Folder::empty("explain");
     for code in ErrorCode::ALL {
-        let said = folder.run(&["explain", &code.to_string()]);
-        assert!(said.code == 0 && said.stdout.starts_with(&code.to_string()), "{code}: {}", said.stderr);
-        assert!(said.stdout.contains("What to do"), "{code}");
+        let output = folder.run(&["explain", &code.to_string()]);
+        assert!(output.code == 0 && output.stdout.starts_with(&code.to_string()), "{code}: {}", output.stderr);
+        assert!(output.stdout.contains("What to do"), "{code}");
     }
     let page = folder.run(&["explain", "SS-007"]).stdout;
     for word in ["7", "ss-007", "ConcurrentUpdate", "ss7"] {

@@ -11,15 +11,15 @@ const PACE: [&str; 2] = ["--pace", "0"];
 /// R-DEB-30, R-DEB-46: `curl -N -X POST …/api/debate -d '{…}'` streams events of version 2, from the start of the
 /// graph to its end; curl sends the content type of a form.
 #[test]
-fn what_curl_sends_begins_a_debate() {
+fn a_request_of_curl_starts_a_debate() {
     let folder = Folder::empty("curl");
     let served = Served::start(&folder, &PACE);
     let head = "User-Agent: curl/7.88.1\r\nAccept: */*\r\nContent-Type: application/x-www-form-urlencoded\r\n";
     let body = r#"{"topic":"Should AI be regulated?","maxRounds":3}"#;
-    let told = Reply::read(served.ask("POST /api/debate", head, body));
-    assert_eq!(told.status, 200, "{}", told.body);
-    assert!(told.head.contains("content-type: text/event-stream"), "{}", told.head);
-    let events: Vec<Value> = told
+    let reply = Reply::read(served.request("POST /api/debate", head, body));
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    assert!(reply.head.contains("content-type: text/event-stream"), "{}", reply.head);
+    let events: Vec<Value> = reply
         .body
         .lines()
         .filter_map(|line| line.strip_prefix("data: "))
@@ -36,31 +36,31 @@ fn what_curl_sends_begins_a_debate() {
 /// R-DEB-47, R-DEB-33: with `approval: "each_round"` the user is asked three times; a debate ended at the first
 /// approval has a summary after one round.
 #[test]
-fn a_person_lets_a_debate_go_on_or_ends_it() {
+fn a_user_continues_or_ends_a_debate() {
     let folder = Folder::empty("approvals");
     let served = Served::start(&folder, &PACE);
     for (id, answers, round, messages) in [("on", &[true, true, true][..], 3, 8), ("ended", &[false][..], 1, 4)] {
         let body = json!({
             "topic": "Should AI be regulated?", "maxRounds": 3, "approval": "each_round", "threadId": id, "format": "debate"
         });
-        let mut told = served.post("/api/debate", &body);
+        let mut reply = served.post("/api/debate", &body);
         for (number, approved) in answers.iter().enumerate() {
-            assert_eq!(told.body.matches("event: approval_required\n").count(), number + 1, "{}", told.body);
-            let asked = served.get(&format!("/api/debate/{id}"));
-            assert_eq!((&asked["status"], &asked["round"]), (&json!("waiting"), &json!(number + 1)), "{asked}");
+            assert_eq!(reply.body.matches("event: approval_required\n").count(), number + 1, "{}", reply.body);
+            let paused = served.get(&format!("/api/debate/{id}"));
+            assert_eq!((&paused["status"], &paused["round"]), (&json!("waiting"), &json!(number + 1)), "{paused}");
             let answer = json!({ "approved": approved });
             assert_eq!(served.post(&format!("/api/debate/{id}/approval"), &answer).status, 202);
-            told = Reply::read(served.ask(&format!("GET /api/debate/{id}/stream?format=debate"), "", ""));
+            reply = Reply::read(served.request(&format!("GET /api/debate/{id}/stream?format=debate"), "", ""));
         }
-        assert_eq!(told.body.matches("event: approval_required\n").count(), answers.len());
-        assert!(told.body.contains("event: debate_complete\n"), "{}", told.body);
-        let shown = served.get(&format!("/api/debate/{id}"));
-        let said = shown["messages"].as_array().unwrap().len();
+        assert_eq!(reply.body.matches("event: approval_required\n").count(), answers.len());
+        assert!(reply.body.contains("event: debate_complete\n"), "{}", reply.body);
+        let debate = served.get(&format!("/api/debate/{id}"));
+        let count = debate["messages"].as_array().unwrap().len();
         assert_eq!(
-            (&shown["status"], &shown["round"], said),
+            (&debate["status"], &debate["round"], count),
             (&json!("completed"), &json!(round), messages),
-            "{shown}"
+            "{debate}"
         );
-        assert_eq!(shown["userApproved"], json!(answers[answers.len() - 1]));
+        assert_eq!(debate["userApproved"], json!(answers[answers.len() - 1]));
     }
 }

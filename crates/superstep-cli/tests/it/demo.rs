@@ -17,16 +17,16 @@ edges = [
 ]
 "#;
 
-const VOICES: &str =
+const REPLIES: &str =
     "Clear rules make room for trust: a clinic will use a tool it can answer for, and so will a school.
 Who answers when the rule is older than the tool?
 Trust against speed: nobody has won.
 ";
 
-fn hall(name: &str) -> Folder {
+fn debate_folder(name: &str) -> Folder {
     let folder = Folder::empty(name);
     let settings = "graphs.debate.path = 'debate.toml'\nmodels.voices = { provider = 'scripted', model = 'voices.txt' }\nmodels.far = { provider = 'openai', model = 'gpt' }\n";
-    [("superstep.toml", settings), ("debate.toml", DEBATE), ("voices.txt", VOICES)]
+    [("superstep.toml", settings), ("debate.toml", DEBATE), ("voices.txt", REPLIES)]
         .iter()
         .for_each(|(file, text)| folder.write(file, text));
     folder
@@ -34,9 +34,9 @@ fn hall(name: &str) -> Folder {
 
 /// R-CLI-3: a debate as text: kind of model, rounds, agents, summary.
 #[test]
-fn a_debate_is_told_by_rounds_and_voices() {
-    let said = hall("debate").run(&["demo", "debate", "--rounds", "1", "--topic", "Rules for AI?"]);
-    insta::assert_snapshot!(said.shown(), @r"
+fn a_debate_is_printed_by_rounds_and_agents() {
+    let output = debate_folder("debate").run(&["demo", "debate", "--rounds", "1", "--topic", "Rules for AI?"]);
+    insta::assert_snapshot!(output.snapshot_text(), @r"
     debate · rule-based voices, no language model · thread debate-[id]
 
     round 1 of 1
@@ -56,8 +56,8 @@ fn a_debate_is_told_by_rounds_and_voices() {
 
 /// R-CLI-3, R-CLI-17: an unknown model, and a network model with `--offline`, are rejected.
 #[test]
-fn a_debate_is_refused_with_a_model_that_cannot_speak() {
-    let folder = hall("voices");
+fn a_debate_is_rejected_with_an_unavailable_model() {
+    let folder = debate_folder("voices");
     let unknown = folder.run(&["demo", "debate", "--model", "fra"]);
     assert!(unknown.code == 78 && unknown.stderr.contains("did you mean `far`?"), "{}", unknown.stderr);
     let offline = folder.run(&["demo", "debate", "--model", "far", "--offline"]);
@@ -70,21 +70,21 @@ fn a_debate_is_refused_with_a_model_that_cannot_speak() {
 fn a_debate_with_weights_needs_another_build() {
     let folder = Folder::empty("weights");
     folder.write("superstep.toml", "models.own = { provider = 'local/weights', model = 'own.gguf' }\n");
-    for (name, asked) in [("weights", "local/weights"), ("local/weights", "local/weights"), ("own", "own")] {
-        let said = folder.run(&["demo", "debate", "--model", name]);
-        assert_eq!((said.code, said.stdout.as_str()), (78, ""), "{}", said.stderr);
+    for (name, resolved) in [("weights", "local/weights"), ("local/weights", "local/weights"), ("own", "own")] {
+        let output = folder.run(&["demo", "debate", "--model", name]);
+        assert_eq!((output.code, output.stdout.as_str()), (78, ""), "{}", output.stderr);
         let fact =
-            format!("error[SS-027]: model `{asked}` runs in the process, out of a file of weights, and this build ");
-        assert!(said.stderr.starts_with(&fact), "{}", said.stderr);
-        assert!(said.stderr.contains("-p superstep-weights-cli -- demo debate --model weights"), "{}", said.stderr);
+            format!("error[SS-027]: model `{resolved}` runs in the process, out of a file of weights, and this build ");
+        assert!(output.stderr.starts_with(&fact), "{}", output.stderr);
+        assert!(output.stderr.contains("-p superstep-weights-cli -- demo debate --model weights"), "{}", output.stderr);
     }
     assert!(!folder.path().join(".superstep").exists());
 }
 
 /// R-CLI-7: a debate as JSON Lines has events, then the result.
 #[test]
-fn a_debate_is_told_as_lines_of_json() {
-    let lines = hall("debate-lines").run(&["demo", "debate", "--rounds", "1", "--jsonl"]).lines();
+fn a_debate_is_printed_as_lines_of_json() {
+    let lines = debate_folder("debate-lines").run(&["demo", "debate", "--rounds", "1", "--jsonl"]).lines();
     assert_eq!(lines.last().unwrap()["status"], "finished");
     assert!(lines.iter().any(|line| line["event"] == "on_chat_model_stream"));
 }
@@ -94,7 +94,7 @@ fn a_debate_is_told_as_lines_of_json() {
 #[cfg(unix)]
 #[test]
 fn a_debate_at_a_terminal_shows_who_speaks_and_stops() {
-    let folder = hall("debate-live");
+    let folder = debate_folder("debate-live");
     let (_provider, model) = crate::support::silent_provider();
     folder.write("superstep.toml", &format!("graphs.debate.path = 'debate.toml'\nmodels.voices = {model}\n"));
     let mut terminal = crate::terminal::Terminal::start(folder.command(&["demo", "debate", "--rounds", "1"]));
@@ -111,8 +111,8 @@ fn a_debate_at_a_terminal_shows_who_speaks_and_stops() {
 #[cfg(unix)]
 #[test]
 fn a_debate_that_waits_is_answered_at_the_terminal() {
-    let folder = hall("debate-asks");
-    let asks = r#"nodes.approval = { kind = "interrupt", prompt = "Shall the debate go on?", output = "answer", answer = { schema = { type = "object", required = ["approved"], properties = { approved = { type = "boolean" }, note = { type = "string" } } } } }
+    let folder = debate_folder("debate-asks");
+    let approval = r#"nodes.approval = { kind = "interrupt", prompt = "Shall the debate go on?", output = "answer", answer = { schema = { type = "object", required = ["approved"], properties = { approved = { type = "boolean" }, note = { type = "string" } } } } }
 state.answer = { type = "object" }
 edges = [
     { from = "START", to = "optimist" }, { from = "optimist", to = "skeptic" }, { from = "skeptic", to = "approval" },
@@ -120,7 +120,7 @@ edges = [
 ]
 "#;
     let drawing = DEBATE.split("edges = ").next().unwrap();
-    folder.write("debate.toml", &format!("{drawing}{asks}"));
+    folder.write("debate.toml", &format!("{drawing}{approval}"));
     let mut terminal = crate::terminal::Terminal::start(folder.command(&["demo", "debate", "--rounds", "1"]));
     terminal.until("Shall the debate go on?").until("approved, yes or no [y/n]: ").types("y\n");
     terminal.until("note, text, or nothing: ").types("\n");
@@ -132,8 +132,8 @@ edges = [
 /// R-CLI-3: the built-in debate needs no project, no key and no network.
 #[test]
 fn a_debate_needs_nothing_but_the_binary() {
-    let said = Folder::empty("debate-alone").run(&["demo", "debate", "--rounds", "1", "--seed", "3", "--offline"]);
-    assert_eq!(said.code, 0, "{}", said.stderr);
+    let output = Folder::empty("debate-alone").run(&["demo", "debate", "--rounds", "1", "--seed", "3", "--offline"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
     for part in [
         "rule-based voices, no language model",
         "round 1 of 1",
@@ -141,7 +141,7 @@ fn a_debate_needs_nothing_but_the_binary() {
         "  skeptic    ",
         "\nsummary\n  moderator  ",
     ] {
-        assert!(said.stdout.contains(part), "{part}: {}", said.stdout);
+        assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
     }
 }
 
@@ -155,12 +155,12 @@ fn a_debate_that_is_run_as_a_graph_is_noted_like_any_other() {
     };
     let expected = ("Remote work".into(), 1.into(), "off".into());
     let input = r#"{"topic": " Remote work ", "maxRounds": 1}"#;
-    let said = folder.run(&["run", "debate", "--thread", "t1", "--input", input, "--offline"]);
-    assert_eq!((said.code, noted("t1")), (0, expected.clone()), "{}", said.stderr);
+    let output = folder.run(&["run", "debate", "--thread", "t1", "--input", input, "--offline"]);
+    assert_eq!((output.code, noted("t1")), (0, expected.clone()), "{}", output.stderr);
     let demo = folder.run(&["demo", "debate", "--topic", " Remote work ", "--rounds", "1", "--json", "--offline"]);
     let thread = demo.json()["thread"].as_str().unwrap().to_owned();
     assert_eq!(noted(&thread), expected);
     // The annotations of the first run stay.
-    let again = folder.run(&["run", "debate", "--thread", &thread, "--input", r#"{"topic": "Remote work"}"#]);
-    assert_eq!((again.code, noted(&thread)), (0, expected), "{}", again.stderr);
+    let repeated = folder.run(&["run", "debate", "--thread", &thread, "--input", r#"{"topic": "Remote work"}"#]);
+    assert_eq!((repeated.code, noted(&thread)), (0, expected), "{}", repeated.stderr);
 }

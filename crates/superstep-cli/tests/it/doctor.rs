@@ -27,16 +27,16 @@ fn the_doctor_reports_without_secrets() {
 
 /// R-CLI-6a: weights that this build cannot run are noted, without the path of their file.
 #[test]
-fn the_doctor_notes_weights_that_cannot_be_asked() {
+fn the_doctor_notes_unavailable_weights() {
     let folder = Folder::new("doctor-weights");
     folder.set_far("{ provider = \"local/weights\", model = \"MARKER.gguf\" }");
-    let said = folder.run(&["doctor", "--set", "server.port=0"]);
+    let output = folder.run(&["doctor", "--set", "server.port=0"]);
     assert!(
-        said.code == 0 && said.stdout.contains("note model: far (local/weights): cannot be asked"),
+        output.code == 0 && output.stdout.contains("note model: far (local/weights): cannot be asked"),
         "{}",
-        said.stdout
+        output.stdout
     );
-    assert!(!said.stdout.contains("MARKER"));
+    assert!(!output.stdout.contains("MARKER"));
 }
 
 /// R-CLI-6a: a failed check is named and leads to exit code 1.
@@ -44,10 +44,11 @@ fn the_doctor_notes_weights_that_cannot_be_asked() {
 fn the_doctor_ends_with_one_when_something_is_broken() {
     let folder = Folder::new("sick");
     folder.write("titles.toml", "name = 3");
-    let said = folder.run(&["doctor", "--json"]);
-    let looks = said.json();
-    assert_eq!((said.code, &looks["ok"]), (1, &serde_json::json!(false)));
-    let broken: Vec<_> = looks["looks"].as_array().unwrap().iter().filter(|look| look["health"] == "broken").collect();
+    let output = folder.run(&["doctor", "--json"]);
+    let report = output.json();
+    assert_eq!((output.code, &report["ok"]), (1, &serde_json::json!(false)));
+    let broken: Vec<_> =
+        report["looks"].as_array().unwrap().iter().filter(|check| check["health"] == "broken").collect();
     assert_eq!(broken.len(), 1);
     assert_eq!(broken[0]["says"], "titles: failed with SS-001");
 }
@@ -56,20 +57,19 @@ fn the_doctor_ends_with_one_when_something_is_broken() {
 #[test]
 fn the_report_of_something_broken_names_no_path() {
     let folder = Folder::new("sick-paths");
-    let place = folder.path().to_string_lossy().into_owned();
-    let gone = format!("graphs.gone.path = \"{place}/gone.toml\"\n");
-    folder.write("graphs.toml", &gone);
-    let rows =
-        [("graphs.toml", "broken graph: gone: failed with SS-"), ("none.toml", "broken settings: failed with SS-")];
+    let directory = folder.path().to_string_lossy().into_owned();
+    let settings = format!("graphs.gone.path = \"{directory}/gone.toml\"\n");
+    folder.write("graphs.toml", &settings);
+    let rows = [("graphs.toml", "broken graph: failed with SS-"), ("none.toml", "broken settings: failed with SS-")];
     for (file, broken) in rows {
-        let config = format!("{place}/{file}");
-        let said = folder.run(&["doctor", "--config", &config]);
-        assert_eq!(said.code, 1, "{}", said.stdout);
-        assert!(said.stdout.contains(broken), "{file}: {}", said.stdout);
-        assert!(!said.stdout.contains(&place), "{}", said.stdout);
-        assert!(said.stderr.contains(&place), "{}", said.stderr);
+        let config = format!("{directory}/{file}");
+        let output = folder.run(&["doctor", "--config", &config]);
+        assert_eq!(output.code, 1, "{}", output.stdout);
+        assert!(output.stdout.contains(broken), "{file}: {}", output.stdout);
+        assert!(!output.stdout.contains(&directory), "{}", output.stdout);
+        assert!(output.stderr.contains(&directory), "{}", output.stderr);
         let json = folder.run(&["doctor", "--json", "--config", &config]);
-        assert!(json.code == 1 && !json.stdout.contains(&place), "{}", json.stdout);
+        assert!(json.code == 1 && !json.stdout.contains(&directory), "{}", json.stdout);
     }
 }
 
@@ -78,9 +78,9 @@ fn the_report_of_something_broken_names_no_path() {
 fn the_doctor_tries_the_store() {
     let folder = Folder::new("store");
     folder.write("file", "");
-    let said = folder.run(&["doctor", "--set", "storage.checkpointer=sqlite:file/threads.db"]);
-    assert_eq!(said.code, 1);
-    assert!(said.stdout.contains("broken store: sqlite: failed with SS-029"), "{}", said.stdout);
+    let output = folder.run(&["doctor", "--set", "storage.checkpointer=sqlite:file/threads.db"]);
+    assert_eq!(output.code, 1);
+    assert!(output.stdout.contains("broken store: failed with SS-029"), "{}", output.stdout);
 }
 
 /// R-CLI-6a: settings are printed with their sources; secrets are hidden.

@@ -5,13 +5,13 @@ use serde_json::json;
 use crate::support::Folder;
 
 /// Runs the command lines, and returns each with its stderr and exit code.
-fn all_said(folder: &Folder, rows: &[&[&str]]) -> String {
-    let said = rows.iter().map(|words| {
-        let said = folder.run(words);
-        assert_eq!(said.stdout, "", "{words:?}");
-        format!("$ superstep {}\n{}[exit {}]", words.join(" "), said.stderr, said.code)
+fn all_output(folder: &Folder, rows: &[&[&str]]) -> String {
+    let outputs = rows.iter().map(|words| {
+        let output = folder.run(words);
+        assert_eq!(output.stdout, "", "{words:?}");
+        format!("$ superstep {}\n{}[exit {}]", words.join(" "), output.stderr, output.code)
     });
-    said.collect::<Vec<_>>().join("\n")
+    outputs.collect::<Vec<_>>().join("\n")
 }
 
 /// R-CLI-11, R-CLI-12, R-CLI-15: a usage error prints two lines: the error, and a suggestion.
@@ -19,7 +19,7 @@ fn all_said(folder: &Folder, rows: &[&[&str]]) -> String {
 fn wrong_usage_shows_the_two_lines_that_matter() {
     let folder = Folder::new("usage");
     let rows: [&[&str]; 4] = [&["rnu"], &["run", "titles", "--inptu", "x"], &["run"], &["explain", "SS-099"]];
-    insta::assert_snapshot!(all_said(&folder, &rows), @r"
+    insta::assert_snapshot!(all_output(&folder, &rows), @r"
     $ superstep rnu
     error: unrecognized subcommand 'rnu'
       help: did you mean `run`?
@@ -42,7 +42,7 @@ fn wrong_usage_shows_the_two_lines_that_matter() {
 /// R-CLI-10, R-CLI-11, R-CLI-12: errors in graphs, fields, input and settings have a message, every location,
 /// advice and the code.
 #[test]
-fn what_is_wrong_is_said_with_what_to_do_about_it() {
+fn an_error_is_printed_with_advice() {
     let folder = Folder::new("errors");
     let rows: [&[&str]; 5] = [
         &["run", "titles", "--input", r#"{"txt":1}"#, "--quiet"],
@@ -51,7 +51,7 @@ fn what_is_wrong_is_said_with_what_to_do_about_it() {
         &["run", "titles", "--input", "@nowhere.json"],
         &["config", "show", "--set", "limits.recursion_limt=3"],
     ];
-    insta::assert_snapshot!(all_said(&folder, &rows), @r#"
+    insta::assert_snapshot!(all_output(&folder, &rows), @r#"
     $ superstep run titles --input {"txt":1} --quiet
     error[SS-002]: the input is not valid
       /txt   no field `txt` — did you mean `text`?
@@ -86,21 +86,21 @@ fn what_is_wrong_is_said_with_what_to_do_about_it() {
 /// R-CLI-11: a misspelled graph name.
 #[test]
 fn a_graph_that_is_not_there_is_answered_with_the_nearest() {
-    let said = Folder::new("near-graph").run(&["run", "titels"]);
-    assert_eq!(said.code, 66);
+    let output = Folder::new("near-graph").run(&["run", "titels"]);
+    assert_eq!(output.code, 66);
     let expected = "error[SS-015]: no graph `titels`\n  help: did you mean `titles`? known: `titles`, ";
-    assert!(said.stderr.starts_with(expected), "{}", said.stderr);
+    assert!(output.stderr.starts_with(expected), "{}", output.stderr);
 }
 
 /// R-CLI-10: a graph file with errors is rejected with every location.
 #[test]
-fn a_broken_graph_file_is_refused_with_every_place_and_keeps_no_other_from_running() {
+fn a_broken_graph_file_is_rejected_with_every_location_and_blocks_no_other_graph() {
     let folder = Folder::new("broken");
     folder.write("review.toml", "name = \"review\"\nstat = 1\n[nodes]\n");
-    let said = folder.run(&["run", "review", "--input", "{}"]);
-    assert_eq!(said.code, 65, "{}", said.stderr);
-    assert!(said.stderr.starts_with("error[SS-001]: the graph file"), "{}", said.stderr);
-    assert!(said.stderr.contains("review.toml:2:1  unknown key `stat`"), "{}", said.stderr);
+    let output = folder.run(&["run", "review", "--input", "{}"]);
+    assert_eq!(output.code, 65, "{}", output.stderr);
+    assert!(output.stderr.starts_with("error[SS-001]: the graph file"), "{}", output.stderr);
+    assert!(output.stderr.contains("review.toml:2:1  unknown key `stat`"), "{}", output.stderr);
     assert_eq!(folder.run(&["run", "titles", "--input", r#"{"text":"a"}"#]).code, 0);
 }
 
@@ -108,18 +108,18 @@ fn a_broken_graph_file_is_refused_with_every_place_and_keeps_no_other_from_runni
 #[test]
 fn errors_are_json_where_results_are() {
     let folder = Folder::new("error-json");
-    let said = folder.run(&["run", "titles", "--input", "{}", "--json"]);
-    let line = said.stderr.lines().last().unwrap();
+    let output = folder.run(&["run", "titles", "--input", "{}", "--json"]);
+    let line = output.stderr.lines().last().unwrap();
     let error: serde_json::Value = serde_json::from_str(line).unwrap();
     assert_eq!((&error["error"]["code"], &error["error"]["exit"]), (&json!("SS-002"), &json!(65)));
     assert_eq!(error["error"]["errors"][0]["pointer"], "/text");
-    assert_eq!((said.code, said.stdout.as_str()), (65, ""));
+    assert_eq!((output.code, output.stdout.as_str()), (65, ""));
 }
 
 /// R-CLI-10: a failed run prints the saved thread and how to resume it; the next attempt continues after the
 /// finished nodes.
 #[test]
-fn a_failed_run_is_saved_and_goes_on() {
+fn a_failed_run_is_saved_and_resumed() {
     let folder = Folder::new("failed");
     let failed = folder.run(&["run", "talk", "--input", r#"{"text":"hi"}"#, "--thread", "t1"]);
     assert_eq!(failed.code, 77, "{}", failed.stderr);
@@ -127,7 +127,7 @@ fn a_failed_run_is_saved_and_goes_on() {
     assert!(failed.stderr.ends_with("state is saved: superstep resume t1\n"), "{}", failed.stderr);
     folder.set_far("{ provider = \"scripted\", model = \"replies.txt\" }");
     let resumed = folder.run(&["resume", "t1"]);
-    insta::assert_snapshot!(resumed.shown(), @r#"
+    insta::assert_snapshot!(resumed.snapshot_text(), @r#"
     {
       "said": "Foxes and dogs",
       "text": "hi, please"

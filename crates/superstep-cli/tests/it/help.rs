@@ -25,7 +25,7 @@ const COMMANDS: [&str; 15] = [
 /// R-CLI-15: the command without arguments prints four lines.
 #[test]
 fn the_name_alone_shows_where_to_start() {
-    insta::assert_snapshot!(Folder::empty("start").run(&[]).shown(), @r"
+    insta::assert_snapshot!(Folder::empty("start").run(&[]).snapshot_text(), @r"
     superstep runs durable agent graphs: they stop, are saved, and go on where they were.
       superstep demo debate        watch two voices argue; no project, no key
       superstep run GRAPH          run a graph of ./superstep.toml
@@ -37,15 +37,16 @@ fn the_name_alone_shows_where_to_start() {
 
 /// R-CLI-15: for every command `-h` fits a screen of 24 lines and `--help` begins with examples.
 #[test]
-fn short_help_fits_a_screen_and_long_help_begins_with_examples() {
+fn short_help_fits_a_screen_and_long_help_starts_with_examples() {
     let folder = Folder::empty("help");
     for command in COMMANDS {
         let short = folder.run(&[command, "-h"]);
         assert!(short.code == 0 && short.stdout.lines().count() <= 24, "{command}: {}", short.stdout);
         let long = folder.run(&[command, "--help"]);
         let examples = format!("Examples:\n  superstep {command}");
-        let begins = long.stdout.starts_with("Examples:\n") && long.stdout.contains(&format!("superstep {command}"));
-        assert!(begins || command == "version", "{command}: expected {examples}\n{}", long.stdout);
+        let has_examples =
+            long.stdout.starts_with("Examples:\n") && long.stdout.contains(&format!("superstep {command}"));
+        assert!(has_examples || command == "version", "{command}: expected {examples}\n{}", long.stdout);
     }
     let short = folder.run(&["-h"]).stdout;
     assert!(short.lines().count() <= 24, "{short}");
@@ -79,9 +80,9 @@ fn the_help_of_run_names_every_way_to_give_input() {
 fn it_starts_in_under_fifty_milliseconds() {
     let folder = Folder::empty("fast");
     let once = || {
-        let begun = Instant::now();
+        let started = Instant::now();
         assert_eq!(folder.run(&["version"]).stdout, concat!("superstep ", env!("CARGO_PKG_VERSION"), "\n"));
-        begun.elapsed()
+        started.elapsed()
     };
     let best = (0..30).map(|_| once()).min().unwrap();
     assert!(best < Duration::from_millis(50), "{best:?}");

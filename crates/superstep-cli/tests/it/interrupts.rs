@@ -10,7 +10,7 @@ const RUN: [&str; 6] = ["run", "review", "--thread", "ann", "--input", r#"{"draf
 #[test]
 fn a_question_without_a_terminal_ends_with_ten_and_the_command_that_answers() {
     let folder = Folder::new("waits");
-    insta::assert_snapshot!(folder.run(&RUN).shown(), @r"
+    insta::assert_snapshot!(folder.run(&RUN).snapshot_text(), @r"
     ---
     threads are kept in .superstep/superstep.db; set `storage.checkpointer` for another place
      ? review    waits for an answer  [time]
@@ -20,11 +20,11 @@ fn a_question_without_a_terminal_ends_with_ten_and_the_command_that_answers() {
     go on: superstep resume ann --answer JSON
     [exit 10]
     ");
-    let asked = folder.run(&["resume", "ann", "--json"]);
-    assert_eq!((asked.code, &asked.json()["questions"][0]["text"]), (10, &"Send this answer?".into()));
-    let wrong = folder.run(&["resume", "ann", "--answer", "maybe"]);
-    assert_eq!(wrong.code, 65);
-    assert!(wrong.stderr.starts_with("error[SS-019]: expected yes or no"), "{}", wrong.stderr);
+    let paused = folder.run(&["resume", "ann", "--json"]);
+    assert_eq!((paused.code, &paused.json()["questions"][0]["text"]), (10, &"Send this answer?".into()));
+    let invalid = folder.run(&["resume", "ann", "--answer", "maybe"]);
+    assert_eq!(invalid.code, 65);
+    assert!(invalid.stderr.starts_with("error[SS-019]: expected yes or no"), "{}", invalid.stderr);
     let done = folder.run(&["resume", "ann", "--answer", "true", "--json"]);
     assert_eq!((done.code, &done.json()["output"]["approved"]), (0, &true.into()));
     let over = folder.run(&["resume", "ann"]);
@@ -59,7 +59,7 @@ fn leaving_a_form_leaves_the_question_open() {
 
 /// R-CLI-16: `--no-input` disables prompts.
 #[test]
-fn no_input_asks_nobody_at_a_terminal() {
+fn no_input_disables_prompts_at_a_terminal() {
     let folder = Folder::new("no-input");
     let words = [&RUN[..], &["--no-input"]].concat();
     let (seen, code) = Terminal::start(folder.command(&words)).end();

@@ -13,6 +13,7 @@ mod errors;
 mod help;
 #[cfg(unix)]
 mod interrupts;
+mod reference_page;
 mod runs;
 mod scheduler;
 mod serve;

@@ -13,7 +13,7 @@ const INPUT: &str = r#"{"text":"fox"}"#;
 #[test]
 fn a_run_tells_its_result_on_stdout_and_its_nodes_on_stderr() {
     let folder = Folder::new("run");
-    insta::assert_snapshot!(folder.run(&["run", "titles", "--input", INPUT]).shown(), @r#"
+    insta::assert_snapshot!(folder.run(&["run", "titles", "--input", INPUT]).snapshot_text(), @r#"
     {
       "text": "Foxes and dogs!",
       "title": "Foxes and dogs"
@@ -46,20 +46,20 @@ fn input_comes_from_a_file_or_from_stdin() {
 #[test]
 fn a_run_is_one_json_document() {
     let folder = Folder::new("json");
-    let said = folder.run(&["run", "titles", "--thread", "t1", "--input", INPUT, "--json"]).json();
+    let result = folder.run(&["run", "titles", "--thread", "t1", "--input", INPUT, "--json"]).json();
     assert_eq!(
-        (&said["thread"], &said["status"], &said["graph"]),
+        (&result["thread"], &result["status"], &result["graph"]),
         (&json!("t1"), &json!("finished"), &json!("titles"))
     );
-    assert_eq!(said["output"], json!({ "text": "Foxes and dogs!", "title": "Foxes and dogs" }));
-    assert!(said["tokens"].as_u64().unwrap() > 0);
+    assert_eq!(result["output"], json!({ "text": "Foxes and dogs!", "title": "Foxes and dogs" }));
+    assert!(result["tokens"].as_u64().unwrap() > 0);
 }
 
 /// R-CLI-4a, R-CLI-7: each stream mode as lines, with the result as the last line.
 #[test]
-fn a_run_is_told_line_by_line_in_every_mode() {
+fn a_run_is_printed_line_by_line_in_every_mode() {
     let folder = Folder::new("lines");
-    let told = |mode: &str| {
+    let lines_of = |mode: &str| {
         let mut lines = folder.run(&["run", "titles", "--input", INPUT, "--jsonl", "--stream", mode]).lines();
         let last = lines.pop().unwrap();
         assert_eq!((&last["event"], &last["status"]), (&json!("end"), &json!("finished")), "{mode}");
@@ -69,12 +69,12 @@ fn a_run_is_told_line_by_line_in_every_mode() {
         json!({ "node": "title", "update": { "title": "Foxes and dogs" } }),
         json!({ "node": "shout", "update": { "text": "Foxes and dogs!" } }),
     ];
-    assert_eq!(told("updates"), updates);
-    let tokens: String = told("tokens").iter().map(|line| line["text"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(lines_of("updates"), updates);
+    let tokens: String = lines_of("tokens").iter().map(|line| line["text"].as_str().unwrap().to_owned()).collect();
     assert_eq!(tokens, "Foxes and dogs");
-    let values: Vec<_> = told("values").iter().map(|line| line["values"]["text"].clone()).collect();
+    let values: Vec<_> = lines_of("values").iter().map(|line| line["values"]["text"].clone()).collect();
     assert_eq!(values, ["fox", "fox", "Foxes and dogs!"]);
-    let events = told("events");
+    let events = lines_of("events");
     assert_eq!((&events[0]["event"], &events[0]["name"]), (&json!("on_chain_start"), &json!("titles")));
     let unspecified = folder.run(&["run", "titles", "--input", INPUT, "--jsonl"]).lines();
     assert_eq!(unspecified.len(), events.len() + 1);
@@ -142,8 +142,8 @@ fn a_graph_is_drawn_in_every_form() {
         ("rust", "pub fn build(parts: &Components)"),
     ];
     for (format, part) in rows {
-        let said = folder.run(&["graph", "titles", "--format", format]);
-        assert!(said.code == 0 && said.stdout.contains(part), "{format}: {}", said.stdout);
+        let output = folder.run(&["graph", "titles", "--format", format]);
+        assert!(output.code == 0 && output.stdout.contains(part), "{format}: {}", output.stdout);
     }
     assert!(folder.run(&["graph", "./titles.toml"]).stdout.contains("title"));
     assert!(!folder.path().join(".superstep").exists(), "drawing needs no store");
@@ -153,8 +153,8 @@ fn a_graph_is_drawn_in_every_form() {
 #[test]
 fn offline_makes_a_model_behind_the_network_an_error() {
     let folder = Folder::new("offline");
-    let said = folder.run(&["run", "talk", "--input", INPUT, "--offline", "--thread", "t1"]);
-    insta::assert_snapshot!(said.shown(), @r#"
+    let output = folder.run(&["run", "talk", "--input", INPUT, "--offline", "--thread", "t1"]);
+    insta::assert_snapshot!(output.snapshot_text(), @r#"
     ---
     threads are kept in .superstep/superstep.db; set `storage.checkpointer` for another place
      ✓ note      text: fox, please  [time]

@@ -16,13 +16,17 @@ mod store_outage;
 #[test]
 fn the_demo_answers_from_the_sample_family() {
     let folder = Folder::empty("scheduler");
-    let said = folder.run(&["demo", "scheduler", "--offline"]);
-    assert_eq!(said.code, 0, "{}", said.stderr);
-    assert!(said.stdout.contains("Free: ") || said.stdout.contains("no time at which all are free"), "{}", said.stdout);
+    let output = folder.run(&["demo", "scheduler", "--offline"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(
+        output.stdout.contains("Free: ") || output.stdout.contains("no time at which all are free"),
+        "{}",
+        output.stdout
+    );
     assert!(folder.path().join(".superstep/scheduler.db").exists());
-    let found = folder.run(&["demo", "scheduler", "--say", "Is the kitchen free tomorrow at 10am?", "--json"]).json();
-    assert_eq!((&found["status"], &found["graph"]), (&json!("finished"), &json!("scheduler")), "{found}");
-    assert_eq!(found["output"]["workflow_status"], "completed");
+    let result = folder.run(&["demo", "scheduler", "--say", "Is the kitchen free tomorrow at 10am?", "--json"]).json();
+    assert_eq!((&result["status"], &result["graph"]), (&json!("finished"), &json!("scheduler")), "{result}");
+    assert_eq!(result["output"]["workflow_status"], "completed");
 }
 
 /// R-CLI-12, R-FAM-122, R-FAM-123: an empty request is a usage error; an unknown user is rejected, with an exit
@@ -42,11 +46,11 @@ fn what_cannot_be_done_shows_in_the_exit_code() {
 /// R-CLI-12, R-CLI-16, R-FAM-86: a clarification ends with exit code 10, and the answer completes the request in
 /// another process.
 #[test]
-fn what_is_asked_back_is_answered_later() {
+fn a_clarification_is_answered_later() {
     let folder = Folder::empty("scheduler-asks");
-    let asked = folder.run(&["demo", "scheduler", "--say", "Do the thing with grandma", "--json"]);
-    assert_eq!(asked.code, 10, "{}", asked.stderr);
-    let thread = asked.json()["thread"].as_str().unwrap().to_owned();
+    let paused = folder.run(&["demo", "scheduler", "--say", "Do the thing with grandma", "--json"]);
+    assert_eq!(paused.code, 10, "{}", paused.stderr);
+    let thread = paused.json()["thread"].as_str().unwrap().to_owned();
     let answer = r#"{"text": "dinner with grandma on 2035-01-07 at 18:00"}"#;
     let done = folder.run(&["resume", &thread, "--answer", answer, "--json"]);
     assert_eq!((done.code, &done.json()["output"]["workflow_status"]), (0, &json!("completed")), "{}", done.stderr);
@@ -54,12 +58,12 @@ fn what_is_asked_back_is_answered_later() {
 
 /// R-FAM-103: the evaluation counts the sentences that are understood, with a line for each sentence.
 #[test]
-fn the_check_counts_what_is_understood() {
+fn the_check_counts_parsed_sentences() {
     let folder = Folder::empty("scheduler-eval");
-    let said = folder.run(&["eval", "scheduler"]);
-    assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
-    assert!(said.stdout.contains(" of 200 understood, 0 wrong and sure"), "{}", said.stdout);
-    assert!(said.stderr.starts_with("enough: "), "{}", said.stderr);
+    let output = folder.run(&["eval", "scheduler"]);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    assert!(output.stdout.contains(" of 200 understood, 0 wrong and sure"), "{}", output.stdout);
+    assert!(output.stderr.starts_with("enough: "), "{}", output.stderr);
     let score = folder.run(&["eval", "scheduler", "--json"]).json();
     assert_eq!((&score["of"], score["rows"].as_array().unwrap().len()), (&json!(200), 200));
 }
@@ -75,13 +79,17 @@ fn a_family_of_ones_own() {
     });
     folder.write("family.json", &family.to_string());
     let own = ["--family", "family.json"];
-    let say = ["demo", "scheduler", "--user", "ann", "--say", "When is Tim free this weekend?"];
-    assert_eq!(folder.run(&[&say[..], &own].concat()).code, 0);
-    let variable = folder.command(&say).env("SUPERSTEP_FAMILY", "family.json").output().unwrap();
+    let args = ["demo", "scheduler", "--user", "ann", "--say", "When is Tim free this weekend?"];
+    assert_eq!(folder.run(&[&args[..], &own].concat()).code, 0);
+    let variable = folder.command(&args).env("SUPERSTEP_FAMILY", "family.json").output().unwrap();
     assert!(variable.status.success());
     folder.write("family.json", &family.to_string().replace("parent", "other"));
-    let wrong = folder.run(&[&say[..], &own].concat());
-    assert!(wrong.code == 78 && wrong.stderr.contains("`family.json`: /members has no `parent`"), "{}", wrong.stderr);
+    let invalid = folder.run(&[&args[..], &own].concat());
+    assert!(
+        invalid.code == 78 && invalid.stderr.contains("`family.json`: /members has no `parent`"),
+        "{}",
+        invalid.stderr
+    );
     let input = ["run", "titles", "--input", r#"{"text":"a"}"#];
     assert_eq!(folder.run(&[&input[..], &own].concat()).code, 0);
 }
@@ -92,21 +100,21 @@ fn a_family_of_ones_own() {
 fn a_model_reads_beside_the_rules() {
     let folder = Folder::empty("scheduler-model");
     folder.write("superstep.toml", "models.far = { provider = 'scripted', model = 'answers.txt' }\n");
-    let ask = ["demo", "scheduler", "--say", "When is everyone free this weekend?", "--json", "--model"];
-    let said = |answer: &str| {
+    let args = ["demo", "scheduler", "--say", "When is everyone free this weekend?", "--json", "--model"];
+    let run_with = |answer: &str| {
         folder.write("answers.txt", answer);
-        folder.run(&[&ask[..], &["far"]].concat())
+        folder.run(&[&args[..], &["far"]].concat())
     };
-    let alone = said("Whenever you like!");
+    let alone = run_with("Whenever you like!");
     assert_eq!(alone.code, 0, "{}", alone.stderr);
-    let reasoning = |found: &serde_json::Value| {
-        found["output"]["agent_outputs"]["nl_parser"]["reasoning"].as_str().unwrap_or_default().to_owned()
+    let reasoning = |result: &serde_json::Value| {
+        result["output"]["agent_outputs"]["nl_parser"]["reasoning"].as_str().unwrap_or_default().to_owned()
     };
     assert!(reasoning(&alone.json()).contains("without the language model"), "{}", alone.json());
     // A time range found only by the rules needs a clarification.
-    let asks = said(r#"{"event_type": "query", "query_type": "availability", "confidence": 0.9}"#);
-    assert_eq!(asks.code, 10, "{}{}", asks.stdout, asks.stderr);
-    let unknown = folder.run(&[&ask[..], &["fra"]].concat());
+    let paused = run_with(r#"{"event_type": "query", "query_type": "availability", "confidence": 0.9}"#);
+    assert_eq!(paused.code, 10, "{}{}", paused.stdout, paused.stderr);
+    let unknown = folder.run(&[&args[..], &["fra"]].concat());
     assert!(unknown.code != 0 && unknown.stderr.contains("did you mean `far`?"), "{}", unknown.stderr);
 }
 
@@ -119,8 +127,8 @@ fn a_model_that_breaks_the_form_fails_the_request() {
     let answer =
         json!({ "event_type": "create", "title": "Chess", "start_time": "2035-01-07T10:00", "confidence": 1.5 });
     folder.write("answers.txt", &vec![answer.to_string(); 4].join("\n"));
-    let say = ["demo", "scheduler", "--say", "Chess on 2035-01-07 at 10am", "--json", "--model", "far"];
-    let failed = folder.run(&say);
+    let args = ["demo", "scheduler", "--say", "Chess on 2035-01-07 at 10am", "--json", "--model", "far"];
+    let failed = folder.run(&args);
     assert_eq!(failed.code, 1, "{}{}", failed.stdout, failed.stderr);
     let output = failed.json()["output"].clone();
     assert_eq!(output["workflow_status"], "failed", "{output}");

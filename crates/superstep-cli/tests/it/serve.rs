@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 use crate::server_process::Served;
-use crate::support::{Folder, Said, silent_provider};
+use crate::support::{CommandOutput, Folder, silent_provider};
 
 /// R-CLI-6a: one line with the URL on stdout; Ctrl-C shuts down in order.
 #[cfg(unix)]
@@ -24,10 +24,10 @@ fn a_server_says_where_it_is_answers_and_stops_in_order() {
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let said = Said::from(child.wait_with_output().unwrap());
-    assert_eq!(said.code, 0);
+    let output = CommandOutput::from(child.wait_with_output().unwrap());
+    assert_eq!(output.code, 0);
     for line in ["review, talk, titles", "store   sqlite:.superstep/superstep.db", "stopping"] {
-        assert!(said.stderr.contains(line), "{line}: {}", said.stderr);
+        assert!(output.stderr.contains(line), "{line}: {}", output.stderr);
     }
     // The storage is closed: a copy of its file is complete.
     let files = std::fs::read_dir(folder.path().join(".superstep")).unwrap();
@@ -64,11 +64,11 @@ fn a_second_interrupt_ends_a_server_at_once() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.starts_with("stopping")));
-    let begun = Instant::now();
+    let started = Instant::now();
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     // An orderly shutdown waits for eight seconds.
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 
 /// R-CLI-10: a port in use is an error that says so.
@@ -77,8 +77,8 @@ fn a_port_that_is_taken_is_a_clear_error() {
     let folder = Folder::new("taken");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let said = folder.run(&["serve", "--port", &port, "--quiet"]);
-    insta::assert_snapshot!(said.shown().replace(&port, "[port]"), @r"
+    let output = folder.run(&["serve", "--port", &port, "--quiet"]);
+    insta::assert_snapshot!(output.snapshot_text().replace(&port, "[port]"), @r"
     ---
     error[SS-027]: cannot listen on `127.0.0.1` port [port]: address in use
       help: choose another port, or set `server.port_in_use` to `next`
@@ -91,22 +91,22 @@ fn a_port_that_is_taken_is_a_clear_error() {
 #[test]
 fn an_address_that_others_reach_needs_a_word() {
     let folder = Folder::new("open");
-    let said = folder.run(&["serve", "--port", "0", "--host", "0.0.0.0"]);
-    assert_eq!(said.code, 77);
-    assert!(said.stderr.contains("--insecure"), "{}", said.stderr);
+    let output = folder.run(&["serve", "--port", "0", "--host", "0.0.0.0"]);
+    assert_eq!(output.code, 77);
+    assert!(output.stderr.contains("--insecure"), "{}", output.stderr);
 }
 
 /// R-CLI-6a: a model whose weights this build cannot run is not configured, is rejected, and its file is not
 /// revealed.
 #[test]
-fn weights_that_cannot_be_run_are_not_configured_and_their_file_is_not_told() {
+fn weights_that_cannot_be_run_are_not_configured_and_their_file_is_not_revealed() {
     let folder = Folder::new("serve-weights");
     folder.set_far("{ provider = \"local/weights\", model = \"MARKER.gguf\" }");
     let mut child = folder.command(&["serve", "--port", "0"]).spawn().unwrap();
     let mut url = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
     let address = url.trim().strip_prefix("http://").unwrap();
-    let ask = |first: &str, body: &str| {
+    let request = |first: &str, body: &str| {
         let mut stream = TcpStream::connect(address).unwrap();
         let head = "Content-Type: application/json\r\nConnection: close";
         let length = body.len();
@@ -116,32 +116,32 @@ fn weights_that_cannot_be_run_are_not_configured_and_their_file_is_not_told() {
         stream.read_to_string(&mut answer).unwrap();
         answer
     };
-    let refused = ask("POST /api/debate", r#"{"topic":"Rules","model":"far","detach":true}"#);
-    let (settings, health) = (ask("GET /api/debate/settings", ""), ask("GET /api/health", ""));
+    let rejected = request("POST /api/debate", r#"{"topic":"Rules","model":"far","detach":true}"#);
+    let (settings, health) = (request("GET /api/debate/settings", ""), request("GET /api/health", ""));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("model `far` cannot be asked"), "{refused}");
+    assert!(rejected.starts_with("HTTP/1.1 503") && rejected.contains("model `far` cannot be asked"), "{rejected}");
     let read =
         |answer: &str| -> serde_json::Value { serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap() };
-    for (answer, told) in [(&settings, "configured"), (&health, "is_configured")] {
+    for (answer, key) in [(&settings, "configured"), (&health, "is_configured")] {
         let models = read(answer)["models"].clone();
         let far = models.as_array().unwrap().iter().find(|model| model["name"] == "far").unwrap().clone();
-        assert_eq!(far[told], false, "{far}");
+        assert_eq!(far[key], false, "{far}");
     }
-    assert!([&refused, &settings, &health].iter().all(|answer| !answer.contains("MARKER")));
+    assert!([&rejected, &settings, &health].iter().all(|answer| !answer.contains("MARKER")));
 }
 
 /// R-CLI-17: with `--offline`, a request that names a network model is rejected before any call, and leaves
 /// nothing.
 #[test]
-fn offline_a_request_that_names_a_service_is_refused() {
+fn offline_a_request_that_names_a_service_is_rejected() {
     let folder = Folder::empty("serve-offline");
     let served = Served::start(&folder, &["--offline"]);
     for model in ["groq/llama-3.1-8b-instant", "ollama/llama3"] {
         let body = serde_json::json!({ "topic": "Rules", "model": model, "detach": true });
-        let refused = served.post("/api/debate", &body);
-        assert_eq!((refused.status, &refused.json()["code"]), (503, &"SS-026".into()), "{}", refused.body);
-        assert!(refused.body.contains("`--offline` forbids it"), "{}", refused.body);
+        let rejected = served.post("/api/debate", &body);
+        assert_eq!((rejected.status, &rejected.json()["code"]), (503, &"SS-026".into()), "{}", rejected.body);
+        assert!(rejected.body.contains("`--offline` forbids it"), "{}", rejected.body);
     }
     assert_eq!(served.get("/api/debates")["debates"], serde_json::json!([]));
 }

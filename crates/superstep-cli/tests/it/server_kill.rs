@@ -24,9 +24,9 @@ fn next(reader: &mut BufReader<TcpStream>) -> Option<Sent> {
             return None;
         }
         match line.trim_end().split_once(": ") {
-            Some(("id", given)) => id = Some(given.parse().unwrap()),
-            Some(("event", given)) => event = Some(given.to_owned()),
-            Some(("data", given)) => return Some((id, event?, serde_json::from_str(given).unwrap())),
+            Some(("id", value)) => id = Some(value.parse().unwrap()),
+            Some(("event", value)) => event = Some(value.to_owned()),
+            Some(("data", value)) => return Some((id, event?, serde_json::from_str(value).unwrap())),
             _ => {}
         }
     }
@@ -38,14 +38,14 @@ fn a_second_server_leaves_the_first_alone() {
     let folder = Folder::empty("beside");
     let first = Served::start(&folder, &PACE);
     let body = json!({ "topic": "Remote work", "maxRounds": 3, "format": "debate", "detach": true });
-    let mut stream = first.ask("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
-    let mut heard = vec![next(&mut stream).unwrap()];
+    let mut stream = first.request("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
+    let mut received = vec![next(&mut stream).unwrap()];
     let _second = Served::start(&folder, &PACE);
     while let Some(sent) = next(&mut stream) {
-        heard.push(sent);
+        received.push(sent);
     }
-    assert_eq!(heard.last().unwrap().1, "debate_complete");
-    assert_eq!(turns(&heard).len(), 7);
+    assert_eq!(received.last().unwrap().1, "debate_complete");
+    assert_eq!(turns(&received).len(), 7);
 }
 
 fn turns(sent: &[Sent]) -> Vec<String> {
@@ -61,33 +61,36 @@ fn a_debate_survives_its_server() {
     let first = Served::start(&folder, &PACE);
     let body =
         json!({ "topic": "Should AI be regulated?", "maxRounds": 3, "format": "debate", "detach": true, "seed": 7 });
-    let mut stream = first.ask("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
-    let mut heard: Vec<Sent> = Vec::new();
+    let mut stream = first.request("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
+    let mut received: Vec<Sent> = Vec::new();
     // Into the second round, and into a turn of it.
-    while !heard.iter().any(|(_, event, data)| event == "agent_start" && data["round"] == 2)
-        || heard.last().is_none_or(|(_, event, _)| event != "token")
+    while !received.iter().any(|(_, event, data)| event == "agent_start" && data["round"] == 2)
+        || received.last().is_none_or(|(_, event, _)| event != "token")
     {
-        heard.push(next(&mut stream).expect("the debate goes on"));
+        received.push(next(&mut stream).expect("the debate goes on"));
     }
-    let id = heard[0].2["id"].as_str().unwrap().to_owned();
+    let id = received[0].2["id"].as_str().unwrap().to_owned();
     drop(first);
 
     let second = Served::start(&folder, &PACE);
-    let last = heard.iter().rev().find_map(|(id, ..)| *id).unwrap();
-    let mut stream =
-        second.ask(&format!("GET /api/debate/{id}/stream?format=debate"), &format!("Last-Event-ID: {last}\r\n"), "");
+    let last = received.iter().rev().find_map(|(id, ..)| *id).unwrap();
+    let mut stream = second.request(
+        &format!("GET /api/debate/{id}/stream?format=debate"),
+        &format!("Last-Event-ID: {last}\r\n"),
+        "",
+    );
     while let Some(sent) = next(&mut stream) {
-        heard.push(sent);
+        received.push(sent);
     }
-    assert_eq!(heard.last().unwrap().1, "debate_complete");
+    assert_eq!(received.last().unwrap().1, "debate_complete");
     let expected = ["optimist 1", "skeptic 1", "optimist 2", "skeptic 2", "optimist 3", "skeptic 3", "moderator 3"];
-    assert_eq!(turns(&heard), expected);
-    assert!(heard.windows(2).all(|pair| pair[0].0.is_none() || pair[1].0.is_none() || pair[0].0 < pair[1].0));
-    let shown = second.get(&format!("/api/debate/{id}"));
-    assert_eq!((&shown["status"], shown["messages"].as_array().unwrap().len()), (&json!("completed"), 8));
+    assert_eq!(turns(&received), expected);
+    assert!(received.windows(2).all(|pair| pair[0].0.is_none() || pair[1].0.is_none() || pair[0].0 < pair[1].0));
+    let debate = second.get(&format!("/api/debate/{id}"));
+    assert_eq!((&debate["status"], debate["messages"].as_array().unwrap().len()), (&json!("completed"), 8));
     // The streamed tokens and the complete messages agree with the stored messages.
-    for (place, end) in heard.iter().filter(|(_, event, _)| event == "agent_end").enumerate() {
-        assert_eq!(end.2["message"]["content"], shown["messages"][place + 1]["content"]);
+    for (index, end) in received.iter().filter(|(_, event, _)| event == "agent_end").enumerate() {
+        assert_eq!(end.2["message"]["content"], debate["messages"][index + 1]["content"]);
     }
 }
 
@@ -99,24 +102,27 @@ fn a_debate_is_not_stopped_by_a_server_that_stops() {
     let folder = Folder::empty("stopping");
     let first = Served::start(&folder, &PACE);
     let body = json!({ "topic": "Remote work", "maxRounds": 2, "format": "debate", "detach": true, "seed": 7 });
-    let mut stream = first.ask("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
-    let mut heard = vec![next(&mut stream).unwrap()];
+    let mut stream = first.request("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
+    let mut received = vec![next(&mut stream).unwrap()];
     first.stop();
     while let Some(sent) = next(&mut stream) {
-        heard.push(sent);
+        received.push(sent);
     }
-    assert_eq!(heard.pop().unwrap().1, "shutdown");
-    let id = heard[0].2["id"].as_str().unwrap().to_owned();
-    let last = heard.iter().rev().find_map(|(id, ..)| *id).unwrap();
+    assert_eq!(received.pop().unwrap().1, "shutdown");
+    let id = received[0].2["id"].as_str().unwrap().to_owned();
+    let last = received.iter().rev().find_map(|(id, ..)| *id).unwrap();
     let second = Served::start(&folder, &PACE);
-    let mut stream =
-        second.ask(&format!("GET /api/debate/{id}/stream?format=debate"), &format!("Last-Event-ID: {last}\r\n"), "");
+    let mut stream = second.request(
+        &format!("GET /api/debate/{id}/stream?format=debate"),
+        &format!("Last-Event-ID: {last}\r\n"),
+        "",
+    );
     while let Some(sent) = next(&mut stream) {
-        heard.push(sent);
+        received.push(sent);
     }
-    assert_eq!(heard.last().unwrap().1, "debate_complete");
-    assert!(heard.iter().all(|(_, event, _)| event != "stopped"));
-    assert_eq!(turns(&heard).len(), 5);
+    assert_eq!(received.last().unwrap().1, "debate_complete");
+    assert!(received.iter().all(|(_, event, _)| event != "stopped"));
+    assert_eq!(turns(&received).len(), 5);
 }
 
 /// R-SRV-19, R-SRV-20: one of two servers is killed: the other continues its debate within twenty seconds, without
@@ -127,29 +133,32 @@ fn a_debate_survives_a_server_that_dies_beside_another() {
     let first = Served::start(&folder, &PACE);
     let second = Served::start(&folder, &PACE);
     let body = json!({ "topic": "Remote work", "maxRounds": 3, "format": "debate", "detach": true, "seed": 7 });
-    let mut stream = first.ask("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
-    let mut heard: Vec<Sent> = Vec::new();
-    while !heard.iter().any(|(_, event, data)| event == "agent_start" && data["round"] == 2)
-        || heard.last().is_none_or(|(_, event, _)| event != "token")
+    let mut stream = first.request("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
+    let mut received: Vec<Sent> = Vec::new();
+    while !received.iter().any(|(_, event, data)| event == "agent_start" && data["round"] == 2)
+        || received.last().is_none_or(|(_, event, _)| event != "token")
     {
-        heard.push(next(&mut stream).expect("the debate goes on"));
+        received.push(next(&mut stream).expect("the debate goes on"));
     }
-    let id = heard[0].2["id"].as_str().unwrap().to_owned();
+    let id = received[0].2["id"].as_str().unwrap().to_owned();
     drop(first);
     let died = Instant::now();
-    let is_moved = |shown: &Value| shown["messages"].as_array().unwrap().len() > turns(&heard).len() + 1;
+    let is_moved = |debate: &Value| debate["messages"].as_array().unwrap().len() > turns(&received).len() + 1;
     while !is_moved(&second.get(&format!("/api/debate/{id}"))) {
         assert!(died.elapsed() < Duration::from_secs(20), "nobody goes on with it");
         std::thread::sleep(Duration::from_millis(100));
     }
-    let last = heard.iter().rev().find_map(|(id, ..)| *id).unwrap();
-    let mut stream =
-        second.ask(&format!("GET /api/debate/{id}/stream?format=debate"), &format!("Last-Event-ID: {last}\r\n"), "");
+    let last = received.iter().rev().find_map(|(id, ..)| *id).unwrap();
+    let mut stream = second.request(
+        &format!("GET /api/debate/{id}/stream?format=debate"),
+        &format!("Last-Event-ID: {last}\r\n"),
+        "",
+    );
     while let Some(sent) = next(&mut stream) {
-        heard.push(sent);
+        received.push(sent);
     }
     let expected = ["optimist 1", "skeptic 1", "optimist 2", "skeptic 2", "optimist 3", "skeptic 3", "moderator 3"];
-    assert_eq!(turns(&heard), expected);
-    let shown = second.get(&format!("/api/debate/{id}"));
-    assert_eq!((&shown["status"], shown["messages"].as_array().unwrap().len()), (&json!("completed"), 8));
+    assert_eq!(turns(&received), expected);
+    let debate = second.get(&format!("/api/debate/{id}"));
+    assert_eq!((&debate["status"], debate["messages"].as_array().unwrap().len()), (&json!("completed"), 8));
 }

@@ -24,8 +24,8 @@ impl Served {
         let mut child = folder.command(&words).stderr(File::create(&log).unwrap()).spawn().unwrap();
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-        let said = || std::fs::read_to_string(&log).unwrap_or_default();
-        let address = url.trim().strip_prefix("http://").unwrap_or_else(|| panic!("{}", said())).to_owned();
+        let log_text = || std::fs::read_to_string(&log).unwrap_or_default();
+        let address = url.trim().strip_prefix("http://").unwrap_or_else(|| panic!("{}", log_text())).to_owned();
         Self { child, address }
     }
 
@@ -37,7 +37,7 @@ impl Served {
     }
 
     /// Sends a request, and returns the response as a stream.
-    pub(crate) fn ask(&self, first: &str, headers: &str, body: &str) -> BufReader<TcpStream> {
+    pub(crate) fn request(&self, first: &str, headers: &str, body: &str) -> BufReader<TcpStream> {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let (address, length) = (&self.address, body.len());
         write!(stream, "{first} HTTP/1.0\r\nHost: {address}\r\n{headers}Content-Length: {length}\r\n\r\n{body}")
@@ -47,11 +47,11 @@ impl Served {
 
     /// Sends a JSON document, and returns the response.
     pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
-        Reply::read(self.ask(&format!("POST {path}"), "Content-Type: application/json\r\n", &body.to_string()))
+        Reply::read(self.request(&format!("POST {path}"), "Content-Type: application/json\r\n", &body.to_string()))
     }
 
     pub(crate) fn get(&self, path: &str) -> Value {
-        Reply::read(self.ask(&format!("GET {path}"), "", "")).json()
+        Reply::read(self.request(&format!("GET {path}"), "", "")).json()
     }
 }
 

@@ -7,15 +7,15 @@ use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Said};
+use crate::support::{CommandOutput, Folder};
 
 /// R-CLI-3, R-SUG-41, R-SUG-42: the demo needs only the binary, and prints the planning model, the queries and the
 /// suggestions.
 #[test]
 fn the_demo_tells_what_is_searched_for_and_what_to_read() {
     let folder = Folder::empty("suggestions");
-    let said = folder.run(&["demo", "suggestions", "--offline"]);
-    assert_eq!((said.code, said.stderr.as_str()), (0, ""));
+    let output = folder.run(&["demo", "suggestions", "--offline"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     let parts = [
         "suggestions · keyword planner, no language model\n  How do I roll back a failed AKS deployment?\n",
         "  search docs    ",
@@ -26,34 +26,34 @@ fn the_demo_tells_what_is_searched_for_and_what_to_read() {
         "\nissues\n",
         "\nposts\n",
     ];
-    let places: Vec<Option<usize>> = parts.iter().map(|part| said.stdout.find(part)).collect();
-    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}\n{}", said.stdout);
-    assert!(!said.stdout.contains('\u{1b}') && !folder.path().join(".superstep/suggestions/posts.db").exists());
+    let offsets: Vec<Option<usize>> = parts.iter().map(|part| output.stdout.find(part)).collect();
+    assert!(offsets.iter().all(Option::is_some) && offsets.is_sorted(), "{offsets:?}\n{}", output.stdout);
+    assert!(!output.stdout.contains('\u{1b}') && !folder.path().join(".superstep/suggestions/posts.db").exists());
 }
 
 /// R-CLI-7, R-SUG-37: JSON output is one document; JSON Lines output is events and the document.
 #[test]
-fn the_demo_is_told_as_json() {
+fn the_demo_is_printed_as_json() {
     let folder = Folder::empty("suggestions-json");
     let words = ["demo", "suggestions", "--post", "How do I undo a release?"];
-    let found = folder.run(&[&words[..], &["--json"]].concat()).json();
-    assert_eq!((&found["source"], &found["model"]["kind"]), (&json!("mcp"), &json!("rules")));
-    assert!(!found["docs"].as_array().unwrap().is_empty() && !found["queries"].as_array().unwrap().is_empty());
+    let result = folder.run(&[&words[..], &["--json"]].concat()).json();
+    assert_eq!((&result["source"], &result["model"]["kind"]), (&json!("mcp"), &json!("rules")));
+    assert!(!result["docs"].as_array().unwrap().is_empty() && !result["queries"].as_array().unwrap().is_empty());
     let lines = folder.run(&[&words[..], &["--jsonl", "--model", "local/rules"]].concat()).lines();
     assert!(lines.iter().any(|line| line["event"] == "on_tool_start"));
     let last = &lines.last().unwrap();
     assert_eq!(last["event"], "suggestions");
     // The timestamps of sample posts depend on the process.
     for part in ["docs", "issues", "m365", "actionHint", "queries", "model"] {
-        assert_eq!(last["data"][part], found[part], "{part}");
+        assert_eq!(last["data"][part], result[part], "{part}");
     }
 }
 
 /// R-SUG-49, R-SUG-50, R-CLI-17: unknown posts, invalid posts and unavailable models are rejected.
 #[test]
-fn the_demo_refuses_what_cannot_be() {
+fn the_demo_rejects_invalid_input() {
     let folder = Folder::empty("suggestions-refused");
-    for (words, code, said) in [
+    for (words, code, message) in [
         (vec!["--id", "p999"], 66, "no post `p999`"),
         (vec!["--post", " "], 65, "/text must not be empty"),
         (vec!["--model", "nobody"], 65, "no model `nobody`"),
@@ -61,13 +61,8 @@ fn the_demo_refuses_what_cannot_be() {
         (vec!["--graph-url", "https://graph.example", "--offline"], 77, "forbids it"),
         (vec!["--post", "x", "--id", "p042"], 64, "cannot be used with"),
     ] {
-        let refused = folder.run(&[&["demo", "suggestions"], &words[..]].concat());
-        assert!(
-            refused.code == code && refused.stderr.contains(said),
-            "{words:?}: {} {}",
-            refused.code,
-            refused.stderr
-        );
+        let output = folder.run(&[&["demo", "suggestions"], &words[..]].concat());
+        assert!(output.code == code && output.stderr.contains(message), "{words:?}: {} {}", output.code, output.stderr);
     }
 }
 
@@ -75,15 +70,15 @@ fn the_demo_refuses_what_cannot_be() {
 #[test]
 fn the_check_counts_what_is_right() {
     let folder = Folder::empty("suggestions-eval");
-    let said = folder.run(&["eval", "suggestions"]);
-    assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
-    assert!(said.stdout.contains(" of 25 right, ") && said.stderr.starts_with("enough: "), "{}", said.stdout);
+    let output = folder.run(&["eval", "suggestions"]);
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    assert!(output.stdout.contains(" of 25 right, ") && output.stderr.starts_with("enough: "), "{}", output.stdout);
     let score = folder.run(&["eval", "suggestions", "--json"]).json();
     assert!(score["right"].as_u64().unwrap() >= 20 && score["rows"].as_array().unwrap().len() == 25);
     // Without synonyms the score is below the threshold, which the exit code shows.
     folder.write(".superstep/suggestions/sample/words.txt", "");
-    let again = folder.run(&["eval", "suggestions"]);
-    assert!(again.code == 1 && again.stderr.starts_with("too few: "), "{} {}", again.code, again.stderr);
+    let repeated = folder.run(&["eval", "suggestions"]);
+    assert!(repeated.code == 1 && repeated.stderr.starts_with("too few: "), "{} {}", repeated.code, repeated.stderr);
 }
 
 /// A child process that is killed when dropped.
@@ -136,19 +131,19 @@ fn the_tools_are_offered_over_standard_input_and_output() {
     let mut child = folder.command(&["mcp", "serve", "suggestions"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut ask = |id: u32, method: &str, params: Value| -> Value {
+    let mut send = |id: u32, method: &str, params: Value| -> Value {
         writeln!(stdin, "{}", request(id, method, &params)).unwrap();
         serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap()
     };
-    assert_eq!(ask(1, "initialize", hello())["result"]["serverInfo"]["name"], "suggestions");
-    let listed = ask(2, "tools/list", json!({}));
+    assert_eq!(send(1, "initialize", hello())["result"]["serverInfo"]["name"], "suggestions");
+    let listed = send(2, "tools/list", json!({}));
     assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 5, "{listed}");
     let call = json!({ "name": "search_docs", "arguments": { "query": "rollback" } });
-    let found = ask(3, "tools/call", call);
-    let text = found["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(text.contains("rollback-a-deployment.md"), "{found}");
+    let result = send(3, "tools/call", call);
+    let text = result["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("rollback-a-deployment.md"), "{result}");
     let odd = json!({ "name": "search_docs", "arguments": { "query": "rollback", "path": "/etc" } });
-    assert_eq!(ask(4, "tools/call", odd)["result"]["isError"], true);
+    assert_eq!(send(4, "tools/call", odd)["result"]["isError"], true);
     drop(stdin);
     assert!(child.wait().unwrap().success());
 }
@@ -160,25 +155,26 @@ fn the_tools_are_offered_over_http() {
     let mut command = folder.command(&["mcp", "serve", "suggestions", "--http", "127.0.0.1:0"]);
     let (_server, address) = Running::serving(&mut command);
     assert!(address.ends_with("/mcp"), "{address}");
-    let said = exchange(&address, "POST /mcp", None, &request(1, "initialize", &hello()).to_string());
-    assert!(said.starts_with("HTTP/1.1 200") && said.contains("\"suggestions\""), "{said}");
-    let session = said.lines().find(|line| line.starts_with("mcp-session-id: ")).map(str::to_owned);
-    let ask = |body: Value| exchange(&address, "POST /mcp", session.as_deref(), &body.to_string());
-    ask(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-    let listed = ask(request(2, "tools/list", &json!({})));
+    let reply = exchange(&address, "POST /mcp", None, &request(1, "initialize", &hello()).to_string());
+    assert!(reply.starts_with("HTTP/1.1 200") && reply.contains("\"suggestions\""), "{reply}");
+    let session = reply.lines().find(|line| line.starts_with("mcp-session-id: ")).map(str::to_owned);
+    let send = |body: Value| exchange(&address, "POST /mcp", session.as_deref(), &body.to_string());
+    send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    let listed = send(request(2, "tools/list", &json!({})));
     for tool in ["search_m365", "search_docs", "search_issues", "search_posts", "generate_action_hint"] {
         assert!(listed.contains(&format!("\"{tool}\"")), "{tool}: {listed}");
     }
-    let found = ask(request(3, "tools/call", &json!({ "name": "search_docs", "arguments": { "query": "rollback" } })));
-    assert!(found.contains("rollback-a-deployment.md"), "{found}");
+    let result =
+        send(request(3, "tools/call", &json!({ "name": "search_docs", "arguments": { "query": "rollback" } })));
+    assert!(result.contains("rollback-a-deployment.md"), "{result}");
 }
 
 /// R-SUG-23: HTTP serves only this machine.
 #[test]
 fn the_tools_are_not_offered_to_the_world() {
     let folder = Folder::empty("suggestions-mcp-http");
-    let said = folder.run(&["mcp", "serve", "suggestions", "--http", "0.0.0.0:0"]);
-    assert!(said.code == 77 && said.stderr.contains("127.0.0.1"), "{}", said.stderr);
+    let output = folder.run(&["mcp", "serve", "suggestions", "--http", "0.0.0.0:0"]);
+    assert!(output.code == 77 && output.stderr.contains("127.0.0.1"), "{}", output.stderr);
 }
 
 const TOKEN: &str = "eyJ0-token.of_somebody";
@@ -187,7 +183,7 @@ const TOKEN: &str = "eyJ0-token.of_somebody";
 fn microsoft_graph() -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let (heard, asked) = channel();
+    let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let file = json!({ "@odata.type": "#microsoft.graph.driveItem", "name": "runbook.docx",
             "webUrl": "https://lumen.sharepoint.example/runbook.docx" });
@@ -205,12 +201,12 @@ fn microsoft_graph() -> (String, Receiver<String>) {
             let _ = reader.by_ref().take(length).read_to_end(&mut Vec::new());
             let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close", body.len());
             let _ = write!(reader.get_mut(), "{head}\r\nContent-Type: application/json\r\n\r\n{body}");
-            if heard.send(token).is_err() {
+            if sender.send(token).is_err() {
                 return;
             }
         }
     });
-    (url, asked)
+    (url, receiver)
 }
 
 /// R-SUG-17: the demo, the server and the MCP server read the token of Microsoft Graph from the environment, and
@@ -218,20 +214,20 @@ fn microsoft_graph() -> (String, Receiver<String>) {
 #[test]
 fn the_token_comes_out_of_the_environment() {
     let folder = Folder::empty("suggestions-token");
-    let (graph, asked) = microsoft_graph();
+    let (graph, requests) = microsoft_graph();
     let with_token = |words: &[&str]| {
         let mut command = folder.command(&[words, &["--graph-url", &graph]].concat());
         command.env("SUPERSTEP_GRAPH_TOKEN", format!(" {TOKEN}\n"));
         command
     };
-    let check = |said: &str| {
-        assert!(said.contains("runbook.docx") && !said.contains(TOKEN), "{said}");
-        assert_eq!(asked.recv().unwrap(), format!("Bearer {TOKEN}"));
-        asked.try_iter().for_each(|token| assert_eq!(token, format!("Bearer {TOKEN}")));
+    let check = |text: &str| {
+        assert!(text.contains("runbook.docx") && !text.contains(TOKEN), "{text}");
+        assert_eq!(requests.recv().unwrap(), format!("Bearer {TOKEN}"));
+        requests.try_iter().for_each(|token| assert_eq!(token, format!("Bearer {TOKEN}")));
     };
-    let said = Said::from(with_token(&["demo", "suggestions", "-vv"]).output().unwrap());
-    assert_eq!(said.code, 0, "{}", said.stderr);
-    check(&format!("{}{}", said.stdout, said.stderr));
+    let output = CommandOutput::from(with_token(&["demo", "suggestions", "-vv"]).output().unwrap());
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    check(&format!("{}{}", output.stdout, output.stderr));
 
     let (_server, address) = Running::serving(&mut with_token(&["serve", "--port", "0"]));
     check(&exchange(&address, "GET /api/search?q=rollback", None, ""));
@@ -248,16 +244,16 @@ fn the_token_comes_out_of_the_environment() {
 /// R-SUG-17: an invalid token is rejected without printing it, and a public server does not use the token for
 /// others.
 #[test]
-fn a_token_is_checked_and_not_lent() {
+fn a_token_is_checked_and_not_shared() {
     let folder = Folder::empty("suggestions-token-refused");
-    for (token, words, code, said) in [
+    for (token, words, code, message) in [
         ("two words", vec!["demo", "suggestions"], 78, "`SUPERSTEP_GRAPH_TOKEN` is no token"),
         (TOKEN, vec!["serve", "--port", "0", "--insecure"], 77, "would search Microsoft 365"),
     ] {
         let mut command = folder.command(&[&words[..], &["--graph-url", "http://127.0.0.1:9"]].concat());
-        let refused = Said::from(command.env("SUPERSTEP_GRAPH_TOKEN", token).output().unwrap());
-        assert!(refused.code == code && refused.stderr.contains(said), "{} {}", refused.code, refused.stderr);
-        assert!(!refused.stderr.contains(token), "{}", refused.stderr);
+        let output = CommandOutput::from(command.env("SUPERSTEP_GRAPH_TOKEN", token).output().unwrap());
+        assert!(output.code == code && output.stderr.contains(message), "{} {}", output.code, output.stderr);
+        assert!(!output.stderr.contains(token), "{}", output.stderr);
     }
     // Without Microsoft Graph the variable is not read.
     let mut command = folder.command(&["demo", "suggestions"]);

@@ -97,7 +97,7 @@ impl Folder {
     }
 
     /// Runs the binary to its end.
-    pub(crate) fn run(&self, words: &[&str]) -> Said {
+    pub(crate) fn run(&self, words: &[&str]) -> CommandOutput {
         self.command(words).output().unwrap().into()
     }
 }
@@ -109,22 +109,22 @@ impl Drop for Folder {
 }
 
 /// Output and exit code of a process.
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl From<Output> for Said {
+impl From<Output> for CommandOutput {
     fn from(output: Output) -> Self {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         Self { code: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 }
 
-impl Said {
+impl CommandOutput {
     /// Returns all output with ids and times as placeholders, for snapshots.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn snapshot_text(&self) -> String {
         let text = format!("{}---\n{}[exit {}]", self.stdout, self.stderr, self.code);
         steady(&text)
     }

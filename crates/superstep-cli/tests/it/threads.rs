@@ -14,9 +14,9 @@ fn threads_are_listed_and_shown_with_state_and_history() {
     let folder = with_a_thread("threads");
     let rows: [&[&str]; 5] =
         [&["threads"], &["threads", "show", "t1"], &["state", "t1"], &["state", "t1", "--at", "1"], &["history", "t1"]];
-    let said: Vec<String> =
+    let outputs: Vec<String> =
         rows.iter().map(|words| format!("$ {}\n{}", words.join(" "), steady(&folder.run(words).stdout))).collect();
-    insta::assert_snapshot!(said.join(""), @r#"
+    insta::assert_snapshot!(outputs.join(""), @r#"
     $ threads
     t1  titles  finished     [when]
     $ threads show t1
@@ -63,7 +63,7 @@ fn a_state_is_found_by_its_checkpoint() {
 fn a_thread_that_is_not_there_is_answered_with_the_nearest() {
     let folder = with_a_thread("near");
     folder.run(&["run", "titles", "--thread", "customer-7", "--input", r#"{"text":"fox"}"#]);
-    insta::assert_snapshot!(folder.run(&["state", "custmer-7"]).shown(), @r"
+    insta::assert_snapshot!(folder.run(&["state", "custmer-7"]).snapshot_text(), @r"
     ---
     error[SS-015]: no thread `custmer-7`
       help: did you mean `customer-7`?
@@ -74,14 +74,14 @@ fn a_thread_that_is_not_there_is_answered_with_the_nearest() {
 
 /// R-CLI-4a: deletion is permanent, so it is confirmed by prompt or `--yes`; then nothing is left.
 #[test]
-fn a_thread_is_removed_for_good_when_that_is_said() {
+fn a_thread_is_removed_permanently_after_confirmation() {
     let folder = with_a_thread("rm");
     assert_eq!(folder.run(&["threads", "rm", "t1"]).code, 64);
     assert_eq!(folder.run(&["state", "t1"]).code, 0);
     assert_eq!(folder.run(&["threads", "rm", "t1", "--yes"]).code, 0);
     assert_eq!(folder.run(&["state", "t1"]).code, 66);
-    let again = folder.run(&["run", "titles", "--thread", "t1", "--input", r#"{"text":"fox"}"#]);
-    assert_eq!(again.code, 0);
+    let repeated = folder.run(&["run", "titles", "--thread", "t1", "--input", r#"{"text":"fox"}"#]);
+    assert_eq!(repeated.code, 0);
     assert_eq!(folder.run(&["history", "t1", "--json"]).json().as_array().unwrap().len(), 3);
 }
 
@@ -95,7 +95,7 @@ fn looking_at_threads_makes_no_store() {
 
 /// R-DEB-57: control characters in a title, interrupt, state or error never reach the terminal.
 #[test]
-fn what_is_kept_of_a_thread_does_not_command_the_terminal() {
+fn stored_control_characters_do_not_reach_the_terminal() {
     let folder = Folder::new("hostile");
     let hostile = "sea\u{1b}[2J\u{9b}2Jfog";
     folder.write("review.toml", &REVIEW.replace("Send?", "Send\\u001b[2J\\u009b2J?"));
@@ -116,8 +116,8 @@ fn what_is_kept_of_a_thread_does_not_command_the_terminal() {
         &["run", "review", "--stream", "values", "--input", &input],
     ];
     for words in commands {
-        let said = folder.run(words);
-        let all = said.stdout + &said.stderr;
+        let output = folder.run(words);
+        let all = output.stdout + &output.stderr;
         let is_harmless = |letter: char| !letter.is_control() || letter == '\n';
         assert!(!all.is_empty() && all.chars().all(is_harmless), "{words:?}: {all:?}");
     }

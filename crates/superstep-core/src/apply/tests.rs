@@ -61,7 +61,7 @@ fn check(reducer: &str, before: Value, writes: &[Value], expected: Result<Value,
             assert!(error.message().starts_with(&format!("field `x`: {expected}")), "{row}: {error}");
             assert_eq!((error.code(), &thread.json()["x"]), (ErrorCode::ReducerFailed, &before), "{row}");
         }
-        (found, _) => panic!("{row}: {found:?}"),
+        (actual, _) => panic!("{row}: {actual:?}"),
     }
 }
 
@@ -165,11 +165,11 @@ fn a_holder_of_the_old_state_never_sees_a_change() {
 
 /// A state without other owners is changed in place.
 #[test]
-fn a_state_that_nobody_shares_is_not_copied() {
+fn an_unshared_state_is_not_copied() {
     let mut thread = Thread::of(json!({ "n": { "reducer": "add", "default": 1 } }));
-    let place = Arc::as_ptr(&thread.state).cast::<()>();
+    let address = Arc::as_ptr(&thread.state).cast::<()>();
     thread.step(&[("one", json!({ "n": 1 }))]).unwrap();
-    assert_eq!(Arc::as_ptr(&thread.state).cast::<()>(), place);
+    assert_eq!(Arc::as_ptr(&thread.state).cast::<()>(), address);
 }
 
 /// R-GRA-31: any function of two arguments is a reducer.
@@ -254,14 +254,14 @@ fn named_reducers_are_pure() {
         calls.set(calls.get() + 1);
         Ok(json!(calls.get()))
     };
-    let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| assert_pure(&impure, &values)));
-    assert!(found.is_err());
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| assert_pure(&impure, &values)));
+    assert!(result.is_err());
 }
 
 /// R-GRA-23, R-GRA-34: external values that break bounds are rejected together, with every location and the message
 /// of the caller; the state is unchanged. Errors of reducers keep their usual form.
 #[test]
-fn values_from_outside_are_refused_together() {
+fn invalid_external_values_are_rejected_together() {
     let fields = json!({
         "n": { "type": "integer", "min": 1, "max": 5 }, "m": { "type": "integer", "max": 1 },
         "sum": { "reducer": "add", "default": 0 }, "free": {},
@@ -270,13 +270,13 @@ fn values_from_outside_are_refused_together() {
     thread.step(&[("a", json!({ "n": 2, "m": 1 }))]).unwrap();
     let before = thread.json();
     thread.rules.external_source = Some("no");
-    let refused = thread.step(&[("input", json!({ "free": 1, "m": 2, "sum": 1, "n": 9 }))]).unwrap_err();
-    let mut places: Vec<&str> = refused.diagnostics().iter().map(|problem| problem.pointer.as_str()).collect();
-    places.sort_unstable();
-    assert_eq!((refused.code(), refused.message(), places), (ErrorCode::InputInvalid, "no", vec!["/m", "/n"]));
-    assert_eq!((refused.location().node.as_deref(), thread.json()), (None, before.clone()));
-    let refused = thread.step(&[("input", json!({ "n": 3, "sum": "x" }))]).unwrap_err();
-    assert_eq!((refused.code(), refused.location().node.as_deref()), (ErrorCode::ReducerFailed, Some("input")));
+    let error = thread.step(&[("input", json!({ "free": 1, "m": 2, "sum": 1, "n": 9 }))]).unwrap_err();
+    let mut pointers: Vec<&str> = error.diagnostics().iter().map(|problem| problem.pointer.as_str()).collect();
+    pointers.sort_unstable();
+    assert_eq!((error.code(), error.message(), pointers), (ErrorCode::InputInvalid, "no", vec!["/m", "/n"]));
+    assert_eq!((error.location().node.as_deref(), thread.json()), (None, before.clone()));
+    let error = thread.step(&[("input", json!({ "n": 3, "sum": "x" }))]).unwrap_err();
+    assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::ReducerFailed, Some("input")));
     assert_eq!(thread.json(), before);
     thread.step(&[("input", json!({ "n": 3, "m": 0 }))]).unwrap();
 }
@@ -310,11 +310,11 @@ fn two_overwrites_are_a_conflict() {
         ("title", json!(1), overwrite_marker(json!(2)), true),
         ("title", json!(1), overwrite_marker(json!(1)), false),
     ];
-    for (name, left, right, is_refused) in rows {
+    for (name, left, right, is_rejected) in rows {
         let mut thread = Thread::of(fields.clone());
-        let found = thread.step(&[("a", json!({ name: left })), ("b", json!({ name: right }))]);
-        let code = found.as_ref().err().map(Error::code);
-        assert_eq!(code, is_refused.then_some(ErrorCode::ConcurrentUpdate), "{name}: {found:?}");
+        let result = thread.step(&[("a", json!({ name: left })), ("b", json!({ name: right }))]);
+        let code = result.as_ref().err().map(Error::code);
+        assert_eq!(code, is_rejected.then_some(ErrorCode::ConcurrentUpdate), "{name}: {result:?}");
     }
 }
 
@@ -370,7 +370,7 @@ fn a_set_once_violation_is_all_or_nothing() {
 
 /// R-GRA-43: the error names the field, the nodes, the values and the three possible fixes.
 #[test]
-fn two_writers_of_one_value_are_refused() {
+fn two_writers_of_one_value_are_rejected() {
     let mut thread = Thread::of(json!({ "title": { "default": "old" }, "n": { "reducer": "add", "default": 0 } }));
     let error = thread
         .step(&[("a", json!({ "title": "x", "n": 1 })), ("b", json!({ "n": 1 })), ("c", json!({ "title": "y" }))])
@@ -389,10 +389,10 @@ fn equal_values_and_last_wins_are_accepted() {
     let mut thread = Thread::of(json!({ "x": {} }));
     thread.step(&updates).unwrap();
     assert_eq!(thread.json()["x"], json!({ "k": [1] }));
-    let whole =
+    let from_builder =
         Schema::builder("state").field(field("x")).on_conflict(crate::field::ConflictPolicy::LastWins).build().unwrap();
     let one = Schema::from_json("state", &json!({ "x": { "on_conflict": "last_wins" } })).unwrap();
-    for schema in [whole, one] {
+    for schema in [from_builder, one] {
         let mut thread = Thread::new(schema);
         thread.step(&[("a", json!({ "x": "A" })), ("b", json!({ "x": "B" }))]).unwrap();
         assert_eq!(thread.json()["x"], "B");
@@ -405,7 +405,7 @@ fn equal_values_and_last_wins_are_accepted() {
 
 /// R-GRA-43, R-GRA-47: permitted undeclared fields have no reducer, so two writers conflict.
 #[test]
-fn two_writers_of_an_undeclared_field_are_refused() {
+fn two_writers_of_an_undeclared_field_are_rejected() {
     let schema = || Schema::builder("state").unknown_fields(UnknownFields::Allow).build().unwrap();
     let mut thread = Thread::new(schema());
     thread.step(&[("a", json!({ "x": 1, "y": 1 })), ("b", json!({ "x": 1, "z": 2 }))]).unwrap();
@@ -423,9 +423,9 @@ fn a_thousand_orders_of_arrival_give_one_result() {
     let mut seed = 7_u64;
     for _ in 0..1_000 {
         let mut arrived = tasks.clone();
-        for place in (1..arrived.len()).rev() {
+        for index in (1..arrived.len()).rev() {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            arrived.swap(place, (seed >> 33) as usize % (place + 1));
+            arrived.swap(index, (seed >> 33) as usize % (index + 1));
         }
         arrived.sort_by_key(|(task, _)| *task);
         let mut thread = Thread::of(json!({ "text": { "reducer": "add", "default": "" } }));
@@ -485,8 +485,8 @@ fn a_failing_write_takes_every_earlier_one_back() {
             let mut thread = Thread::of(fields.clone());
             thread.step(&[("zero", json!({ "b_list": [0] }))]).unwrap();
             let (before, written) = (thread.record(), thread.written.clone());
-            let found = thread.step(&[("one", first), ("two", bad.clone())]);
-            assert!(found.is_err(), "{bad}");
+            let result = thread.step(&[("one", first), ("two", bad.clone())]);
+            assert!(result.is_err(), "{bad}");
             assert_eq!((thread.record(), &thread.written), (before, &written), "{bad}");
         }
     }

@@ -54,19 +54,19 @@ fn resolve_field_conflict(
     if writes.iter().filter(|write| overwrites(write)).count() > 1 {
         return Err(conflict_error(&field.name, &writes_to(id, nodes, writes)));
     }
-    let keeper = if field.reducer.is_some() {
+    let winner = if field.reducer.is_some() {
         writes.iter().position(overwrites)
     } else if field.conflict == ConflictPolicy::Reject && !all_equal(field, &writes_to(id, nodes, writes)) {
         return Err(conflict_error(&field.name, &writes_to(id, nodes, writes)));
     } else {
         writes.iter().rposition(on_field)
     };
-    if let Some(keeper) = keeper {
+    if let Some(winner) = winner {
         let mut index = 0;
         writes.retain(|write| {
-            let keep = write.write.field != id || index == keeper;
+            let is_retained = write.write.field != id || index == winner;
             index += 1;
-            keep
+            is_retained
         });
     }
     Ok(())
@@ -83,9 +83,9 @@ fn check_undeclared_conflicts(schema: &Schema, id: FieldId, nodes: &[Arc<str>], 
         }
     }
     let field = schema.field(id);
-    let refused =
+    let conflict =
         by_key.iter().find(|(_, values)| field.conflict == ConflictPolicy::Reject && !all_equal(field, values));
-    refused.map_or(Ok(()), |(key, values)| Err(conflict_error(key, values)))
+    conflict.map_or(Ok(()), |(key, values)| Err(conflict_error(key, values)))
 }
 
 /// Returns the writes to a field with the names of their nodes, in order.
@@ -101,10 +101,13 @@ fn all_equal(field: &Field, values: &[(Arc<str>, AnyValue)]) -> bool {
 }
 
 fn conflict_error(name: &str, values: &[(Arc<str>, AnyValue)]) -> Error {
-    let shown: Vec<String> =
+    let descriptions: Vec<String> =
         values.iter().map(|(node, value)| format!("`{node}` wrote {}", truncate_for_message(value))).collect();
-    let message =
-        format!("field `{name}` got {} writes in one superstep, and keeps only one: {}", shown.len(), shown.join(", "));
+    let message = format!(
+        "field `{name}` got {} writes in one superstep, and keeps only one: {}",
+        descriptions.len(),
+        descriptions.join(", ")
+    );
     Error::new(ErrorCode::ConcurrentUpdate, message).with_help(format!(
         "give `{name}` a reducer such as `#[reduce(append)]`, mark it `#[state(last_wins)]`, or run the nodes one after the other"
     ))

@@ -92,7 +92,7 @@ impl From<&Checkpoint> for CheckpointHeader {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StoredSchedule {
     #[serde(rename = "d", default, skip_serializing_if = "Vec::is_empty")]
-    due: Vec<TaskColumns>,
+    next_tasks: Vec<TaskColumns>,
     #[serde(rename = "j", default, skip_serializing_if = "Vec::is_empty")]
     joins: Vec<StoredJoin>,
     #[serde(rename = "w", default, skip_serializing_if = "Vec::is_empty")]
@@ -128,17 +128,17 @@ impl Serialize for TaskColumns {
 
 impl From<&Checkpoint> for StoredSchedule {
     fn from(checkpoint: &Checkpoint) -> Self {
-        let due = |due: &StoredTask| {
+        let task = |task: &StoredTask| {
             TaskColumns(
-                due.node.clone(),
-                due.trigger.kind,
-                due.trigger.from.clone(),
-                due.send.clone(),
-                due.scheduled_at,
+                task.node.clone(),
+                task.trigger.kind,
+                task.trigger.from.clone(),
+                task.send.clone(),
+                task.scheduled_at,
             )
         };
         Self {
-            due: checkpoint.next_tasks.iter().map(due).collect(),
+            next_tasks: checkpoint.next_tasks.iter().map(task).collect(),
             joins: checkpoint.joins.clone(),
             deferred: checkpoint.deferred.clone(),
             written: checkpoint.written_fields.clone(),
@@ -154,9 +154,9 @@ impl Checkpoint {
         (thread, namespace): (ThreadId, CheckpointNamespace),
         mark: CheckpointHeader,
         origin: &RunInfo,
-        ahead: StoredSchedule,
+        schedule: StoredSchedule,
     ) -> Self {
-        let due = |TaskColumns(node, kind, from, send, since)| StoredTask {
+        let stored_task = |TaskColumns(node, kind, from, send, since)| StoredTask {
             node,
             trigger: StoredTrigger { kind, from },
             send,
@@ -174,12 +174,12 @@ impl Checkpoint {
             time: mark.time,
             graph: origin.graph.clone(),
             schema_version: origin.schema_version,
-            next_tasks: ahead.due.into_iter().map(due).collect(),
-            joins: ahead.joins,
-            deferred: ahead.deferred,
-            written_fields: ahead.written,
+            next_tasks: schedule.next_tasks.into_iter().map(stored_task).collect(),
+            joins: schedule.joins,
+            deferred: schedule.deferred,
+            written_fields: schedule.written,
             parent_task: origin.outer_task,
-            changes_since_input: ahead.since_input,
+            changes_since_input: schedule.since_input,
             metadata: origin.metadata.clone(),
         }
     }
@@ -239,9 +239,9 @@ mod tests {
                 json!(["a", "send", "b", { "index": 3, "payload": [1] }, [since.0, 2]]),
             ),
         ];
-        for (due, form) in rows {
-            assert_eq!(serde_json::to_value(&due).unwrap(), form);
-            assert_eq!(serde_json::from_value::<TaskColumns>(form).unwrap(), due);
+        for (columns, form) in rows {
+            assert_eq!(serde_json::to_value(&columns).unwrap(), form);
+            assert_eq!(serde_json::from_value::<TaskColumns>(form).unwrap(), columns);
         }
     }
 }

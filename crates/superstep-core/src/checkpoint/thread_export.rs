@@ -59,17 +59,17 @@ impl ThreadExport {
             ThreadStatus::Busy => ThreadStatus::Idle,
             status => status,
         };
-        let inside = self.checkpoints.into_iter().map(|ExportedCheckpoint { checkpoint, changes, pending }| Commit {
+        let commits = self.checkpoints.into_iter().map(|ExportedCheckpoint { checkpoint, changes, pending }| Commit {
             checkpoint: Some(Arc::new(checkpoint.clone())),
             changes: changes.into(),
             pending,
             ..Commit::empty(lease.clone(), checkpoint.namespace)
         });
-        let inside = inside.collect();
+        let commits = commits.collect();
         Commit {
             status: Some(status),
             events: self.events,
-            subgraph_commits: inside,
+            subgraph_commits: commits,
             ..Commit::empty(lease.clone(), CheckpointNamespace::root())
         }
     }
@@ -98,8 +98,8 @@ impl ExportValidator {
         let mut fields = match checkpoint.parent {
             None => Arc::default(),
             Some(parent) => {
-                let known = self.seen.get(&(checkpoint.namespace.clone(), parent)).cloned();
-                known.ok_or_else(|| {
+                let parent_fields = self.seen.get(&(checkpoint.namespace.clone(), parent)).cloned();
+                parent_fields.ok_or_else(|| {
                     ValidationError::new(format!("checkpoint {id} follows {parent}, which is not before it"))
                 })?
             }

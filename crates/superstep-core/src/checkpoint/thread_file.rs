@@ -136,7 +136,7 @@ impl ThreadFileWriter {
 pub struct ThreadFileReader {
     sum: Xxh3,
     lines: u64,
-    began: Option<(ThreadExport, ExportValidator)>,
+    export: Option<(ThreadExport, ExportValidator)>,
     is_whole: bool,
 }
 
@@ -156,7 +156,7 @@ impl ThreadFileReader {
         }
         let value: Value = serde_json::from_slice(line).map_err(|error| self.corrupt_line_error(&error.to_string()))?;
         let is_end = value.get("end").is_some();
-        match &self.began {
+        match &self.export {
             None => self.first(value)?,
             Some(_) if is_end => self.last(value)?,
             Some(_) => self.checkpoint(value)?,
@@ -170,7 +170,7 @@ impl ThreadFileReader {
     /// # Errors
     /// Returns an error if the file is truncated.
     pub fn finish(mut self) -> Result<ThreadExport> {
-        match self.began.take() {
+        match self.export.take() {
             Some((copy, _)) if self.is_whole => Ok(copy),
             _ => {
                 let message = format!("the file is cut off: there is no end after line {}", self.lines);
@@ -200,14 +200,14 @@ impl ThreadFileReader {
         let rules = ExportValidator::new(first.thread.clone());
         let (checkpoints, events) = (Vec::new(), Vec::new());
         let copy = ThreadExport { thread: first.thread, status: first.status, checkpoints, events };
-        self.began = Some((copy, rules));
+        self.export = Some((copy, rules));
         Ok(())
     }
 
     fn checkpoint(&mut self, value: Value) -> Result<()> {
         self.check_version("a checkpoint of format", value.pointer("/checkpoint/format"), FORMAT_VERSION)?;
         let copied: ExportedCheckpoint = self.read(value)?;
-        let Some((copy, rules)) = &mut self.began else { return Ok(()) };
+        let Some((copy, rules)) = &mut self.export else { return Ok(()) };
         match rules.check(&copied) {
             Ok(()) => copy.checkpoints.push(copied),
             Err(fault) => return Err(self.corrupt_line_error(&fault.message)),
@@ -217,7 +217,7 @@ impl ThreadFileReader {
 
     fn last(&mut self, value: Value) -> Result<()> {
         let FileTrailer { end } = self.read(value)?;
-        let checkpoints = self.began.as_ref().map_or(0, |(copy, _)| copy.checkpoints.len() as u64);
+        let checkpoints = self.export.as_ref().map_or(0, |(copy, _)| copy.checkpoints.len() as u64);
         if end.checkpoints != checkpoints {
             let how = format!("the file has {checkpoints} checkpoints and says it had {}", end.checkpoints);
             return Err(self.corrupt_line_error(&how));
@@ -229,11 +229,11 @@ impl ThreadFileReader {
         Ok(())
     }
 
-    fn check_version(&self, what: &str, found: Option<&Value>, known: u32) -> Result<()> {
-        match found.and_then(Value::as_u64) {
-            Some(version) if version <= u64::from(known) => Ok(()),
+    fn check_version(&self, subject: &str, value: Option<&Value>, max_version: u32) -> Result<()> {
+        match value.and_then(Value::as_u64) {
+            Some(version) if version <= u64::from(max_version) => Ok(()),
             Some(version) => {
-                let message = format!("line {}: {what} {version}; this program knows {known}", self.lines);
+                let message = format!("line {}: {subject} {version}; this program knows {max_version}", self.lines);
                 let error = Error::new(ErrorCode::CheckpointTooNew, message);
                 Err(error.with_help("nothing was imported; import it with the version that wrote it, or a newer one"))
             }

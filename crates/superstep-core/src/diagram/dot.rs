@@ -9,40 +9,40 @@ use super::{Diagram, EdgeKind, NodeKind};
 
 /// Returns the diagram as DOT text.
 pub(super) fn draw(drawing: &Diagram) -> String {
-    let wiring = IndexedDiagram::of(drawing);
+    let indexed = IndexedDiagram::of(drawing);
     let mut lines = vec![
         "digraph {".into(),
-        format!("  graph [label={}, labelloc=t, charset=\"UTF-8\"];", quoted(wiring.name)),
+        format!("  graph [label={}, labelloc=t, charset=\"UTF-8\"];", quoted(indexed.name)),
         "  node [shape=box];".into(),
     ];
-    graph(&mut lines, &wiring, 1);
+    graph(&mut lines, &indexed, 1);
     lines.push("}\n".into());
     lines.join("\n")
 }
 
-fn graph(lines: &mut Vec<String>, wiring: &IndexedDiagram<'_>, depth: usize) {
+fn graph(lines: &mut Vec<String>, indexed: &IndexedDiagram<'_>, depth: usize) {
     let indent = "  ".repeat(depth);
-    for drawn in &wiring.nodes {
+    for drawn in &indexed.nodes {
         node(lines, drawn, depth);
     }
-    for join in &wiring.joins {
+    for join in &indexed.joins {
         lines.push(format!("{indent}j{} [label=\"\", shape=circle, width=0.15, style=filled];", join.number));
     }
-    for link in &wiring.links {
+    for link in &indexed.links {
         let style = match link.kind {
             EdgeKind::Conditional => "style=dashed",
             EdgeKind::Goto => "style=dotted",
             EdgeKind::Plain | EdgeKind::Join { .. } => "",
         };
-        let (from, to) = (wiring.nodes[link.from].exit(), wiring.nodes[link.to].entry());
+        let (from, to) = (indexed.nodes[link.from].exit(), indexed.nodes[link.to].entry());
         lines.push(format!("{indent}n{from} -> n{to}{};", attributes(style, link.label)));
     }
-    for join in &wiring.joins {
+    for join in &indexed.joins {
         for (source, label) in &join.sources {
-            let from = wiring.nodes[*source].exit();
+            let from = indexed.nodes[*source].exit();
             lines.push(format!("{indent}n{from} -> j{}{};", join.number, attributes("arrowhead=none", *label)));
         }
-        lines.push(format!("{indent}j{} -> n{};", join.number, wiring.nodes[join.target].entry()));
+        lines.push(format!("{indent}j{} -> n{};", join.number, indexed.nodes[join.target].entry()));
     }
 }
 

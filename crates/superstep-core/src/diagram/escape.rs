@@ -5,13 +5,13 @@
 
 /// Replaces control, bidirectional and invisible characters by escapes such as `\u{202a}`.
 pub(super) fn escape_invisible(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut shown, character| {
+    text.chars().fold(String::with_capacity(text.len()), |mut escaped, character| {
         if is_hidden(character) {
-            shown.extend(character.escape_default());
+            escaped.extend(character.escape_default());
         } else {
-            shown.push(character);
+            escaped.push(character);
         }
-        shown
+        escaped
     })
 }
 
@@ -37,13 +37,13 @@ pub(super) fn columns(text: &str) -> usize {
 
 /// Makes hidden characters visible and truncates the text with an ellipsis if it is wider than `limit` columns.
 pub(super) fn truncate_columns(text: &str, limit: usize) -> String {
-    let shown = escape_invisible(text);
-    if columns(&shown) <= limit {
-        return shown;
+    let escaped = escape_invisible(text);
+    if columns(&escaped) <= limit {
+        return escaped;
     }
     let mut clipped = String::new();
     let mut used = 1;
-    for character in shown.chars() {
+    for character in escaped.chars() {
         used += width(character);
         if used > limit {
             break;
@@ -88,7 +88,7 @@ mod tests {
     /// R-FWK-10: invisible characters, and characters that change the reading direction, are escaped.
     #[test]
     fn hidden_characters_become_visible() {
-        for (given, shown) in [
+        for (input, expected) in [
             ("plain näme", "plain näme"),
             ("a\nb\tc\u{1b}[31m", "a\\nb\\tc\\u{1b}[31m"),
             ("\u{202a}\u{202e}", "\\u{202a}\\u{202e}"),
@@ -96,7 +96,7 @@ mod tests {
             ("\u{e0000}\u{e007f}", "\\u{e0000}\\u{e007f}"),
             ("\u{0}\u{85}\u{ffff}", "\\u{0}\\u{85}\\u{ffff}"),
         ] {
-            assert_eq!(escape_invisible(given), shown);
+            assert_eq!(escape_invisible(input), expected);
         }
     }
 

@@ -51,17 +51,17 @@ impl<'a> IndexedDiagram<'a> {
     }
 
     fn numbered(drawing: &'a Diagram, numbers: &mut IdCounters) -> Self {
-        let mut wiring = Self { name: &drawing.name, nodes: Vec::new(), links: Vec::new(), joins: Vec::new() };
+        let mut indexed = Self { name: &drawing.name, nodes: Vec::new(), links: Vec::new(), joins: Vec::new() };
         let mut positions = BTreeMap::new();
         for node in &drawing.nodes {
-            positions.entry(node.id.as_str()).or_insert(wiring.nodes.len());
+            positions.entry(node.id.as_str()).or_insert(indexed.nodes.len());
             let number = next(&mut numbers.nodes);
             let inner = node.inner.as_deref().filter(|inner| !(inner.nodes.is_empty() && inner.edges.is_empty()));
             let inner = inner.map(|inner| Self::numbered(inner, numbers));
-            wiring.nodes.push(IndexedNode { number, id: &node.id, kind: node.kind, deferred: node.deferred, inner });
+            indexed.nodes.push(IndexedNode { number, id: &node.id, kind: node.kind, deferred: node.deferred, inner });
         }
-        wiring.connect(drawing, positions, numbers);
-        wiring
+        indexed.connect(drawing, positions, numbers);
+        indexed
     }
 
     fn connect(&mut self, drawing: &'a Diagram, mut positions: BTreeMap<&'a str, usize>, numbers: &mut IdCounters) {
@@ -101,9 +101,9 @@ impl IndexedNode<'_> {
         self.port(NodeKind::End, Self::exit)
     }
 
-    fn port(&self, kind: NodeKind, inside: fn(&Self) -> usize) -> usize {
+    fn port(&self, kind: NodeKind, resolve: fn(&Self) -> usize) -> usize {
         let inner = self.inner.iter().flat_map(|inner| &inner.nodes).find(|node| node.kind == kind);
-        inner.map_or(self.number, inside)
+        inner.map_or(self.number, resolve)
     }
 }
 
@@ -141,8 +141,8 @@ mod tests {
     #[test]
     fn a_subgraph_is_entered_at_its_start_and_left_at_its_end() {
         let drawing = fixtures::nested();
-        let wiring = IndexedDiagram::of(&drawing);
-        let research = &wiring.nodes[1];
+        let indexed = IndexedDiagram::of(&drawing);
+        let research = &indexed.nodes[1];
         assert_eq!([research.number, research.entry(), research.exit()], [1, 2, 4]);
     }
 }

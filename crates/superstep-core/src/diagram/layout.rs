@@ -10,7 +10,7 @@ mod x_positions;
 
 pub(super) use edge_routes::EdgeRoute;
 pub(super) use layers::NodeLayers;
-pub(super) use x_positions::{HorizontalExtent, place};
+pub(super) use x_positions::{HorizontalExtent, assign_x_positions};
 
 /// Space between two boxes of one row, and beside an edge with a label.
 const GAP: f64 = 26.0;
@@ -57,7 +57,7 @@ impl Layout {
     pub(super) fn of(bodies: &[NodeBox], arcs: &[LayoutEdge]) -> Self {
         let rows = NodeLayers::arrange(bodies.len(), arcs);
         let reach = reaches(bodies, arcs, &rows);
-        let x = place(&rows, &reach, GAP);
+        let x = assign_x_positions(&rows, &reach, GAP);
         let bands = bands(bodies, arcs, &rows, &x);
         let plan = edge_routes::RoutingInput { bodies, arcs, rows: &rows, reach: &reach, x: &x, bands: &bands };
         let routes = plan.routes();

@@ -10,9 +10,9 @@ use super::{Diagram, NodeKind};
 
 /// Returns the diagram as Mermaid text. Every statement ends with `;`.
 pub(super) fn draw(drawing: &Diagram) -> String {
-    let wiring = IndexedDiagram::of(drawing);
+    let indexed = IndexedDiagram::of(drawing);
     let mut chart = MermaidWriter { lines: vec!["graph TD;".into()], deferred: Vec::new(), joins: Vec::new() };
-    chart.graph(&wiring, 1);
+    chart.graph(&indexed, 1);
     chart.classes();
     chart.lines.join("\n") + "\n"
 }
@@ -28,25 +28,25 @@ impl MermaidWriter {
         self.lines.push(format!("{}{line}", "  ".repeat(depth)));
     }
 
-    fn graph(&mut self, wiring: &IndexedDiagram<'_>, depth: usize) {
-        for node in &wiring.nodes {
+    fn graph(&mut self, indexed: &IndexedDiagram<'_>, depth: usize) {
+        for node in &indexed.nodes {
             self.node(node, depth);
         }
-        for join in &wiring.joins {
+        for join in &indexed.joins {
             self.line(depth, &format!("j{}((\"all\"));", join.number));
             self.joins.push(format!("j{}", join.number));
         }
-        for link in &wiring.links {
+        for link in &indexed.links {
             let arrow = if link.kind.is_conditional() { "-.->" } else { "-->" };
-            let (from, to) = (wiring.nodes[link.from].exit(), wiring.nodes[link.to].entry());
+            let (from, to) = (indexed.nodes[link.from].exit(), indexed.nodes[link.to].entry());
             self.line(depth, &format!("n{from} {arrow}{} n{to};", on_edge(link.label)));
         }
-        for join in &wiring.joins {
+        for join in &indexed.joins {
             for (source, label) in &join.sources {
-                let from = wiring.nodes[*source].exit();
+                let from = indexed.nodes[*source].exit();
                 self.line(depth, &format!("n{from} ---{} j{};", on_edge(*label), join.number));
             }
-            self.line(depth, &format!("j{} --> n{};", join.number, wiring.nodes[join.target].entry()));
+            self.line(depth, &format!("j{} --> n{};", join.number, indexed.nodes[join.target].entry()));
         }
     }
 
@@ -102,11 +102,11 @@ fn quoted(text: &str) -> String {
 // The rest would be Markdown (Mermaid 11 reads `1. a` as a list), syntax, or Mermaid's own mask for entities
 // (`ﬂ°°60¶ß`).
 fn escaped(text: &str) -> String {
-    let shown: Vec<char> = escape_invisible(text).chars().collect();
-    let mut escaped = String::with_capacity(shown.len());
-    for (position, &character) in shown.iter().enumerate() {
-        let before = position.checked_sub(1).map(|before| shown[before]);
-        let after = shown.get(position + 1).copied();
+    let characters: Vec<char> = escape_invisible(text).chars().collect();
+    let mut escaped = String::with_capacity(characters.len());
+    for (position, &character) in characters.iter().enumerate() {
+        let before = position.checked_sub(1).map(|before| characters[before]);
+        let after = characters.get(position + 1).copied();
         let inside_word = before.is_some_and(char::is_alphanumeric) && after.is_some_and(char::is_alphanumeric);
         let is_inert = match character {
             'ﬂ' | '°' | '¶' | 'ß' => false,
@@ -222,7 +222,7 @@ mod tests {
     /// R-FWK-10: neither directives, Markdown, icons nor entity masks survive in a label.
     #[test]
     fn no_character_with_a_meaning_is_left_in_a_label() {
-        for (given, drawn) in [
+        for (input, drawn) in [
             ("snake_case a-b", "\"snake_case a-b\""),
             ("%%{init}%%", "\"#37;#37;#123;init#125;#37;#37;\""),
             ("1. x", "\"1#46; x\""),
@@ -233,7 +233,7 @@ mod tests {
             ("größe 検索", "\"grö#223;e 検索\""),
             ("", "\" \""),
         ] {
-            assert_eq!(quoted(given), drawn);
+            assert_eq!(quoted(input), drawn);
         }
     }
 }

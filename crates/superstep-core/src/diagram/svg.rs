@@ -29,14 +29,14 @@ orient=\"auto\"><path d=\"M0 1L10 5L0 9z\" fill=\"currentColor\" stroke=\"none\"
 
 /// Returns the diagram as an SVG document.
 pub(super) fn draw(drawing: &Diagram) -> String {
-    let wiring = IndexedDiagram::of(drawing);
-    let scene = PlacedDiagram::of(&wiring);
+    let indexed = IndexedDiagram::of(drawing);
+    let scene = PlacedDiagram::of(&indexed);
     let (width, height) = (number(scene.layout.width), number(scene.layout.height));
     let mut page = SvgWriter(format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
          height=\"{height}\" role=\"graphics-document document\" font-family=\"ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace\" \
          font-size=\"13\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.3\">\n<title>{}</title>\n{HEAD}\n",
-        xml(wiring.name)
+        xml(indexed.name)
     ));
     page.scene(&scene);
     page.0.push_str("</svg>\n");
@@ -45,7 +45,7 @@ pub(super) fn draw(drawing: &Diagram) -> String {
 
 /// A diagram with the layout of its elements; subgraphs are laid out first, because their box must fit them.
 struct PlacedDiagram<'a> {
-    wiring: &'a IndexedDiagram<'a>,
+    indexed: &'a IndexedDiagram<'a>,
     inner: Vec<Option<PlacedDiagram<'a>>>,
     bodies: Vec<NodeBox>,
     lines: Vec<DrawnLine<'a>>,
@@ -60,16 +60,16 @@ struct DrawnLine<'a> {
 }
 
 impl<'a> PlacedDiagram<'a> {
-    fn of(wiring: &'a IndexedDiagram<'a>) -> Self {
+    fn of(indexed: &'a IndexedDiagram<'a>) -> Self {
         let inner: Vec<Option<PlacedDiagram<'a>>> =
-            wiring.nodes.iter().map(|node| node.inner.as_ref().map(Self::of)).collect();
+            indexed.nodes.iter().map(|node| node.inner.as_ref().map(Self::of)).collect();
         let mut bodies: Vec<NodeBox> =
-            wiring.nodes.iter().zip(&inner).map(|(node, inner)| body(node, inner.as_ref())).collect();
-        bodies.extend(wiring.joins.iter().map(|_| NodeBox { width: JOIN, height: JOIN }));
-        let lines = lines(wiring);
+            indexed.nodes.iter().zip(&inner).map(|(node, inner)| body(node, inner.as_ref())).collect();
+        bodies.extend(indexed.joins.iter().map(|_| NodeBox { width: JOIN, height: JOIN }));
+        let lines = lines(indexed);
         let arcs: Vec<LayoutEdge> = lines.iter().map(|line| line.arc).collect();
         let layout = Layout::of(&bodies, &arcs);
-        Self { wiring, inner, bodies, lines, layout }
+        Self { indexed, inner, bodies, lines, layout }
     }
 }
 
@@ -83,15 +83,15 @@ fn body(node: &IndexedNode<'_>, inner: Option<&PlacedDiagram<'_>>) -> NodeBox {
     }
 }
 
-fn lines<'a>(wiring: &IndexedDiagram<'a>) -> Vec<DrawnLine<'a>> {
+fn lines<'a>(indexed: &IndexedDiagram<'a>) -> Vec<DrawnLine<'a>> {
     let line = |from, to, kind, label: Option<&'a str>| {
         let width = label.map_or(0.0, |label| columns(&truncate_columns(label, LABEL_COLUMNS)) as f64 * LABEL_COLUMN);
         DrawnLine { arc: LayoutEdge { from, to, label: width }, kind, has_arrow: true, label }
     };
     let mut lines: Vec<DrawnLine<'a>> =
-        wiring.links.iter().map(|link| line(link.from, link.to, link.kind, link.label)).collect();
-    for (position, join) in wiring.joins.iter().enumerate() {
-        let (circle, kind) = (wiring.nodes.len() + position, EdgeKind::Join { join: join.number });
+        indexed.links.iter().map(|link| line(link.from, link.to, link.kind, link.label)).collect();
+    for (position, join) in indexed.joins.iter().enumerate() {
+        let (circle, kind) = (indexed.nodes.len() + position, EdgeKind::Join { join: join.number });
         for (source, label) in &join.sources {
             lines.push(DrawnLine { has_arrow: false, ..line(*source, circle, kind, *label) });
         }
@@ -111,12 +111,12 @@ impl SvgWriter {
         for (line, route) in scene.lines.iter().zip(&scene.layout.routes) {
             self.line(line, route);
         }
-        let count = scene.wiring.nodes.len();
-        for (position, node) in scene.wiring.nodes.iter().enumerate() {
+        let count = scene.indexed.nodes.len();
+        for (position, node) in scene.indexed.nodes.iter().enumerate() {
             self.node(node, scene.bodies[position], scene.layout.centres[position], scene.inner[position].as_ref());
         }
-        for (join, centre) in scene.wiring.joins.iter().zip(&scene.layout.centres[count..]) {
-            let sources: Vec<&str> = join.sources.iter().map(|(source, _)| scene.wiring.nodes[*source].id).collect();
+        for (join, centre) in scene.indexed.joins.iter().zip(&scene.layout.centres[count..]) {
+            let sources: Vec<&str> = join.sources.iter().map(|(source, _)| scene.indexed.nodes[*source].id).collect();
             let (x, y) = (number(centre.x), number(centre.y));
             self.add(format_args!(
                 "<circle cx=\"{x}\" cy=\"{y}\" r=\"{}\" fill=\"currentColor\"><title>waits for {}</title></circle>\n",

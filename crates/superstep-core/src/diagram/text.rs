@@ -5,7 +5,7 @@
 
 use super::escape::{columns, escape_invisible, truncate_columns};
 use super::indexed::{IndexedDiagram, IndexedEdge, IndexedNode};
-use super::layout::{HorizontalExtent, LayoutEdge, NodeLayers, place};
+use super::layout::{HorizontalExtent, LayoutEdge, NodeLayers, assign_x_positions};
 use super::{Diagram, EdgeKind, NodeKind};
 
 mod connectors;
@@ -22,15 +22,15 @@ pub(super) fn draw(drawing: &Diagram) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-fn graph(wiring: &IndexedDiagram<'_>, depth: usize, lines: &mut Vec<String>) {
+fn graph(indexed: &IndexedDiagram<'_>, depth: usize, lines: &mut Vec<String>) {
     let indent = "  ".repeat(depth);
-    let mut drawn = boxes(wiring);
+    let mut drawn = boxes(indexed);
     if !drawn.is_empty() {
         drawn.push(String::new());
     }
-    drawn.extend(edges(wiring));
+    drawn.extend(edges(indexed));
     lines.extend(drawn.into_iter().map(|line| format!("{indent}{line}")));
-    for node in &wiring.nodes {
+    for node in &indexed.nodes {
         if let Some(inner) = &node.inner {
             lines.extend([String::new(), format!("{indent}{}:", name(node.id))]);
             graph(inner, depth + 1, lines);
@@ -52,32 +52,32 @@ impl TextBox {
     }
 }
 
-fn boxes(wiring: &IndexedDiagram<'_>) -> Vec<String> {
-    let arcs = arcs(wiring);
-    let mut rows = NodeLayers::arrange(wiring.nodes.len(), &arcs);
+fn boxes(indexed: &IndexedDiagram<'_>) -> Vec<String> {
+    let arcs = arcs(indexed);
+    let mut rows = NodeLayers::arrange(indexed.nodes.len(), &arcs);
     for row in &mut rows.rows {
         row.retain(|&vertex| vertex < rows.real);
     }
     // Edges over several rows helped to order the boxes; they are not drawn, so they need no space.
     rows.chains.retain(|chain| chain.len() == 2);
-    let captions: Vec<String> = wiring.nodes.iter().map(caption).collect();
+    let captions: Vec<String> = indexed.nodes.iter().map(caption).collect();
     let cells = cells(&rows, &captions);
     let right = cells.iter().flatten().map(|cell| cell.left + cell.width).max().unwrap_or(0);
     if right > PAGE {
-        return broken(wiring, &rows, &captions);
+        return broken(indexed, &rows, &captions);
     }
     let mut lines = Vec::new();
     for (row, below) in cells.iter().zip(cells.iter().skip(1).map(Some).chain([None])) {
-        let gap = below.map(|below| connectors::connect(wiring, row, below)).unwrap_or_default();
-        lines.extend(row_of_boxes(wiring, row, &captions, &gap.sources));
+        let gap = below.map(|below| connectors::connect(indexed, row, below)).unwrap_or_default();
+        lines.extend(row_of_boxes(indexed, row, &captions, &gap.sources));
         lines.extend(gap.lines);
     }
     lines
 }
 
-fn arcs(wiring: &IndexedDiagram<'_>) -> Vec<LayoutEdge> {
-    let links = wiring.links.iter().map(|link| (link.from, link.to));
-    let joins = wiring.joins.iter().flat_map(|join| join.sources.iter().map(|source| (source.0, join.target)));
+fn arcs(indexed: &IndexedDiagram<'_>) -> Vec<LayoutEdge> {
+    let links = indexed.links.iter().map(|link| (link.from, link.to));
+    let joins = indexed.joins.iter().flat_map(|join| join.sources.iter().map(|source| (source.0, join.target)));
     links.chain(joins).map(|(from, to)| LayoutEdge { from, to, label: 0.0 }).collect()
 }
 
@@ -92,7 +92,7 @@ fn cells(rows: &NodeLayers, captions: &[String]) -> Vec<Vec<TextBox>> {
     let mut reach: Vec<HorizontalExtent> =
         captions.iter().map(|text| HorizontalExtent { left: half(text), right: half(text) + 1.0 }).collect();
     reach.resize(rows.rank.len(), HorizontalExtent::default());
-    let x = place(rows, &reach, GAP as f64);
+    let x = assign_x_positions(rows, &reach, GAP as f64);
     // Rounding down keeps integer distances exact; the added 1e-6 keeps 2.9999999 from becoming 2.
     let left = |vertex: usize| (x[vertex] - reach[vertex].left + 1e-6).floor();
     let least = rows.rows.iter().flatten().map(|&vertex| left(vertex)).fold(f64::MAX, f64::min);
@@ -105,7 +105,7 @@ fn cells(rows: &NodeLayers, captions: &[String]) -> Vec<Vec<TextBox>> {
 }
 
 /// Renders rows that are too wide for a page: boxes side by side as far as they fit, without lines.
-fn broken(wiring: &IndexedDiagram<'_>, rows: &NodeLayers, captions: &[String]) -> Vec<String> {
+fn broken(indexed: &IndexedDiagram<'_>, rows: &NodeLayers, captions: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     for row in &rows.rows {
         let mut cells: Vec<TextBox> = Vec::new();
@@ -113,24 +113,24 @@ fn broken(wiring: &IndexedDiagram<'_>, rows: &NodeLayers, captions: &[String]) -
             let width = columns(&captions[vertex]) + 4;
             let left = cells.last().map_or(0, |last| last.left + last.width + GAP);
             if left > 0 && left + width > PAGE {
-                lines.extend(row_of_boxes(wiring, &cells, captions, &[]));
+                lines.extend(row_of_boxes(indexed, &cells, captions, &[]));
                 cells.clear();
             }
             let left = cells.last().map_or(0, |last| last.left + last.width + GAP);
             cells.push(TextBox { vertex, left, width });
         }
-        lines.extend(row_of_boxes(wiring, &cells, captions, &[]));
+        lines.extend(row_of_boxes(indexed, &cells, captions, &[]));
     }
     lines
 }
 
 /// Returns the three lines of a row; `sources` are the columns where a line leaves a box.
-fn row_of_boxes(wiring: &IndexedDiagram<'_>, row: &[TextBox], captions: &[String], sources: &[usize]) -> [String; 3] {
+fn row_of_boxes(indexed: &IndexedDiagram<'_>, row: &[TextBox], captions: &[String], sources: &[usize]) -> [String; 3] {
     let mut lines = [String::new(), String::new(), String::new()];
     let mut column = 0;
     for cell in row {
         let [left_top, right_top, left_bottom, right_bottom, across, side, leaving] =
-            match wiring.nodes[cell.vertex].kind {
+            match indexed.nodes[cell.vertex].kind {
                 NodeKind::Start | NodeKind::End => ['╭', '╮', '╰', '╯', '─', '│', '┬'],
                 NodeKind::Node => ['┌', '┐', '└', '┘', '─', '│', '┬'],
                 NodeKind::Subgraph => ['╔', '╗', '╚', '╝', '═', '║', '╤'],
@@ -150,10 +150,10 @@ fn row_of_boxes(wiring: &IndexedDiagram<'_>, row: &[TextBox], captions: &[String
     lines
 }
 
-fn edges(wiring: &IndexedDiagram<'_>) -> Vec<String> {
-    let id = |vertex: usize| name(wiring.nodes[vertex].id);
+fn edges(indexed: &IndexedDiagram<'_>) -> Vec<String> {
+    let id = |vertex: usize| name(indexed.nodes[vertex].id);
     let mut lines = Vec::new();
-    for IndexedEdge { from, to, kind, label } in &wiring.links {
+    for IndexedEdge { from, to, kind, label } in &indexed.links {
         let arrow = if kind.is_conditional() { "┄►" } else { "─►" };
         let label = label.map(escape_invisible);
         let note = match (kind, label) {
@@ -164,7 +164,7 @@ fn edges(wiring: &IndexedDiagram<'_>) -> Vec<String> {
         };
         lines.push(format!("{} {arrow} {}{note}", id(*from), id(*to)));
     }
-    for join in &wiring.joins {
+    for join in &indexed.joins {
         let source = |(source, label): &(usize, Option<&str>)| match label {
             Some(label) => format!("{} ({})", id(*source), escape_invisible(label)),
             None => id(*source),

@@ -138,9 +138,9 @@ impl<S: 'static, T: FieldValue, R: Reducer<T>> FieldOps for TypedField<S, T, R> 
         read::<T>(value).map(AnyValue::native)
     }
 
-    fn assign_ids(&self, input: &mut AnyValue, fresh: &mut dyn FnMut() -> String) {
+    fn assign_ids(&self, input: &mut AnyValue, new_id: &mut dyn FnMut() -> String) {
         if R::ASSIGNS_IDS {
-            stamp_with(input, |input: &mut R::Input| R::assign_ids(input, fresh));
+            stamp_with(input, |input: &mut R::Input| R::assign_ids(input, new_id));
         }
     }
 
@@ -229,7 +229,7 @@ impl<S: 'static, T: Clone + Send + Sync + 'static> FieldOps for UntrackedField<S
         self.parse_update(value)
     }
 
-    fn assign_ids(&self, _input: &mut AnyValue, _fresh: &mut dyn FnMut() -> String) {}
+    fn assign_ids(&self, _input: &mut AnyValue, _new_id: &mut dyn FnMut() -> String) {}
 
     fn clear(&self, state: &mut AnyState) {
         *self.access.of_mut(state) = (self.access.initial)();

@@ -185,11 +185,11 @@ impl TopologyBuilder {
         self.compile_with_diagnostics(Vec::new())
     }
 
-    /// Same as [`TopologyBuilder::compile`]; the diagnostics in `found` are listed with the others.
+    /// Same as [`TopologyBuilder::compile`]; the diagnostics in `diagnostics` are listed with the others.
     ///
     /// # Errors
     /// Returns an error that lists every mistake, not only the first.
-    pub fn compile_with_diagnostics(&self, found: Vec<String>) -> Result<Topology> {
-        validate::compile(self, found)
+    pub fn compile_with_diagnostics(&self, diagnostics: Vec<String>) -> Result<Topology> {
+        validate::compile(self, diagnostics)
     }
 }

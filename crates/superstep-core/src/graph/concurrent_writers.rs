@@ -11,7 +11,7 @@ pub(super) fn warnings(topology: &Topology) -> Vec<String> {
     if topology.nodes.iter().filter(|node| node.writes.is_some()).count() < 2 {
         return Vec::new();
     }
-    let mut found = Vec::new();
+    let mut messages = Vec::new();
     for (left, right) in concurrent_pairs(topology) {
         let (left, right) = (topology.node(left), topology.node(right));
         let (Some(mine), Some(theirs)) = (&left.writes, &right.writes) else { continue };
@@ -19,14 +19,14 @@ pub(super) fn warnings(topology: &Topology) -> Vec<String> {
             mine.iter().filter(|field| theirs.contains(field) && topology.schema.rejects_second_writer(**field))
         {
             let field = &topology.schema.field(*field).name;
-            found.push(format!(
+            messages.push(format!(
                 "nodes `{}` and `{}` can be due together and both write `{field}`, which keeps one value; \
                  give it a reducer, mark it `last_wins`, or run them one after the other",
                 left.name, right.name
             ));
         }
     }
-    found
+    messages
 }
 
 /// Returns the pairs of nodes that can run in one superstep: two targets of one node, and the successors of such a

@@ -14,7 +14,7 @@ impl Dominators {
         let root = next.len() - 1;
         let order = postorder(next, root);
         let mut rank = vec![0; next.len()];
-        order.iter().enumerate().for_each(|(place, at)| rank[*at] = place);
+        order.iter().enumerate().for_each(|(position, at)| rank[*at] = position);
         let mut before: Vec<Vec<usize>> = vec![Vec::new(); next.len()];
         for at in &order {
             next[*at].iter().for_each(|to| before[*to].push(*at));
@@ -25,10 +25,10 @@ impl Dominators {
         while !is_settled {
             is_settled = true;
             for at in order.iter().rev().filter(|at| **at != root) {
-                let known = before[*at].iter().copied().filter(|from| nearest[*from].is_some());
-                let found = known.reduce(|left, right| nearest_common_dominator(&nearest, &rank, left, right));
-                is_settled &= nearest[*at] == found;
-                nearest[*at] = found;
+                let processed = before[*at].iter().copied().filter(|from| nearest[*from].is_some());
+                let dominator = processed.reduce(|left, right| nearest_common_dominator(&nearest, &rank, left, right));
+                is_settled &= nearest[*at] == dominator;
+                nearest[*at] = dominator;
             }
         }
         Self { nearest }

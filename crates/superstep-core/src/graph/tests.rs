@@ -23,7 +23,7 @@ pub(super) fn graph(names: &[&str]) -> TopologyBuilder {
 
 /// Builds a graph as [`graph`] does, with plain edges: `"a b"` leads from `a` to `b`, `>` is the start and `.` the
 /// end.
-pub(super) fn wired(names: &[&str], edges: &[&str]) -> TopologyBuilder {
+pub(super) fn graph_with_edges(names: &[&str], edges: &[&str]) -> TopologyBuilder {
     let mut builder = graph(names);
     edges.iter().for_each(|edge| add_edge(&mut builder, edge));
     builder
@@ -54,7 +54,7 @@ pub(super) fn commanding(targets: &[&str]) -> NodeOptions {
 }
 
 /// Returns the messages for which the graph is rejected.
-fn refusals(builder: &TopologyBuilder) -> Vec<String> {
+fn error_messages(builder: &TopologyBuilder) -> Vec<String> {
     match builder.compile() {
         Ok(_) => Vec::new(),
         Err(error) => {
@@ -95,32 +95,32 @@ fn every_mistake_has_its_own_message() {
         (&["a", "b"], &["> a", "a b", "b a"], "no way to the end from `a`, `b`"),
     ];
     for (names, edges, message) in rows {
-        assert_eq!(refusals(&wired(names, edges)), [*message], "{names:?} {edges:?}");
+        assert_eq!(error_messages(&graph_with_edges(names, edges)), [*message], "{names:?} {edges:?}");
     }
-    let mut undefined = wired(&[], &["> a", "a ."]);
+    let mut undefined = graph_with_edges(&[], &["> a", "a ."]);
     let id = undefined.node("a", false, NodeOptions::default());
-    assert_eq!(refusals(&undefined), ["node `a` has no action"]);
+    assert_eq!(error_messages(&undefined), ["node `a` has no action"]);
     undefined.define(id, NodeOptions::default());
     assert!(undefined.compile().is_ok());
-    let mut stopped = wired(&["first"], &["> first", "first ."]);
+    let mut stopped = graph_with_edges(&["first"], &["> first", "first ."]);
     stopped.breakpoint("frist");
     stopped.breakpoint("*");
-    assert_eq!(refusals(&stopped), ["breakpoint at unknown node `frist`"]);
+    assert_eq!(error_messages(&stopped), ["breakpoint at unknown node `frist`"]);
 }
 
 /// R-FWK-9: a sentinel cannot be the name of a node.
 #[test]
 fn a_node_cannot_be_called_like_a_sentinel() {
     for name in [START_NAME, END_NAME] {
-        let found = refusals(&graph(&[name]));
-        assert!(found.contains(&format!("node name `{name}` is reserved")), "{found:?}");
+        let messages = error_messages(&graph(&[name]));
+        assert!(messages.contains(&format!("node name `{name}` is reserved")), "{messages:?}");
     }
 }
 
 /// R-FWK-9, R-REF-5: conditional edges, joins and declared commands follow the same rules; messages name both ends.
 #[test]
 fn routes_joins_and_commands_are_checked_too() {
-    let mut builder = wired(&["one", "two"], &["> one", "one two", "two ."]);
+    let mut builder = graph_with_edges(&["one", "two"], &["> one", "one two", "two ."]);
     route(&mut builder, "one", Some(&["nowhere", "."]));
     route(&mut builder, "zzz", Some(&["one"]));
     builder.join(["one", "qqq"], "two");
@@ -142,32 +142,32 @@ fn routes_joins_and_commands_are_checked_too() {
         "join into `two` has no sources",
         "join into `two` waits for the start",
     ];
-    assert_eq!(refusals(&builder), expected);
+    assert_eq!(error_messages(&builder), expected);
 }
 
 /// R-FWK-9: the start of a graph may have a conditional edge, also one without declared targets; such a graph is
 /// accepted.
 #[test]
-fn what_may_lead_anywhere_is_given_the_benefit_of_the_doubt() {
-    let mut entered = wired(&["a", "b"], &["a .", "b ."]);
+fn a_node_without_declared_targets_may_lead_anywhere() {
+    let mut entered = graph_with_edges(&["a", "b"], &["a .", "b ."]);
     route(&mut entered, ">", None);
-    assert_eq!(refusals(&entered), Vec::<String>::new());
-    let mut cycle = wired(&["a", "b", "c"], &["> a", "a b", "b a", "c a"]);
+    assert_eq!(error_messages(&entered), Vec::<String>::new());
+    let mut cycle = graph_with_edges(&["a", "b", "c"], &["> a", "a b", "b a", "c a"]);
     route(&mut cycle, "b", None);
-    assert_eq!(refusals(&cycle), Vec::<String>::new());
-    let mut chosen = wired(&["a", "b"], &["a .", "b ."]);
+    assert_eq!(error_messages(&cycle), Vec::<String>::new());
+    let mut chosen = graph_with_edges(&["a", "b"], &["a .", "b ."]);
     route(&mut chosen, ">", Some(&["a"]));
-    assert_eq!(refusals(&chosen), ["node `b` cannot be reached"]);
+    assert_eq!(error_messages(&chosen), ["node `b` cannot be reached"]);
 }
 
 /// R-FWK-9: a node that declares the targets of its commands needs no outgoing edge, and its targets count as
 /// reachable.
 #[test]
-fn declared_commands_are_ways_out() {
+fn declared_commands_count_as_exits() {
     let mut builder = graph(&["b"]);
     builder.node("a", true, commanding(&["b"]));
     builder.edge(START, "a");
-    assert_eq!(refusals(&builder), ["node `b` has no way out"]);
+    assert_eq!(error_messages(&builder), ["node `b` has no way out"]);
     builder.edge("b", END);
     assert!(builder.compile().is_ok());
     let mut silent = graph(&[]);
@@ -180,8 +180,8 @@ fn declared_commands_are_ways_out() {
 /// not end it.
 #[test]
 fn a_cycle_needs_a_way_to_the_end() {
-    let cycle = || wired(&["a", "b", "z"], &["> a", "a b", "b a", "> z", "z ."]);
-    assert_eq!(refusals(&cycle()), ["no way to the end from `a`, `b`"]);
+    let cycle = || graph_with_edges(&["a", "b", "z"], &["> a", "a b", "b a", "> z", "z ."]);
+    assert_eq!(error_messages(&cycle()), ["no way to the end from `a`, `b`"]);
     let mut routed = cycle();
     route(&mut routed, "b", Some(&["a", "."]));
     assert!(routed.compile().is_ok());
@@ -190,24 +190,24 @@ fn a_cycle_needs_a_way_to_the_end() {
     assert!(commanded.compile().is_ok());
     let mut elsewhere = cycle();
     *elsewhere.options_mut(NodeId(2)).expect("a node") = commanding(&["a"]);
-    assert_eq!(refusals(&elsewhere), ["no way to the end from `a`, `b`"]);
+    assert_eq!(error_messages(&elsewhere), ["no way to the end from `a`, `b`"]);
 }
 
 /// R-FWK-9: a join that waits for a node that only runs after it is rejected; a join whose source can be reached
 /// otherwise is not.
 #[test]
-fn a_join_that_can_never_fill_is_refused() {
-    let mut builder = wired(&["a", "b", "c"], &["> a", "c b", "b .", "a ."]);
+fn a_join_that_can_never_fill_is_rejected() {
+    let mut builder = graph_with_edges(&["a", "b", "c"], &["> a", "c b", "b .", "a ."]);
     builder.join(["a", "b"], "c");
-    assert_eq!(refusals(&builder), ["join into `c` can never fill: `b` runs only after `c`"]);
+    assert_eq!(error_messages(&builder), ["join into `c` can never fill: `b` runs only after `c`"]);
     builder.edge("a", "c");
-    assert_eq!(refusals(&builder), Vec::<String>::new());
-    let mut itself = wired(&["a", "c"], &["> a", "c ."]);
+    assert_eq!(error_messages(&builder), Vec::<String>::new());
+    let mut itself = graph_with_edges(&["a", "c"], &["> a", "c ."]);
     itself.join(["a", "c"], "c");
-    assert_eq!(refusals(&itself), ["join into `c` can never fill: `c` runs only after `c`"]);
-    let mut cycle = wired(&["a", "b", "c", "d"], &["> a", "a b", "a c", "d a", "d ."]);
+    assert_eq!(error_messages(&itself), ["join into `c` can never fill: `c` runs only after `c`"]);
+    let mut cycle = graph_with_edges(&["a", "b", "c", "d"], &["> a", "a b", "a c", "d a", "d ."]);
     cycle.join(["b", "c"], "d");
-    assert_eq!(refusals(&cycle), Vec::<String>::new());
+    assert_eq!(error_messages(&cycle), Vec::<String>::new());
 }
 
 /// R-FWK-9, R-GRA-54: all mistakes are listed at once, each of them once.
@@ -267,7 +267,7 @@ fn input_and_output_have_only_fields_of_the_state() {
         "the output schema has field `other`, which the state lacks",
         "node `n` reads unknown field `cuont`",
     ];
-    assert_eq!(refusals(&builder), expected);
+    assert_eq!(error_messages(&builder), expected);
     builder.input(["count"]);
     builder.output(["count"]);
     builder.options_mut(NodeId(0)).expect("a node").reads = None;
@@ -288,26 +288,26 @@ fn private_fields_are_in_neither_input_nor_output() {
 #[test]
 fn a_former_name_belongs_to_one_node() {
     let was = |name: &str| NodeOptions { was: vec![name.to_owned()], ..NodeOptions::default() };
-    let mut builder = wired(&[], &["> a", "a b", "b ."]);
+    let mut builder = graph_with_edges(&[], &["> a", "a b", "b ."]);
     builder.node("a", true, was("old"));
     builder.node("b", true, was("older"));
     let topology = builder.compile().expect("compiled");
     assert_eq!((topology.find_node("old"), topology.find_node("older")), (Some(NodeId(0)), Some(NodeId(1))));
     builder.options_mut(NodeId(1)).expect("a node").was = vec!["old".to_owned()];
-    assert_eq!(refusals(&builder), ["nodes `a` and `b` were both named `old`"]);
+    assert_eq!(error_messages(&builder), ["nodes `a` and `b` were both named `old`"]);
 }
 
 /// R-FWK-10: a diagram has every edge with its kind and label, and every node with its kind.
 #[test]
 fn a_drawing_shows_every_edge() {
-    let mut builder = wired(&["a", "b", "c"], &["> a", "a b", "c ."]);
+    let mut builder = graph_with_edges(&["a", "b", "c"], &["> a", "a b", "c ."]);
     route(&mut builder, "a", Some(&["c", "."]));
     builder.join(["b", "a"], "c");
     let options = NodeOptions { defer: true, ..commanding(&["b", "."]) };
     builder.node("d", true, options);
     builder.edge("a", "d");
     let drawing = builder.compile().expect("compiled").diagram();
-    let shown: Vec<String> = drawing
+    let descriptions: Vec<String> = drawing
         .edges
         .iter()
         .map(|edge| format!("{} -> {} {:?} {}", edge.from, edge.to, edge.kind, edge.label.as_deref().unwrap_or("-")))
@@ -324,7 +324,7 @@ fn a_drawing_shows_every_edge() {
         "a -> c Join { join: 0 } -",
         "b -> c Join { join: 0 } -",
     ];
-    assert_eq!(shown, expected);
+    assert_eq!(descriptions, expected);
     let nodes: Vec<(&str, bool)> = drawing.nodes.iter().map(|node| (&*node.id, node.deferred)).collect();
     assert_eq!(
         nodes,

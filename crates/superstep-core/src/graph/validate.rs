@@ -17,7 +17,7 @@ use crate::suggest;
 /// The diagnostics so far, and the dangling edges, so that one mistake is not reported twice.
 #[derive(Default)]
 pub(super) struct GraphDiagnostics {
-    found: Vec<Diagnostic>,
+    diagnostics: Vec<Diagnostic>,
     /// Nodes, or the start, with an edge to a node that does not exist.
     pub(super) dangling_sources: BTreeSet<Option<NodeId>>,
     /// Nodes with an edge from a node that does not exist.
@@ -26,17 +26,17 @@ pub(super) struct GraphDiagnostics {
 
 impl GraphDiagnostics {
     pub(super) fn add(&mut self, message: impl Into<String>, help: Option<String>) {
-        self.found.push(Diagnostic { pointer: String::new(), message: message.into(), help });
+        self.diagnostics.push(Diagnostic { pointer: String::new(), message: message.into(), help });
     }
 }
 
-pub(super) fn compile(builder: &TopologyBuilder, found: Vec<String>) -> Result<Topology> {
+pub(super) fn compile(builder: &TopologyBuilder, messages: Vec<String>) -> Result<Topology> {
     let mut problems = GraphDiagnostics::default();
-    for complaint in builder.diagnostics.iter().cloned().chain(found) {
+    for complaint in builder.diagnostics.iter().cloned().chain(messages) {
         problems.add(complaint, None);
     }
     let nodes: Vec<&str> = builder.nodes.iter().map(|node| &*node.name).collect();
-    problems.found.extend(builder.migrations.problems(&builder.schema, &nodes));
+    problems.diagnostics.extend(builder.migrations.problems(&builder.schema, &nodes));
     let by_name = names(builder, &mut problems);
     let mut topology = empty_topology(builder, by_name, &mut problems);
     connect_edges(builder, &mut topology, &mut problems);
@@ -47,14 +47,14 @@ pub(super) fn compile(builder: &TopologyBuilder, found: Vec<String>) -> Result<T
         }
     }
     reachability::check(&topology, &mut problems);
-    if problems.found.is_empty() {
+    if problems.diagnostics.is_empty() {
         topology.warnings = concurrent_writers::warnings(&topology);
         return Ok(topology);
     }
     Err(Error::with_diagnostics(
         ErrorCode::InvalidGraph,
         format!("graph `{}` cannot be compiled", builder.name),
-        problems.found,
+        problems.diagnostics,
     ))
 }
 
@@ -132,7 +132,7 @@ fn empty_topology(
         let mut order: Vec<usize> = (0..topology.nodes.len()).collect();
         order.sort_by(|left, right| topology.nodes[*left].name.cmp(&topology.nodes[*right].name));
         let mut rank = vec![0; order.len()];
-        order.into_iter().enumerate().for_each(|(place, node)| rank[node] = place as u32);
+        order.into_iter().enumerate().for_each(|(position, node)| rank[node] = position as u32);
         topology.node_order = Some(rank);
     }
     topology
@@ -149,20 +149,20 @@ fn fields(
     let Some(declared) = declared else {
         return schema.iter().filter(|(_, field)| !field.flags.private).map(|(id, _)| id).collect();
     };
-    let mut found = Vec::new();
+    let mut ids = Vec::new();
     for name in declared {
         match schema.find(name) {
             Some(id) if schema.field(id).flags.private => {
                 problems.add(format!("private field `{name}` is in the {which} schema"), None);
             }
-            Some(id) => found.push(id),
+            Some(id) => ids.push(id),
             None => {
                 let help = schema.unknown_field(name).help;
                 problems.add(format!("the {which} schema has field `{name}`, which the state lacks"), help);
             }
         }
     }
-    found
+    ids
 }
 
 fn build_node_spec(
@@ -176,20 +176,20 @@ fn build_node_spec(
     let mut declared = |names: &Option<Vec<String>>, verb: &str| {
         names.as_ref().map(|names| {
             let find = |name: &String| {
-                let found = builder.schema.find(name);
-                if found.is_none() {
+                let field = builder.schema.find(name);
+                if field.is_none() {
                     let help = builder.schema.unknown_field(name).help;
                     problems.add(format!("node `{}` {verb} unknown field `{name}`", node.name), help);
                 }
-                found
+                field
             };
             names.iter().filter_map(find).collect::<Vec<FieldId>>()
         })
     };
     let (reads, writes) = (declared(&options.reads, "reads"), declared(&options.writes, "writes"));
     let goto = options.goto.as_ref().map(|targets| {
-        let place = EdgeContext { what: "goto", from: &node.name, source: Some(EdgeSource::Node(id)) };
-        targets.iter().filter_map(|target| resolve_target(topology, &place, target, problems)).collect()
+        let context = EdgeContext { kind: "goto", from: &node.name, source: Some(EdgeSource::Node(id)) };
+        targets.iter().filter_map(|target| resolve_target(topology, &context, target, problems)).collect()
     });
     NodeSpec {
         name: node.name.clone(),
@@ -220,8 +220,8 @@ fn former_names(builder: &TopologyBuilder, node: &UncheckedNode) -> Vec<String> 
 fn connect_edges(builder: &TopologyBuilder, topology: &mut Topology, problems: &mut GraphDiagnostics) {
     for (from, to) in &builder.edges {
         let source = resolve_source(topology, "edge", from, &endpoint_name(builder, to), problems);
-        let place = EdgeContext { what: "edge", from: &endpoint_name(builder, from), source };
-        let target = resolve_target(topology, &place, to, problems);
+        let context = EdgeContext { kind: "edge", from: &endpoint_name(builder, from), source };
+        let target = resolve_target(topology, &context, to, problems);
         match (source, target) {
             (Some(source), Some(ResolvedTarget::Node(id))) => exits_mut(topology, source).edges.push(id),
             (Some(source), Some(ResolvedTarget::End)) => exits_mut(topology, source).reaches_end = true,
@@ -248,13 +248,13 @@ fn connect_route(
     route: &UncheckedRoute,
     problems: &mut GraphDiagnostics,
 ) {
-    let shown =
+    let target_names =
         route.targets.iter().flatten().map(|(target, _)| endpoint_name(builder, target)).collect::<Vec<_>>().join(", ");
-    let source = resolve_source(topology, "route", &route.from, &shown, problems);
+    let source = resolve_source(topology, "route", &route.from, &target_names, problems);
     let targets = route.targets.as_ref().map(|targets| {
-        let place = EdgeContext { what: "route", from: &endpoint_name(builder, &route.from), source };
+        let context = EdgeContext { kind: "route", from: &endpoint_name(builder, &route.from), source };
         let resolve = |(target, label): &(Endpoint, Option<String>)| {
-            resolve_target(topology, &place, target, problems).map(|target| (target, label.clone()))
+            resolve_target(topology, &context, target, problems).map(|target| (target, label.clone()))
         };
         targets.iter().filter_map(resolve).collect::<Vec<_>>()
     });
@@ -289,12 +289,12 @@ fn connect_join(
     resolved.sort_unstable();
     resolved.dedup();
     let from = sources.iter().map(|source| endpoint_name(builder, source)).collect::<Vec<_>>().join(", ");
-    let target = resolve_target(topology, &EdgeContext { what: "join", from: &from, source: None }, target, problems);
+    let target = resolve_target(topology, &EdgeContext { kind: "join", from: &from, source: None }, target, problems);
     match target {
         Some(ResolvedTarget::Node(target)) => {
             let join = topology.joins.len() as u32;
-            for (place, source) in resolved.iter().enumerate() {
-                topology.exits[source.index()].joins.push((join, place as u32));
+            for (position, source) in resolved.iter().enumerate() {
+                topology.exits[source.index()].joins.push((join, position as u32));
             }
             problems.dangling_targets.extend((!is_whole).then_some(target));
             topology.joins.push(Join { sources: resolved, target });
@@ -315,7 +315,7 @@ enum EdgeSource {
 
 /// The source of an edge, for messages and for dangling edges.
 struct EdgeContext<'a> {
-    what: &'static str,
+    kind: &'static str,
     from: &'a str,
     source: Option<EdgeSource>,
 }
@@ -330,7 +330,7 @@ fn exits_mut(topology: &mut Topology, source: EdgeSource) -> &mut OutgoingEdges 
 /// Resolves the source; for a misspelled name returns the node that was probably meant.
 fn resolve_source(
     topology: &Topology,
-    what: &str,
+    kind: &str,
     from: &Endpoint,
     to: &str,
     problems: &mut GraphDiagnostics,
@@ -338,12 +338,12 @@ fn resolve_source(
     match &from.resolve_handle(topology.graph_tag) {
         Endpoint::Start => Some(EdgeSource::Start),
         Endpoint::End => {
-            problems.add(format!("{what} `{END_NAME}` -> `{to}`: nothing leads out of the end"), None);
+            problems.add(format!("{kind} `{END_NAME}` -> `{to}`: nothing leads out of the end"), None);
             None
         }
         Endpoint::Node(id) if id.index() < topology.nodes.len() => Some(EdgeSource::Node(*id)),
         Endpoint::Node(_) => {
-            problems.add(format!("{what} into `{to}` comes from a node of another graph"), None);
+            problems.add(format!("{kind} into `{to}` comes from a node of another graph"), None);
             None
         }
         Endpoint::Handle { .. } => None,
@@ -351,9 +351,9 @@ fn resolve_source(
             if let Some(id) = topology.find_node(name) {
                 return Some(EdgeSource::Node(id));
             }
-            let (meant, help) = nearest(topology, name).unzip();
-            problems.add(format!("{what} `{name}` -> `{to}`: no node `{name}`"), help);
-            meant.map(EdgeSource::Node)
+            let (suggestion, help) = nearest(topology, name).unzip();
+            problems.add(format!("{kind} `{name}` -> `{to}`: no node `{name}`"), help);
+            suggestion.map(EdgeSource::Node)
         }
     }
 }
@@ -361,11 +361,11 @@ fn resolve_source(
 /// Resolves the target; for a misspelled name returns the node that was probably meant.
 fn resolve_target(
     topology: &Topology,
-    place: &EdgeContext<'_>,
+    context: &EdgeContext<'_>,
     to: &Endpoint,
     problems: &mut GraphDiagnostics,
 ) -> Option<ResolvedTarget> {
-    let EdgeContext { what, from, source } = place;
+    let EdgeContext { kind: what, from, source } = context;
     let target = match &to.resolve_handle(topology.graph_tag) {
         Endpoint::End => Some(ResolvedTarget::End),
         Endpoint::Start => {
@@ -381,9 +381,9 @@ fn resolve_target(
         Endpoint::Name(name) => match topology.find_node(name) {
             Some(id) => Some(ResolvedTarget::Node(id)),
             None => {
-                let (meant, help) = nearest(topology, name).unzip();
+                let (suggestion, help) = nearest(topology, name).unzip();
                 problems.add(format!("{what} `{from}` -> `{name}`: no node `{name}`"), help);
-                meant.map(ResolvedTarget::Node)
+                suggestion.map(ResolvedTarget::Node)
             }
         },
     };
@@ -411,6 +411,6 @@ fn endpoint_name(builder: &TopologyBuilder, endpoint: &Endpoint) -> String {
 
 /// Returns the node that was probably meant, and a help text that suggests it.
 fn nearest(topology: &Topology, name: &str) -> Option<(NodeId, String)> {
-    let known = suggest::nearest(name, topology.by_name.keys().map(|name| &**name))?;
-    Some((topology.find_node(known)?, format!("did you mean `{known}`?")))
+    let candidate = suggest::nearest(name, topology.by_name.keys().map(|name| &**name))?;
+    Some((topology.find_node(candidate)?, format!("did you mean `{candidate}`?")))
 }

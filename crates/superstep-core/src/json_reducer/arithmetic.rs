@@ -38,19 +38,19 @@ pub(super) fn add(current: &mut Value, input: Value) -> Result<Change, Validatio
 
 /// Keeps the greater value (R-GRA-23).
 pub(super) fn max(current: &mut Value, input: Value) -> Result<Change, ValidationError> {
-    keep(Ordering::Greater, current, input)
+    replace_if_ordered(Ordering::Greater, current, input)
 }
 
 /// Keeps the lesser value (R-GRA-23).
 pub(super) fn min(current: &mut Value, input: Value) -> Result<Change, ValidationError> {
-    keep(Ordering::Less, current, input)
+    replace_if_ordered(Ordering::Less, current, input)
 }
 
 /// Takes the input if its order relative to the current value is the wanted one.
-fn keep(wanted: Ordering, current: &mut Value, input: Value) -> Result<Change, ValidationError> {
+fn replace_if_ordered(expected: Ordering, current: &mut Value, input: Value) -> Result<Change, ValidationError> {
     let order = match (&*current, &input) {
         (Value::Null, Value::Null) => Ordering::Equal,
-        (Value::Null, Value::Number(_) | Value::String(_)) => wanted,
+        (Value::Null, Value::Number(_) | Value::String(_)) => expected,
         (Value::Number(current), Value::Number(input)) => compare_numbers(input, current),
         (Value::String(current), Value::String(input)) => input.cmp(current),
         (current, input) => {
@@ -58,7 +58,7 @@ fn keep(wanted: Ordering, current: &mut Value, input: Value) -> Result<Change, V
             return Err(fault.with_help("only two numbers or two strings have an order"));
         }
     };
-    if order != wanted {
+    if order != expected {
         return Ok(Change::Unchanged);
     }
     *current = input;
@@ -126,13 +126,13 @@ mod tests {
         for (current, input, sum, change) in rows {
             check("add", current, input, Ok((sum, change)));
         }
-        let refused = [
+        let rejected = [
             (json!(i64::MAX), json!(1), "9223372036854775807 + 1"),
             (json!(i64::MIN), json!(-1), "-9223372036854775808 + -1"),
             (json!(u64::MAX), json!(1), "18446744073709551615 + 1"),
             (json!(u64::MAX), json!(u64::MAX), "18446744073709551615 + 18446744073709551615"),
         ];
-        for (current, input, sum) in refused {
+        for (current, input, sum) in rejected {
             check("add", current, input, Err(&format!("integer overflow: {sum} does not fit 64 bits")));
         }
         let message = "float overflow: 1.7976931348623157e+308 + 1.7976931348623157e+308 is not a finite number";
@@ -157,7 +157,7 @@ mod tests {
 
     /// R-GRA-18: other or mixed kinds are rejected; the message names both.
     #[test]
-    fn add_refuses_other_and_mixed_kinds() {
+    fn add_rejects_other_and_mixed_kinds() {
         let rows = [
             (json!([1]), json!("a"), "cannot add string to array"),
             (json!([1]), json!(null), "cannot add null to array"),
@@ -200,14 +200,14 @@ mod tests {
             check("max", current.clone(), input.clone(), Ok((greatest.clone(), change(&greatest))));
             check("min", current.clone(), input, Ok((least.clone(), change(&least))));
         }
-        let refused = [
+        let rejected = [
             (json!(1), json!("a"), "cannot compare string with integer"),
             (json!("a"), json!(1.5), "cannot compare number with string"),
             (json!(1), json!(null), "cannot compare null with integer"),
             (json!(null), json!(true), "cannot compare boolean with null"),
             (json!([1]), json!([2]), "cannot compare array with array"),
         ];
-        for (current, input, message) in refused {
+        for (current, input, message) in rejected {
             check("max", current.clone(), input.clone(), Err(message));
             check("min", current, input, Err(message));
         }

@@ -118,8 +118,8 @@ fn list(current: &mut Value) -> &mut Vec<Value> {
     current.as_array_mut().expect("it was made a list on the line above")
 }
 
-fn delta_mismatch(expected: &str, found: &Value) -> ValidationError {
-    ValidationError::new(format!("a stored change needs {expected}, found {}", kind(found)))
+fn delta_mismatch(expected: &str, actual: &Value) -> ValidationError {
+    ValidationError::new(format!("a stored change needs {expected}, found {}", kind(actual)))
 }
 
 #[cfg(test)]
@@ -174,7 +174,7 @@ mod tests {
 
     /// R-FWK-50: a delta of another history is rejected and changes nothing.
     #[test]
-    fn a_part_that_does_not_fit_is_refused_whole() {
+    fn a_delta_that_does_not_match_is_rejected_entirely() {
         let rows = [
             (json!([1]), Change::Appended { from: 2 }, json!([1]), "items were appended to 2, found 1"),
             (json!("a"), Change::Appended { from: 0 }, json!([1]), "a stored change needs array, found string"),
@@ -194,8 +194,8 @@ mod tests {
         ];
         for (current, change, part, message) in rows {
             let mut value = current.clone();
-            let found = apply_delta(&mut value, &change, &part).map_err(|fault| fault.message);
-            assert_eq!((found, value), (Err(message.to_string()), current), "{change:?}");
+            let result = apply_delta(&mut value, &change, &part).map_err(|fault| fault.message);
+            assert_eq!((result, value), (Err(message.to_string()), current), "{change:?}");
         }
     }
 }

@@ -43,9 +43,9 @@ pub(super) fn keep_last(current: &mut Value, input: Value, limit: usize) -> Chan
     if from_front == 0 {
         return extend(list, added);
     }
-    let (kept, inserted) = (list.len(), added.len());
+    let (retained, inserted) = (list.len(), added.len());
     list.extend(added);
-    Change::Spliced { edits: shifted(from_front, kept, inserted) }
+    Change::Spliced { edits: shifted(from_front, retained, inserted) }
 }
 
 /// Appends, unless that makes the list longer than `limit` (R-GRA-23).
@@ -71,8 +71,8 @@ pub(super) fn set_union(current: &mut Value, input: Value) -> Change {
     // The current list can have duplicates only through a default or an overwrite; the union removes those too.
     let had_duplicates = first_here.contains(&false);
     if had_duplicates {
-        let mut keep = first_here.iter();
-        list.retain(|_| keep.next() == Some(&true));
+        let mut flags = first_here.iter();
+        list.retain(|_| flags.next() == Some(&true));
     }
     list.extend(added.into_iter().zip(first_added).filter(|(_, first)| **first).map(|(item, _)| item));
     let change = match (was_list && !had_duplicates, list.len() > from) {
@@ -117,13 +117,13 @@ fn is_same_after(list: &[Value], added: &[Value], surplus: usize) -> bool {
 }
 
 /// Returns the splices of a list that lost items at its front and gained items at its end.
-fn shifted(removed: usize, kept: usize, inserted: usize) -> Vec<Splice> {
-    if kept == 0 {
+fn shifted(removed: usize, retained: usize, inserted: usize) -> Vec<Splice> {
+    if retained == 0 {
         return vec![Splice { at: 0, removed, inserted }];
     }
     let mut edits = vec![Splice { at: 0, removed, inserted: 0 }];
     if inserted > 0 {
-        edits.push(Splice { at: kept, removed: 0, inserted });
+        edits.push(Splice { at: retained, removed: 0, inserted });
     }
     edits
 }
@@ -226,7 +226,7 @@ mod tests {
 
     /// R-GRA-23: `capped` appends up to its limit and rejects more.
     #[test]
-    fn capped_refuses_to_grow_beyond_its_limit() {
+    fn capped_rejects_growth_beyond_its_limit() {
         let rows = [
             (json!([1]), json!([2, 3]), json!([1, 2, 3]), Change::Appended { from: 1 }),
             (json!(null), json!(1), json!([1]), Change::Set),

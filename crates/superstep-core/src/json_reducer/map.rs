@@ -135,12 +135,17 @@ mod tests {
     /// R-GRA-21: a key set to `Remove` is deleted.
     #[test]
     fn merge_removes_marked_keys() {
-        let gone = remove_marker();
+        let removed = remove_marker();
         let rows = [
-            (json!({ "a": 1, "b": 2 }), json!({ "a": gone, "c": 3 }), json!({ "b": 2, "c": 3 }), keys(&["c"], &["a"])),
-            (json!({ "a": null }), json!({ "a": gone }), json!({}), keys(&[], &["a"])),
-            (json!({ "b": 2 }), json!({ "a": gone }), json!({ "b": 2 }), Change::Unchanged),
-            (json!(null), json!({ "a": gone, "b": 1 }), json!({ "b": 1 }), Change::Set),
+            (
+                json!({ "a": 1, "b": 2 }),
+                json!({ "a": removed, "c": 3 }),
+                json!({ "b": 2, "c": 3 }),
+                keys(&["c"], &["a"]),
+            ),
+            (json!({ "a": null }), json!({ "a": removed }), json!({}), keys(&[], &["a"])),
+            (json!({ "b": 2 }), json!({ "a": removed }), json!({ "b": 2 }), Change::Unchanged),
+            (json!(null), json!({ "a": removed, "b": 1 }), json!({ "b": 1 }), Change::Set),
         ];
         for (current, input, after, change) in rows {
             for reducer in ["merge", "deep_merge"] {
@@ -151,7 +156,7 @@ mod tests {
 
     /// R-GRA-21: a side that is not a map is rejected; the message names both kinds.
     #[test]
-    fn merge_refuses_what_is_not_a_map() {
+    fn merge_rejects_values_that_are_not_maps() {
         let rows = [
             (json!({}), json!([1]), "cannot merge array into object"),
             (json!({}), json!(null), "cannot merge null into object"),
@@ -168,7 +173,7 @@ mod tests {
     /// R-GRA-23: `deep_merge` merges maps at every depth, honours `Remove` there, and replaces all other values.
     #[test]
     fn deep_merge_goes_into_maps_and_replaces_the_rest() {
-        let gone = remove_marker();
+        let removed = remove_marker();
         let rows = [
             (
                 json!({ "a": { "x": 1, "y": { "z": 2 } }, "b": 1 }),
@@ -178,18 +183,28 @@ mod tests {
             ),
             (
                 json!({ "a": { "x": 1, "y": 2 } }),
-                json!({ "a": { "x": gone } }),
+                json!({ "a": { "x": removed } }),
                 json!({ "a": { "y": 2 } }),
                 keys(&["a"], &[]),
             ),
-            (json!({ "a": { "x": 1 } }), json!({ "a": { "y": gone } }), json!({ "a": { "x": 1 } }), Change::Unchanged),
+            (
+                json!({ "a": { "x": 1 } }),
+                json!({ "a": { "y": removed } }),
+                json!({ "a": { "x": 1 } }),
+                Change::Unchanged,
+            ),
             (json!({ "a": { "x": 1 } }), json!({ "a": { "x": 1 } }), json!({ "a": { "x": 1 } }), Change::Unchanged),
             (json!({ "a": { "x": 1 } }), json!({ "a": [1] }), json!({ "a": [1] }), keys(&["a"], &[])),
             (json!({ "a": [1] }), json!({ "a": [2] }), json!({ "a": [2] }), keys(&["a"], &[])),
-            (json!({ "a": [1] }), json!({ "a": { "x": gone, "y": 1 } }), json!({ "a": { "y": 1 } }), keys(&["a"], &[])),
-            (json!({}), json!({ "a": { "b": { "x": gone } } }), json!({ "a": { "b": {} } }), keys(&["a"], &[])),
+            (
+                json!({ "a": [1] }),
+                json!({ "a": { "x": removed, "y": 1 } }),
+                json!({ "a": { "y": 1 } }),
+                keys(&["a"], &[]),
+            ),
+            (json!({}), json!({ "a": { "b": { "x": removed } } }), json!({ "a": { "b": {} } }), keys(&["a"], &[])),
             (json!({ "a": { "x": 1 } }), json!({ "a": null }), json!({ "a": null }), keys(&["a"], &[])),
-            (json!(null), json!({ "a": { "x": gone, "y": 1 } }), json!({ "a": { "y": 1 } }), Change::Set),
+            (json!(null), json!({ "a": { "x": removed, "y": 1 } }), json!({ "a": { "y": 1 } }), Change::Set),
         ];
         for (current, input, after, change) in rows {
             check("deep_merge", current, input, Ok((after, change)));

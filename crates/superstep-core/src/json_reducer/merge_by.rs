@@ -67,21 +67,21 @@ fn objects(input: Value, key: &str) -> Result<Vec<Value>, ValidationError> {
 /// Returns the target index of each item: the index of the first item with its key, or the next index after the
 /// end.
 fn slots(list: &[Value], items: &[Value], key: &str) -> Vec<usize> {
-    let mut places = BTreeMap::new();
+    let mut indexes = BTreeMap::new();
     for (at, identity) in list.iter().enumerate().filter_map(|(at, item)| Some((at, item.get(key)?))) {
         if is_identity(identity) {
-            places.entry(OrderedValue(identity)).or_insert(at);
+            indexes.entry(OrderedValue(identity)).or_insert(at);
         }
     }
     let mut end = list.len();
     let identities = items.iter().filter_map(|item| item.get(key));
-    let place = |identity| {
-        *places.entry(OrderedValue(identity)).or_insert_with(|| {
+    let slot = |identity| {
+        *indexes.entry(OrderedValue(identity)).or_insert_with(|| {
             end += 1;
             end - 1
         })
     };
-    identities.map(place).collect()
+    identities.map(slot).collect()
 }
 
 fn upsert(list: &mut Vec<Value>, items: Vec<Value>, slots: Vec<usize>) -> Change {
@@ -185,7 +185,7 @@ mod tests {
 
     /// R-GRA-23: items without a usable key are rejected with their location.
     #[test]
-    fn merge_by_refuses_items_without_the_key() {
+    fn merge_by_rejects_items_without_the_key() {
         let rows = [
             (json!([]), json!([{ "id": 1 }, { "x": 1 }]), "the object has no key `id`", "/1"),
             (json!([]), json!({ "x": 1 }), "the object has no key `id`", ""),

@@ -124,20 +124,20 @@ fn count(name: &str, argument: Option<&Value>) -> Result<usize, ValidationError>
 
 fn key(argument: Option<&Value>) -> Result<String, ValidationError> {
     let key = argument.and_then(Value::as_str).filter(|key| !key.is_empty());
-    let refuse = || needs("merge_by", "the name of a key", argument).with_help("write it like `merge_by:id`");
-    key.map(str::to_string).ok_or_else(refuse)
+    let argument_error = || needs("merge_by", "the name of a key", argument).with_help("write it like `merge_by:id`");
+    key.map(str::to_string).ok_or_else(argument_error)
 }
 
 fn values(argument: Option<&Value>) -> Result<Vec<Value>, ValidationError> {
     let values = argument.and_then(Value::as_array).filter(|values| !values.is_empty());
-    let refuse =
+    let argument_error =
         || needs("one_of", "a list of values", argument).with_help("write it like `{\"one_of\": [\"a\", \"b\"]}`");
-    values.cloned().ok_or_else(refuse)
+    values.cloned().ok_or_else(argument_error)
 }
 
-fn needs(name: &str, what: &str, argument: Option<&Value>) -> ValidationError {
-    let found = argument.map_or_else(|| "nothing".to_string(), value_summary);
-    ValidationError::new(format!("the reducer `{name}` needs {what}, found {found}"))
+fn needs(name: &str, expected: &str, argument: Option<&Value>) -> ValidationError {
+    let actual = argument.map_or_else(|| "nothing".to_string(), value_summary);
+    ValidationError::new(format!("the reducer `{name}` needs {expected}, found {actual}"))
 }
 
 impl Serialize for JsonReducer {
@@ -198,7 +198,7 @@ mod tests {
 
     /// R-GRA-12: an unknown name is an error that lists the valid ones, the nearest first.
     #[test]
-    fn an_unknown_reducer_is_refused_with_the_known_ones() {
+    fn an_unknown_reducer_is_rejected_with_the_valid_ones() {
         let rows = [("ADD", "add"), ("keeplast:3", "keep_last"), ("apend", "append"), ("addmessages", "add_messages")];
         for (text, nearest) in rows {
             let fault = JsonReducer::parse(text).expect_err("refused");

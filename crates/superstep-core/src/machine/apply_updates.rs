@@ -24,8 +24,8 @@ impl Machine {
 
     /// Returns the options for external updates: a second value for a `set_once` field is rejected, never ignored.
     /// The input of a subgraph counts as an update of a node, because a node of the parent graph made it.
-    pub(super) fn external_apply_options(&self, keep_undo: bool, refusal: &'static str) -> ApplyOptions {
-        let from_outside = self.config.parent_task.is_none().then_some(refusal);
+    pub(super) fn external_apply_options(&self, keep_undo: bool, message: &'static str) -> ApplyOptions {
+        let from_outside = self.config.parent_task.is_none().then_some(message);
         ApplyOptions { strict_set_once: true, undoable: keep_undo, external_source: from_outside }
     }
 

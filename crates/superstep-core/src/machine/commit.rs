@@ -63,13 +63,13 @@ impl Machine {
     }
 
     /// Queues a commit with a checkpoint of the current state and position.
-    pub(super) fn queue_checkpoint(&mut self, lease: Lease, made: NewCheckpoint) {
-        let checkpoint = Arc::new(self.checkpoint(&made));
+    pub(super) fn queue_checkpoint(&mut self, lease: Lease, new_checkpoint: NewCheckpoint) {
+        let checkpoint = Arc::new(self.checkpoint(&new_checkpoint));
         if self.config.emits_events {
-            let (id, parent, source) = (made.id, made.parent, made.source);
+            let (id, parent, source) = (new_checkpoint.id, new_checkpoint.parent, new_checkpoint.source);
             let (step, next) = (self.position.step, self.next_names());
-            let due = self.position.next_tasks.iter();
-            let tasks = due.map(|due| (self.task_id(due), self.graph.node(due.node).name.clone())).collect();
+            let next_tasks = self.position.next_tasks.iter();
+            let tasks = next_tasks.map(|task| (self.task_id(task), self.graph.node(task.node).name.clone())).collect();
             let state = Some(self.state());
             self.unsaved_events.push(MachineEvent::Checkpoint { id, parent, step, source, next, tasks, state });
         }
@@ -77,32 +77,32 @@ impl Machine {
             lease,
             namespace: self.config.namespace.clone(),
             checkpoint: Some(checkpoint),
-            changes: made.changes,
+            changes: new_checkpoint.changes,
             state: Some(self.state()),
-            pending: made.pending,
-            status: made.status,
+            pending: new_checkpoint.pending,
+            status: new_checkpoint.status,
             events: Vec::new(),
             subgraph_commits: Vec::new(),
         });
     }
 
-    fn checkpoint(&self, made: &NewCheckpoint) -> Checkpoint {
+    fn checkpoint(&self, new_checkpoint: &NewCheckpoint) -> Checkpoint {
         let schema = &self.graph.schema;
         let written = schema.tracked_writes.iter().filter(|id| self.written.contains(**id));
         let written = written.map(|id| schema.field(*id).name.clone()).collect();
         Checkpoint {
             format: FORMAT_VERSION,
-            id: made.id,
-            parent: made.parent,
+            id: new_checkpoint.id,
+            parent: new_checkpoint.parent,
             thread: self.config.thread.clone().unwrap_or_else(|| "".into()),
             namespace: self.config.namespace.clone(),
             step: self.position.step,
-            source: made.source,
+            source: new_checkpoint.source,
             run: self.config.run,
             time: self.config.environment.now(),
             graph: self.graph.name.clone(),
             schema_version: schema.version(),
-            next_tasks: self.position.next_tasks.iter().map(|due| to_stored_task(&self.graph, due)).collect(),
+            next_tasks: self.position.next_tasks.iter().map(|task| to_stored_task(&self.graph, task)).collect(),
             joins: to_stored_joins(&self.graph, &self.position),
             deferred: self.position.deferred.iter().map(|id| self.graph.node(*id).name.clone()).collect(),
             written_fields: written,
@@ -158,7 +158,7 @@ impl Machine {
         for id in fields.iter() {
             self.fields_not_in_checkpoint.remove(id);
             let field = schema.field(id);
-            if !field.flags.untracked && !changed.iter().any(|known| known.field == field.name) {
+            if !field.flags.untracked && !changed.iter().any(|existing| existing.field == field.name) {
                 let part = field.ops.delta(&*self.state, &Change::Set);
                 changed.push(FieldChange { field: field.name.clone(), change: Change::Set, delta: part });
             }
@@ -192,8 +192,8 @@ impl Machine {
 
     /// Builds an entry about one task of the current superstep; `None` if there is no checkpoint.
     pub(super) fn entry(&self, index: usize, entry: TaskEntry) -> Option<PendingEntry> {
-        let due = &self.slots[index].due;
-        let node = self.graph.node(due.node).name.clone();
-        Some(PendingEntry { checkpoint: self.latest_checkpoint?, task: self.task_id(due), node, entry })
+        let task = &self.slots[index].task;
+        let node = self.graph.node(task.node).name.clone();
+        Some(PendingEntry { checkpoint: self.latest_checkpoint?, task: self.task_id(task), node, entry })
     }
 }

@@ -41,12 +41,12 @@ impl Machine {
             self.end_interrupted();
             return;
         }
-        let outward = self.slots.iter_mut().find_map(|slot| match &mut slot.status {
-            TaskStatus::Done { resolved, .. } => resolved.outward.clone(),
+        let parent_command = self.slots.iter_mut().find_map(|slot| match &mut slot.status {
+            TaskStatus::Done { resolved, .. } => resolved.parent_command.clone(),
             _ => None,
         });
-        if let Some(outward) = outward {
-            self.end_inside_superstep(MachineEnd::Outward(outward), ThreadStatus::Busy);
+        if let Some(parent_command) = parent_command {
+            self.end_inside_superstep(MachineEnd::ParentCommand(parent_command), ThreadStatus::Busy);
             return;
         }
         if let Err(error) = self.check_quorums().and_then(|()| self.apply_and_schedule()) {
@@ -58,7 +58,7 @@ impl Machine {
     /// succeed.
     fn check_quorums(&self) -> Result<()> {
         for slot in &self.slots {
-            let node = slot.due.node;
+            let node = slot.task.node;
             let Some(needed) = self.quorum(node) else { continue };
             let succeeded = self.succeeded(node);
             if succeeded < needed {
@@ -76,7 +76,7 @@ impl Machine {
     /// thread.
     fn reject_updates(&mut self, error: Error) {
         let at = error.location().node.as_deref();
-        let blamed = self.slots.iter().position(|slot| Some(&*self.graph.node(slot.due.node).name) == at).unwrap_or(0);
+        let blamed = self.slots.iter().position(|slot| Some(&*self.graph.node(slot.task.node).name) == at).unwrap_or(0);
         let mut entries = self.unsaved_task_entries();
         entries.extend(self.entry(blamed, TaskEntry::Rejected((&error).into())));
         self.save_pending(entries, Some(ThreadStatus::Error));
@@ -112,11 +112,11 @@ impl Machine {
     }
 
     fn end_interrupted(&mut self) {
-        let asked = self.slots.iter().filter_map(|slot| match &slot.status {
+        let interrupts = self.slots.iter().filter_map(|slot| match &slot.status {
             TaskStatus::Interrupted(questions) => Some(questions.iter().cloned()),
             _ => None,
         });
-        let open: Vec<Interrupt> = asked.flatten().collect();
+        let open: Vec<Interrupt> = interrupts.flatten().collect();
         if self.config.emits_events {
             // Interrupts are published after they are saved, in every durability mode.
             for index in 0..self.slots.len() {
@@ -161,7 +161,7 @@ impl Machine {
         let finished = finished_nodes(&self.slots);
         self.record_recent_nodes(&finished);
         let leads = self.slots.iter_mut().filter_map(|slot| match &mut slot.status {
-            TaskStatus::Done { resolved, .. } => Some((Some(slot.due.node), std::mem::take(&mut resolved.leads))),
+            TaskStatus::Done { resolved, .. } => Some((Some(slot.task.node), std::mem::take(&mut resolved.leads))),
             _ => None,
         });
         schedule_next(&self.graph, &mut self.position, leads);
@@ -192,8 +192,8 @@ impl Machine {
         let rules = self.node_apply_options(false);
         let (graph, is_saved) = (&self.graph, self.config.lease.is_some());
         let updates = self.slots.iter_mut().filter_map(|slot| match &mut slot.status {
-            TaskStatus::Done { resolved, kept } => {
-                let node = graph.node(slot.due.node).name.clone();
+            TaskStatus::Done { resolved, persisted: kept } => {
+                let node = graph.node(slot.task.node).name.clone();
                 // If the updates are rejected, unsaved results must still be saved.
                 let is_needed = is_saved && !*kept;
                 let update = if is_needed { resolved.update.clone() } else { std::mem::take(&mut resolved.update) };
@@ -203,8 +203,8 @@ impl Machine {
         });
         let mut updates: Vec<TaskUpdate> = updates.collect();
         if is_enabled(SeededBug::ArrivalOrderFold) {
-            let is_last = |slot: &super::TaskSlot| matches!(slot.status, TaskStatus::Done { kept: false, .. });
-            self.slots.iter().position(is_last).into_iter().for_each(|place| updates[place..].rotate_left(1));
+            let is_last = |slot: &super::TaskSlot| matches!(slot.status, TaskStatus::Done { persisted: false, .. });
+            self.slots.iter().position(is_last).into_iter().for_each(|index| updates[index..].rotate_left(1));
         }
         self.apply(updates, rules).map(|(applied, _)| applied)
     }
@@ -226,7 +226,7 @@ impl Machine {
         for progress in self.position.joins.clone() {
             let join = &graph.joins[progress.join as usize];
             let missing =
-                join.sources.iter().enumerate().filter(|(place, _)| !progress.arrived.contains(&(*place as u32)));
+                join.sources.iter().enumerate().filter(|(position, _)| !progress.arrived.contains(&(*position as u32)));
             let missing: Vec<String> = missing.map(|(_, id)| format!("`{}`", graph.node(*id).name)).collect();
             let target = &graph.node(join.target).name;
             self.warn(format!("join into `{target}` did not fire: it still waits for {}", missing.join(", ")));

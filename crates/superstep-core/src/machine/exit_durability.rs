@@ -61,7 +61,7 @@ impl Machine {
         // The superstep is complete: of its pending entries, only resume values for saved interrupts are still
         // needed.
         let parent = draft.parent;
-        unsaved.pending.retain(|known| matches!(known.entry, TaskEntry::Resume(_)) && Some(known.checkpoint) == parent);
+        unsaved.pending.retain(|entry| matches!(entry.entry, TaskEntry::Resume(_)) && Some(entry.checkpoint) == parent);
         unsaved.status = self.status();
         self.unsaved_work = Some(unsaved);
     }
@@ -126,8 +126,8 @@ impl Machine {
             self.complete_superstep();
         }
         if matches!(self.phase, Phase::Running) {
-            let known = self.unsaved_task_entries();
-            self.save_pending(known, Some(status));
+            let entries = self.unsaved_task_entries();
+            self.save_pending(entries, Some(status));
         } else if matches!(self.phase, Phase::Plan) {
             self.save_pending(Vec::new(), Some(status));
         }

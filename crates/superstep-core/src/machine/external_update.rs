@@ -17,7 +17,7 @@ use crate::state::UncheckedUpdate;
 use crate::suggest::did_you_mean;
 
 /// Message for a rejected external update.
-const MISFIT: &str = "the update does not fit the state";
+const INVALID_UPDATE: &str = "the update does not fit the state";
 
 /// The node on whose behalf a state is updated.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -61,17 +61,17 @@ impl Machine {
         let mut folds: Vec<TaskUpdate> = Vec::new();
         let mut nodes = Vec::new();
         for StateUpdate { update, as_node } in updates {
-            let who = self.resolve_as_node(&as_node)?;
+            let node = self.resolve_as_node(&as_node)?;
             let mut resolved = super::task_finished::validate_update(&self.graph, update, &mut self.warnings)
-                .map_err(|problems| Error::with_diagnostics(ErrorCode::InputInvalid, MISFIT, problems))?;
+                .map_err(|problems| Error::with_diagnostics(ErrorCode::InputInvalid, INVALID_UPDATE, problems))?;
             self.assign_ids(&mut resolved);
             folds.push(TaskUpdate {
-                node: who.map_or_else(|| "update".into(), |id| self.graph.node(id).name.clone()),
+                node: node.map_or_else(|| "update".into(), |id| self.graph.node(id).name.clone()),
                 update: resolved,
             });
-            nodes.push((as_node, who));
+            nodes.push((as_node, node));
         }
-        let (applied, folded) = self.apply(folds, self.external_apply_options(true, MISFIT))?;
+        let (applied, folded) = self.apply(folds, self.external_apply_options(true, INVALID_UPDATE))?;
         if let Err(error) = self.schedule_after_update(&nodes) {
             self.undo(folded);
             return Err(error);
@@ -99,20 +99,20 @@ impl Machine {
     /// Schedules the tasks after updates: the tasks scheduled before, without those of the named nodes, plus the
     /// successors of those nodes.
     fn schedule_after_update(&mut self, nodes: &[(AsNode, Option<NodeId>)]) -> Result<()> {
-        let mut kept = self.take_next_tasks();
+        let mut tasks = self.take_next_tasks();
         let mut finished: Vec<(Option<NodeId>, Routing)> = Vec::new();
         for (as_node, id) in nodes {
             match (as_node, id) {
                 (AsNode::End, _) => {
-                    kept.clear();
+                    tasks.clear();
                     self.position.deferred.clear();
                 }
                 (AsNode::Start, _) => {
-                    kept.clear();
+                    tasks.clear();
                     finished.push((None, self.entry_routing()?));
                 }
                 (AsNode::Node(_), Some(id)) => {
-                    kept.retain(|due| due.node != *id || due.send.is_some());
+                    tasks.retain(|task| task.node != *id || task.send.is_some());
                     let mut leads = Routing { follow_edges: true, targets: SmallVec::new() };
                     for route in &self.graph.exits[id.index()].routes {
                         self.evaluate_route(Some(*id), route, &*self.state, &mut leads)?;
@@ -123,45 +123,45 @@ impl Machine {
             }
         }
         if finished.is_empty() {
-            self.position.next_tasks = kept;
+            self.position.next_tasks = tasks;
             return Ok(());
         }
-        self.add_next_tasks(kept, finished);
+        self.add_next_tasks(tasks, finished);
         Ok(())
     }
 
     /// Schedules the successors of finished tasks in addition to the tasks already scheduled.
-    fn add_next_tasks(&mut self, mut kept: SmallVec<[NextTask; 1]>, finished: Vec<(Option<NodeId>, Routing)>) {
+    fn add_next_tasks(&mut self, mut tasks: SmallVec<[NextTask; 1]>, finished: Vec<(Option<NodeId>, Routing)>) {
         let graph = self.graph.clone();
         // Deferred nodes wait for the kept tasks too, which `advance` does not see.
-        let held = if kept.is_empty() { Vec::new() } else { std::mem::take(&mut self.position.deferred) };
+        let held = if tasks.is_empty() { Vec::new() } else { std::mem::take(&mut self.position.deferred) };
         schedule_next(&graph, &mut self.position, finished.into_iter());
         self.position.deferred.extend(held);
-        let mut next = kept.iter().filter_map(|due| due.send.as_ref()).map(|send| send.index + 1).max().unwrap_or(0);
-        for mut due in std::mem::take(&mut self.position.next_tasks) {
-            match &mut due.send {
+        let mut next = tasks.iter().filter_map(|task| task.send.as_ref()).map(|send| send.index + 1).max().unwrap_or(0);
+        for mut task in std::mem::take(&mut self.position.next_tasks) {
+            match &mut task.send {
                 Some(send) => {
                     Arc::make_mut(send).index = next;
                     next += 1;
                 }
-                None if kept.iter().any(|old| old.send.is_none() && old.node == due.node) => continue,
+                None if tasks.iter().any(|old| old.send.is_none() && old.node == task.node) => continue,
                 None => {}
             }
-            kept.push(due);
+            tasks.push(task);
         }
-        sort_and_deduplicate(&graph, &mut kept);
-        self.position.next_tasks = kept;
+        sort_and_deduplicate(&graph, &mut tasks);
+        self.position.next_tasks = tasks;
     }
 
     /// Saves a checkpoint and carries over the pending entries of the tasks that are still scheduled: finished
     /// tasks do not run again, and open interrupts keep their ids.
     fn commit_update(&mut self, applied: crate::apply::Applied) {
-        let known = std::mem::take(&mut self.pending);
+        let pending = std::mem::take(&mut self.pending);
         self.save_checkpoint(CheckpointSource::Update, applied);
         let Some(checkpoint) = self.latest_checkpoint else { return };
-        let due: Vec<TaskId> = self.position.next_tasks.iter().map(|due| self.task_id(due)).collect();
-        let kept = known.into_iter().filter(|entry| due.contains(&entry.task));
-        let carried: Vec<PendingEntry> = kept.map(|entry| PendingEntry { checkpoint, ..entry }).collect();
+        let scheduled: Vec<TaskId> = self.position.next_tasks.iter().map(|scheduled| self.task_id(scheduled)).collect();
+        let retained = pending.into_iter().filter(|entry| scheduled.contains(&entry.task));
+        let carried: Vec<PendingEntry> = retained.map(|entry| PendingEntry { checkpoint, ..entry }).collect();
         if !carried.is_empty() {
             self.pending.clone_from(&carried);
             self.save_pending(carried, None);
@@ -182,15 +182,15 @@ impl Machine {
     /// the same.
     fn take_next_tasks(&mut self) -> SmallVec<[NextTask; 1]> {
         let (head, step) = (self.latest_checkpoint, self.position.step);
-        let mut due = std::mem::take(&mut self.position.next_tasks);
+        let mut tasks = std::mem::take(&mut self.position.next_tasks);
         if std::mem::take(&mut self.forks_history) {
-            return due;
+            return tasks;
         }
-        for task in &mut due {
+        for task in &mut tasks {
             let here = || head.map(|checkpoint| Box::new(ScheduledAt { checkpoint, step, node_name_then: None }));
             task.scheduled_at = task.scheduled_at.take().or_else(here);
         }
-        due
+        tasks
     }
 
     /// Applies an external command to the thread in its current state, and continues.
@@ -204,8 +204,8 @@ impl Machine {
         }
         let (update, leads) = self.resolve_command(output)?;
         let applied = self.apply_input(update)?;
-        let kept = self.take_next_tasks();
-        self.add_next_tasks(kept, vec![(None, leads)]);
+        let tasks = self.take_next_tasks();
+        self.add_next_tasks(tasks, vec![(None, leads)]);
         self.position.step += 1;
         self.commit_update(applied);
         self.skip_breakpoint = true;

@@ -58,11 +58,11 @@ impl Machine {
 
     pub(super) fn limit_reached(&mut self) -> Option<(MachineEnd, ThreadStatus)> {
         // LangGraph tests its limit before it checks for scheduled tasks.
-        let goes_on = match self.graph.compat {
+        let continues = match self.graph.compat {
             Compat::LangGraph => self.remaining_langgraph() >= 0,
             _ => self.position.next_tasks.is_empty() || self.remaining() > 0,
         };
-        if goes_on {
+        if continues {
             return None;
         }
         let limit = self.config.recursion_limit;
@@ -71,10 +71,11 @@ impl Machine {
             return Some((MachineEnd::Truncated, ThreadStatus::Idle));
         }
         let next: Vec<String> = self.next_names().iter().map(|name| format!("`{name}`")).collect();
-        let due = if next.is_empty() { "nothing".to_owned() } else { next.join(", ") };
+        let scheduled = if next.is_empty() { "nothing".to_owned() } else { next.join(", ") };
         let recent: Vec<&str> = self.recent.iter().map(|id| &*self.graph.node(*id).name).collect();
         let ran = self.supersteps;
-        let message = format!("{ran} supersteps ran and {due} is still due; the last nodes were {}", recent.join(", "));
+        let message =
+            format!("{ran} supersteps ran and {scheduled} is still due; the last nodes were {}", recent.join(", "));
         let error = Error::new(ErrorCode::RecursionLimit, message)
             .with_help("check the route that should end the loop, or raise `recursion_limit`");
         Some((MachineEnd::Failed(error), ThreadStatus::Error))
@@ -86,9 +87,13 @@ impl Machine {
         if std::mem::take(&mut self.skip_breakpoint) || self.config.interrupt_before == Breakpoints::None {
             return Vec::new();
         }
-        let due =
-            self.position.next_tasks.iter().map(|due| due.node).filter(|node| self.config.interrupt_before.has(*node));
-        let mut names: Vec<Arc<str>> = due.map(|node| self.graph.node(node).name.clone()).collect();
+        let scheduled = self
+            .position
+            .next_tasks
+            .iter()
+            .map(|task| task.node)
+            .filter(|node| self.config.interrupt_before.has(*node));
+        let mut names: Vec<Arc<str>> = scheduled.map(|node| self.graph.node(node).name.clone()).collect();
         names.dedup();
         names
     }

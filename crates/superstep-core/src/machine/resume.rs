@@ -36,12 +36,12 @@ impl Machine {
         let time = self.config.environment.now();
         let mut entries = Vec::new();
         for (id, value) in answers {
-            let Some(asked) = open.iter().find(|asked| asked.question.id == id) else {
+            let Some(interrupt) = open.iter().find(|interrupt| interrupt.question.id == id) else {
                 return Err(self.interrupt_not_open(id, &open));
             };
-            validate_resume_value(&asked.question, &value)?;
+            validate_resume_value(&interrupt.question, &value)?;
             let entry = TaskEntry::Resume(ResumeValue { id, value, time });
-            entries.push(PendingEntry { entry, ..asked.pending.clone() });
+            entries.push(PendingEntry { entry, ..interrupt.pending.clone() });
         }
         self.pending.extend(entries.iter().cloned());
         self.save_pending(entries, None);
@@ -51,7 +51,7 @@ impl Machine {
     /// Makes the next update start a fork, without the pending entries of the tasks.
     pub fn fork_on_next_update(&mut self) {
         self.pending.clear();
-        self.position.next_tasks.iter_mut().for_each(|due| due.scheduled_at = None);
+        self.position.next_tasks.iter_mut().for_each(|task| task.scheduled_at = None);
         self.forks_history = true;
     }
 
@@ -67,29 +67,29 @@ impl Machine {
     /// # Errors
     /// Returns an error if this checkpoint has no such interrupt or a value does not fit; nothing is changed then.
     pub fn fork_with_resume(&mut self, resume: Resume) -> Result<()> {
-        let asked: Vec<OpenInterrupt> = self.all_interrupts();
+        let interrupts: Vec<OpenInterrupt> = self.all_interrupts();
         let answers = match resume {
-            Resume::Single(value) => vec![(single_open_interrupt(&asked)?, value)],
+            Resume::Single(value) => vec![(single_open_interrupt(&interrupts)?, value)],
             Resume::ById(answers) => answers.into_iter().collect(),
         };
         let mut moved = Vec::new();
         for (id, value) in answers {
-            let Some(asked) = asked.iter().find(|asked| asked.question.id == id) else {
-                return Err(self.interrupt_not_open(id, &asked));
+            let Some(interrupt) = interrupts.iter().find(|interrupt| interrupt.question.id == id) else {
+                return Err(self.interrupt_not_open(id, &interrupts));
             };
-            validate_resume_value(&asked.question, &value)?;
-            moved.push((asked.pending.task, asked.question.clone(), value));
+            validate_resume_value(&interrupt.question, &value)?;
+            moved.push((interrupt.pending.task, interrupt.question.clone(), value));
         }
-        let mut places = BTreeMap::new();
+        let mut locations = BTreeMap::new();
         for (task, question, _) in &moved {
-            places.insert(question.id, self.locate_interrupt(*task, question)?);
+            locations.insert(question.id, self.locate_interrupt(*task, question)?);
         }
         self.fork();
         let time = self.config.environment.now();
         let mut entries = Vec::new();
         for (_, question, value) in moved {
-            let (place, ordinal) = places[&question.id];
-            let task = self.task_id(&self.position.next_tasks[place]);
+            let (index, ordinal) = locations[&question.id];
+            let task = self.task_id(&self.position.next_tasks[index]);
             let (id, Some(checkpoint)) = (interrupt_id(task, ordinal), self.latest_checkpoint) else { continue };
             let pending = |entry| PendingEntry { checkpoint, task, node: question.node.clone(), entry };
             entries.push(pending(TaskEntry::Interrupt(Interrupt { id, ..question.clone() })));
@@ -103,11 +103,12 @@ impl Machine {
     /// Returns the index of the task that raised an interrupt, and the ordinal of the interrupt in that task; on a
     /// fork the same ordinal is the same interrupt.
     fn locate_interrupt(&self, task: TaskId, question: &Interrupt) -> Result<(usize, u32)> {
-        let asked = self.position.next_tasks.iter().position(|due| self.task_id(due) == task).and_then(|place| {
-            let mut ordinals = (0..1_000).chain(ERROR_HANDLER_ORDINAL_BASE..ERROR_HANDLER_ORDINAL_BASE + 1_000);
-            ordinals.find(|ordinal| interrupt_id(task, *ordinal) == question.id).map(|ordinal| (place, ordinal))
-        });
-        asked.ok_or_else(|| {
+        let location =
+            self.position.next_tasks.iter().position(|scheduled| self.task_id(scheduled) == task).and_then(|index| {
+                let mut ordinals = (0..1_000).chain(ERROR_HANDLER_ORDINAL_BASE..ERROR_HANDLER_ORDINAL_BASE + 1_000);
+                ordinals.find(|ordinal| interrupt_id(task, *ordinal) == question.id).map(|ordinal| (index, ordinal))
+            });
+        location.ok_or_else(|| {
             let message = format!(
                 "`{}` was asked inside a graph or a recorded step of `{}`, and cannot be answered anew from here",
                 question.name, question.node
@@ -136,22 +137,22 @@ impl Machine {
     }
 
     fn all_interrupts(&self) -> Vec<OpenInterrupt> {
-        let asked = self.pending.iter().filter_map(|pending| match &pending.entry {
+        let interrupts = self.pending.iter().filter_map(|pending| match &pending.entry {
             TaskEntry::Interrupt(question) => {
                 Some(OpenInterrupt { question: question.clone(), pending: pending.clone() })
             }
             _ => None,
         });
-        asked.collect()
+        interrupts.collect()
     }
 
     fn open_interrupts(&self) -> Vec<OpenInterrupt> {
         let is_answered = |id: InterruptId| {
             self.pending.iter().any(|entry| matches!(&entry.entry, TaskEntry::Resume(answer) if answer.id == id))
         };
-        let mut asked = self.all_interrupts();
-        asked.retain(|asked| !is_answered(asked.question.id));
-        asked
+        let mut interrupts = self.all_interrupts();
+        interrupts.retain(|interrupt| !is_answered(interrupt.question.id));
+        interrupts
     }
 
     /// Returns true if an interrupt is open.
@@ -197,7 +198,7 @@ struct OpenInterrupt {
 
 fn describe_open_interrupts(open: &[OpenInterrupt]) -> String {
     let ids: Vec<String> =
-        open.iter().map(|asked| format!("{} (`{}`)", asked.question.id, asked.question.name)).collect();
+        open.iter().map(|interrupt| format!("{} (`{}`)", interrupt.question.id, interrupt.question.name)).collect();
     if ids.is_empty() {
         "nothing waits for an answer on this thread".to_owned()
     } else {

@@ -18,7 +18,7 @@ use crate::suggest::did_you_mean;
 pub(super) struct RouteOrigin<'a> {
     pub(super) node: Option<NodeId>,
     pub(super) name: &'a str,
-    pub(super) why: TriggerKind,
+    pub(super) trigger: TriggerKind,
     pub(super) allowed: Option<&'a [(ResolvedTarget, Option<String>)]>,
 }
 
@@ -50,13 +50,13 @@ impl Machine {
             return Err(Error::new(ErrorCode::InvalidRoute, format!("a route of `{name}` returned nothing"))
                 .with_help("return `Goto::end()` to end this branch"));
         }
-        let leading = RouteOrigin { node, name, why: TriggerKind::Route, allowed: route.targets.as_deref() };
+        let leading = RouteOrigin { node, name, trigger: TriggerKind::Route, allowed: route.targets.as_deref() };
         self.add_targets(&leading, go, leads)
     }
 
     /// Adds the targets of `go` to the targets of a task.
     pub(super) fn add_targets(&self, leading: &RouteOrigin<'_>, go: Goto, leads: &mut Routing) -> Result<()> {
-        let RouteOrigin { node, name, why, allowed } = *leading;
+        let RouteOrigin { node, name, trigger: why, allowed } = *leading;
         for hop in go {
             let (endpoint, send) = match hop {
                 GotoTarget::To(endpoint) => (endpoint, None),
@@ -66,7 +66,7 @@ impl Machine {
                 }
             };
             let target = match (self.target(name, &endpoint), allowed) {
-                (Ok(target), Some(allowed)) if !allowed.iter().any(|(known, _)| *known == target) => {
+                (Ok(target), Some(allowed)) if !allowed.iter().any(|(declared, _)| *declared == target) => {
                     return Err(self.undeclared_target(name, &endpoint, allowed));
                 }
                 (Err(_), Some(allowed)) => return Err(self.undeclared_target(name, &endpoint, allowed)),
@@ -96,10 +96,10 @@ impl Machine {
             }
             Endpoint::Name(name) => self.graph.find_node(name).map(ResolvedTarget::Node).ok_or_else(|| {
                 let names: Vec<String> = self.graph.names().map(|name| format!("`{name}`")).collect();
-                let known = format!("the nodes are {}", names.join(", "));
+                let node_list = format!("the nodes are {}", names.join(", "));
                 let help = match did_you_mean(name, self.graph.names()) {
-                    Some(near) => format!("{near} {known}"),
-                    None => known,
+                    Some(near) => format!("{near} {node_list}"),
+                    None => node_list,
                 };
                 Error::new(ErrorCode::InvalidRoute, format!("`{from}` leads to `{name}`, which is no node"))
                     .with_help(help)
@@ -113,7 +113,7 @@ impl Machine {
         endpoint: &Endpoint,
         allowed: &[(ResolvedTarget, Option<String>)],
     ) -> Error {
-        let show = |target: &ResolvedTarget| match target {
+        let describe = |target: &ResolvedTarget| match target {
             ResolvedTarget::Node(id) => format!("`{}`", self.graph.node(*id).name),
             ResolvedTarget::End => "the end".to_owned(),
         };
@@ -123,7 +123,7 @@ impl Machine {
             }
             other => other.to_string(),
         };
-        let allowed: Vec<String> = allowed.iter().map(|(target, _)| show(target)).collect();
+        let allowed: Vec<String> = allowed.iter().map(|(target, _)| describe(target)).collect();
         Error::new(
             ErrorCode::InvalidRoute,
             format!("a route of `{name}` returned `{returned}`, allowed are {}", allowed.join(", ")),

@@ -136,9 +136,9 @@ impl Machine {
         (self.latest_checkpoint, self.latest_durable) = (Some(checkpoint.id), Some(checkpoint.id));
         // Changes from an earlier process in the same call of this subgraph count too.
         let same_call = self.config.parent_task.is_some() && checkpoint.parent_task == self.config.parent_task;
-        let known = checkpoint.changes_since_input.as_ref().filter(|_| same_call);
-        self.since_input = known.map(|known| {
-            known.iter().filter_map(|(name, change)| Some((schema.find(name)?, change.clone()))).collect()
+        let changes = checkpoint.changes_since_input.as_ref().filter(|_| same_call);
+        self.since_input = changes.map(|changes| {
+            changes.iter().filter_map(|(name, change)| Some((schema.find(name)?, change.clone()))).collect()
         });
         self.pending = loaded.pending;
         Ok(())
@@ -209,8 +209,8 @@ impl Machine {
         if let UncheckedUpdate::Json(map) = &input {
             let is_closed = |id: &FieldId| !self.graph.input.contains(id);
             let schema = &self.graph.schema;
-            let refused = map.keys().filter(|name| schema.find(name).as_ref().is_some_and(is_closed));
-            problems.extend(refused.map(|name| Diagnostic {
+            let closed_fields = map.keys().filter(|name| schema.find(name).as_ref().is_some_and(is_closed));
+            problems.extend(closed_fields.map(|name| Diagnostic {
                 pointer: format!("/{name}"),
                 message: format!("field `{name}` is not part of the input"),
                 help: None,
@@ -251,12 +251,12 @@ impl Machine {
             return Vec::new();
         }
         let schema = &self.graph.schema;
-        let given = |id: FieldId| match input {
+        let is_set = |id: FieldId| match input {
             UncheckedUpdate::Json(map) => map.contains_key(&*schema.field(id).name),
             UncheckedUpdate::Typed(update) => update.writes().iter().any(|write| write.field == id),
         };
         let missing =
-            schema.iter().filter(|(id, field)| field.flags.required && self.graph.input.contains(id) && !given(*id));
+            schema.iter().filter(|(id, field)| field.flags.required && self.graph.input.contains(id) && !is_set(*id));
         missing
             .map(|(_, field)| Diagnostic {
                 pointer: format!("/{}", field.name),
@@ -295,8 +295,8 @@ impl Machine {
         (self.has_ready, self.first_active_slot) = (true, 0);
         self.folded = None;
         for index in 0..self.position.next_tasks.len() {
-            let due = self.position.next_tasks[index].clone();
-            let slot = TaskSlot { due, status: TaskStatus::Ready, records: None };
+            let task = self.position.next_tasks[index].clone();
+            let slot = TaskSlot { task, status: TaskStatus::Ready, records: None };
             self.slots.push(slot);
         }
         if self.pending.is_empty() { Ok(()) } else { self.restore_pending_entries() }
@@ -305,7 +305,7 @@ impl Machine {
     fn restore_pending_entries(&mut self) -> Result<()> {
         let pending = self.pending.clone();
         for index in 0..self.slots.len() {
-            let id = self.task_id(&self.slots[index].due);
+            let id = self.task_id(&self.slots[index].task);
             let mine: Vec<&PendingEntry> = pending.iter().filter(|entry| entry.task == id).collect();
             if mine.is_empty() {
                 continue;
@@ -315,9 +315,10 @@ impl Machine {
             for entry in mine {
                 match &entry.entry {
                     TaskEntry::Done(output) => {
-                        status = TaskStatus::Done { resolved: from_stored_output(&self.graph, output)?, kept: true };
+                        status =
+                            TaskStatus::Done { resolved: from_stored_output(&self.graph, output)?, persisted: true };
                     }
-                    TaskEntry::Skipped => status = TaskStatus::Skipped { kept: true },
+                    TaskEntry::Skipped => status = TaskStatus::Skipped { persisted: true },
                     TaskEntry::Failed(_) | TaskEntry::Rejected(_) => {}
                     TaskEntry::Interrupt(question) if !self.is_resumed(question.id) => open.push(question.clone()),
                     TaskEntry::Interrupt(_) | TaskEntry::Resume(_) => {}

@@ -23,17 +23,17 @@ use crate::update::{Update, Write, WriteMode};
 use crate::validation_error::ValidationError;
 use crate::value::AnyValue;
 
-pub(super) fn to_stored_task(graph: &Topology, due: &NextTask) -> StoredTask {
+pub(super) fn to_stored_task(graph: &Topology, task: &NextTask) -> StoredTask {
     let name = |id: NodeId| graph.node(id).name.clone();
     StoredTask {
-        node: due.id_node_name().cloned().unwrap_or_else(|| name(due.node)),
-        trigger: StoredTrigger { kind: due.trigger, from: due.from.map(name) },
-        send: due.send.as_ref().map(|send| StoredSend {
+        node: task.id_node_name().cloned().unwrap_or_else(|| name(task.node)),
+        trigger: StoredTrigger { kind: task.trigger, from: task.from.map(name) },
+        send: task.send.as_ref().map(|send| StoredSend {
             index: send.index,
             payload: stored_payload(graph, &send.payload),
             timeout: send.timeout,
         }),
-        scheduled_at: due.scheduled_at.as_ref().map(|since| (since.checkpoint, since.step)),
+        scheduled_at: task.scheduled_at.as_ref().map(|since| (since.checkpoint, since.step)),
     }
 }
 
@@ -44,8 +44,8 @@ fn stored_payload(graph: &Topology, payload: &AnyValue) -> AnyValue {
     let is_untracked = |name: &str| schema.find(name).is_some_and(|id| schema.field(id).flags.untracked);
     match payload.get::<Value>() {
         Some(Value::Object(map)) if map.keys().any(|name| is_untracked(name)) => {
-            let kept = map.iter().filter(|(name, _)| !is_untracked(name));
-            AnyValue::json(Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect()))
+            let entries = map.iter().filter(|(name, _)| !is_untracked(name));
+            AnyValue::json(Value::Object(entries.map(|(name, value)| (name.clone(), value.clone())).collect()))
         }
         _ => payload.clone(),
     }
@@ -67,12 +67,12 @@ pub(super) fn from_stored_task(graph: &Topology, stored: &StoredTask) -> Result<
 
 /// Restores a scheduled task of a checkpoint. A task whose node was renamed keeps the id derived from the old name.
 fn from_stored_task_at(graph: &Topology, checkpoint: &Checkpoint, stored: &StoredTask) -> Result<NextTask> {
-    let mut due = from_stored_task(graph, stored)?;
-    if graph.node(due.node).name != stored.node {
+    let mut task = from_stored_task(graph, stored)?;
+    if graph.node(task.node).name != stored.node {
         let (checkpoint, step) = stored.scheduled_at.unwrap_or((checkpoint.id, checkpoint.step));
-        due.scheduled_at = Some(Box::new(ScheduledAt { checkpoint, step, node_name_then: Some(stored.node.clone()) }));
+        task.scheduled_at = Some(Box::new(ScheduledAt { checkpoint, step, node_name_then: Some(stored.node.clone()) }));
     }
-    Ok(due)
+    Ok(task)
 }
 
 const RENAMED: &str = "declare its old name with `renamed_from`, or in a migration with `rename_node`";
@@ -97,7 +97,7 @@ pub(super) fn to_stored_joins(graph: &Topology, position: &Position) -> Vec<Stor
         StoredJoin {
             target: name(&join.target),
             sources: join.sources.iter().map(name).collect(),
-            arrived: progress.arrived.iter().map(|place| name(&join.sources[*place as usize])).collect(),
+            arrived: progress.arrived.iter().map(|index| name(&join.sources[*index as usize])).collect(),
         }
     });
     stored.collect()
@@ -110,11 +110,11 @@ fn read_join(graph: &Topology, stored: &StoredJoin) -> Option<JoinProgress> {
     sources.sort_unstable();
     // A join with other sources starts again: arrivals at the old join do not count.
     let join = graph.joins.iter().position(|join| join.target == target && join.sources == sources)?;
-    let place = |name: &Arc<str>| {
+    let source_position = |name: &Arc<str>| {
         let id = graph.find_node(name)?;
-        graph.joins[join].sources.iter().position(|source| *source == id).map(|place| place as u32)
+        graph.joins[join].sources.iter().position(|source| *source == id).map(|position| position as u32)
     };
-    Some(JoinProgress { join: join as u32, arrived: stored.arrived.iter().filter_map(place).collect() })
+    Some(JoinProgress { join: join as u32, arrived: stored.arrived.iter().filter_map(source_position).collect() })
 }
 
 pub(super) fn restore_position(graph: &Topology, checkpoint: &Checkpoint) -> Result<Position> {
@@ -123,7 +123,7 @@ pub(super) fn restore_position(graph: &Topology, checkpoint: &Checkpoint) -> Res
         next_tasks: checkpoint
             .next_tasks
             .iter()
-            .map(|due| from_stored_task_at(graph, checkpoint, due))
+            .map(|task| from_stored_task_at(graph, checkpoint, task))
             .collect::<Result<_>>()?,
         joins: checkpoint.joins.iter().filter_map(|join| read_join(graph, join)).collect(),
         deferred: checkpoint.deferred.iter().map(|name| find(graph, name)).collect::<Result<_>>()?,
@@ -216,12 +216,12 @@ pub(super) fn restore_written_fields(schema: &Schema, checkpoint: &Checkpoint) -
 /// Returns the fields of a schema that a checkpoint does not contain; their next stored change must be the full
 /// value.
 pub(super) fn unknown_fields(schema: &Schema, loaded: &CheckpointTuple) -> FieldSet {
-    let kept = || schema.iter().filter(|(_, field)| !field.flags.untracked);
-    if loaded.fields.len() == kept().count() {
+    let tracked = || schema.iter().filter(|(_, field)| !field.flags.untracked);
+    if loaded.fields.len() == tracked().count() {
         return FieldSet::default();
     }
-    let is_known = |name: &str| loaded.fields.iter().any(|(known, _)| schema.find(known) == schema.find(name));
-    kept().filter(|(_, field)| !is_known(&field.name)).map(|(id, _)| id).collect()
+    let is_known = |name: &str| loaded.fields.iter().any(|(stored, _)| schema.find(stored) == schema.find(name));
+    tracked().filter(|(_, field)| !is_known(&field.name)).map(|(id, _)| id).collect()
 }
 
 impl Machine {
@@ -233,12 +233,12 @@ impl Machine {
             value: write.value.clone(),
         };
         // A value of an untracked field is not stored.
-        let kept = resolved.update.writes().iter().filter(|write| !schema.field(write.field).flags.untracked);
+        let tracked = resolved.update.writes().iter().filter(|write| !schema.field(write.field).flags.untracked);
         StoredOutput {
-            writes: kept.map(write).collect(),
+            writes: tracked.map(write).collect(),
             follow_edges: resolved.leads.follow_edges,
-            targets: resolved.leads.targets.iter().map(|way| to_stored_task(&self.graph, way)).collect(),
-            parent_command: resolved.outward.as_deref().map(StoredParentCommand::from),
+            targets: resolved.leads.targets.iter().map(|target| to_stored_task(&self.graph, target)).collect(),
+            parent_command: resolved.parent_command.as_deref().map(StoredParentCommand::from),
             cached: resolved.cached,
         }
     }
@@ -256,10 +256,10 @@ pub(super) fn from_stored_output(graph: &Topology, stored: &StoredOutput) -> Res
         let how = if write.overwrite { WriteMode::Overwrite } else { WriteMode::Reduce };
         update.push(Write { field, mode: how, value: write.value.clone() });
     }
-    let ways = stored.targets.iter().map(|way| from_stored_task(graph, way)).collect::<Result<_>>()?;
-    let leads = Routing { follow_edges: stored.follow_edges, targets: ways };
-    let outward = stored.parent_command.clone().map(|outward| Box::new(outward.into()));
-    Ok(ResolvedOutput { update, leads, outward, cached: stored.cached })
+    let targets = stored.targets.iter().map(|target| from_stored_task(graph, target)).collect::<Result<_>>()?;
+    let leads = Routing { follow_edges: stored.follow_edges, targets };
+    let parent_command = stored.parent_command.clone().map(|parent_command| Box::new(parent_command.into()));
+    Ok(ResolvedOutput { update, leads, parent_command, cached: stored.cached })
 }
 
 /// Checks that a graph can continue from a checkpoint; returns the stored schema version if migrations are applied.
@@ -270,10 +270,10 @@ pub fn check_compatibility(graph: &Topology, loaded: CheckpointTuple) -> Result<
     let RestoredCheckpoint { loaded, migrated_from: from, .. } = restore_checkpoint(graph, loaded)?;
     let thread = &loaded.checkpoint.thread;
     restore_position(graph, &loaded.checkpoint).map_err(|error| error.with_thread(Some(thread)))?;
-    for known in &loaded.pending {
-        if let TaskEntry::Done(output) = &known.entry {
+    for pending in &loaded.pending {
+        if let TaskEntry::Done(output) = &pending.entry {
             from_stored_output(graph, output)
-                .map_err(|error| error.with_node(&*known.node).with_thread(Some(thread)))?;
+                .map_err(|error| error.with_node(&*pending.node).with_thread(Some(thread)))?;
         }
     }
     Ok(from)

@@ -117,13 +117,13 @@ pub fn task_ids_under_name<'a>(
 fn ids_where<'a>(
     namespace: &'a CheckpointNamespace,
     checkpoint: &'a Checkpoint,
-    is_asked: impl Fn(&str) -> bool + 'a,
+    matches_node: impl Fn(&str) -> bool + 'a,
 ) -> impl Iterator<Item = TaskId> + 'a {
-    let asked = checkpoint.next_tasks.iter().filter(move |due| is_asked(&due.node));
-    asked.map(move |due| {
-        let (origin, step) = due.scheduled_at.unwrap_or((checkpoint.id, checkpoint.step));
-        let fan_out = due.send.as_ref().map_or(0, |send| send.index + 1);
-        TaskIdParts { origin: origin.bits(), step, send_index: fan_out }.id(namespace, &due.node)
+    let tasks = checkpoint.next_tasks.iter().filter(move |task| matches_node(&task.node));
+    tasks.map(move |task| {
+        let (origin, step) = task.scheduled_at.unwrap_or((checkpoint.id, checkpoint.step));
+        let fan_out = task.send.as_ref().map_or(0, |send| send.index + 1);
+        TaskIdParts { origin: origin.bits(), step, send_index: fan_out }.id(namespace, &task.node)
     })
 }
 

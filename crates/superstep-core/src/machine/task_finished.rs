@@ -29,9 +29,9 @@ impl Machine {
     pub fn task_ended(&mut self, index: usize, end: TaskEnd) -> Result<()> {
         if !self.slots.get(index).is_some_and(|slot| matches!(slot.status, TaskStatus::Running)) {
             // A cancelled task may still report; its result no longer counts.
-            let called_off = matches!(end, TaskEnd::Cancelled)
+            let is_cancelled = matches!(end, TaskEnd::Cancelled)
                 || self.slots.get(index).is_some_and(|slot| matches!(slot.status, TaskStatus::Skipped { .. }));
-            return if called_off { Ok(()) } else { Err(protocol_error("that a task ended")) };
+            return if is_cancelled { Ok(()) } else { Err(protocol_error("that a task ended")) };
         }
         let status = match end {
             TaskEnd::Finished(output) => self.done(index, output, false),
@@ -55,14 +55,14 @@ impl Machine {
                     let (step, update) = (self.position.step + 1, resolved.update.clone());
                     self.emit_after_commit(MachineEvent::TaskFinished { task, node, step, update, cached });
                 }
-                TaskStatus::Done { resolved, kept: false }
+                TaskStatus::Done { resolved, persisted: false }
             }
             Err(error) => self.failed(index, error),
         }
     }
 
     fn failed(&mut self, index: usize, error: Error) -> TaskStatus {
-        let node = self.graph.node(self.slots[index].due.node).name.clone();
+        let node = self.graph.node(self.slots[index].task.node).name.clone();
         let error = error.with_node(&*node).with_step(self.position.step + 1);
         if self.config.emits_events {
             let (task, node) = self.names(index);
@@ -77,12 +77,12 @@ impl Machine {
     }
 
     pub(super) fn names(&self, index: usize) -> (crate::id::TaskId, Arc<str>) {
-        let due = &self.slots[index].due;
-        (self.task_id(due), self.graph.node(due.node).name.clone())
+        let task = &self.slots[index].task;
+        (self.task_id(task), self.graph.node(task.node).name.clone())
     }
 
     fn resolve(&mut self, index: usize, output: TaskOutput, cached: bool) -> Result<ResolvedOutput> {
-        let node = self.slots[index].due.node;
+        let node = self.slots[index].task.node;
         let mut resolved = ResolvedOutput { cached, ..ResolvedOutput::default() };
         for draft in output.updates {
             let mut notes = Vec::new();
@@ -105,7 +105,7 @@ impl Machine {
         }
         self.check_private_writes(node, &resolved.update)?;
         self.assign_ids(&mut resolved.update);
-        if let Some(outward) = output.parent_command {
+        if let Some(parent_command) = output.parent_command {
             if self.config.namespace.is_root() {
                 let (from, text) = (&self.graph.name, "there is no graph around it");
                 return Err(Error::new(
@@ -114,14 +114,18 @@ impl Machine {
                 )
                 .with_help("use the command only in a graph that runs inside another"));
             }
-            debug_assert!(outward.scope != CommandScope::Here, "an outward command speaks to another graph");
-            resolved.outward = Some(outward);
+            debug_assert!(parent_command.scope != CommandScope::Here, "an outward command speaks to another graph");
+            resolved.parent_command = Some(parent_command);
             return Ok(resolved);
         }
         let replaces_edges = output.skip_edges || output.goto.is_some() && self.graph.compat == Compat::Strict;
         resolved.leads.follow_edges = !replaces_edges;
-        let by_goto =
-            RouteOrigin { node: Some(node), name: &self.graph.node(node).name, why: TriggerKind::Goto, allowed: None };
+        let by_goto = RouteOrigin {
+            node: Some(node),
+            name: &self.graph.node(node).name,
+            trigger: TriggerKind::Goto,
+            allowed: None,
+        };
         if let Some(goto) = output.goto {
             self.add_targets(&by_goto, goto, &mut resolved.leads)?;
         }
@@ -143,8 +147,8 @@ impl Machine {
         let mut folded = None;
         if !resolved.update.is_empty() {
             let rules = self.node_apply_options(routes);
-            let keep = self.config.emits_events;
-            let update = if keep { resolved.update.clone() } else { std::mem::take(&mut resolved.update) };
+            let is_reported = self.config.emits_events;
+            let update = if is_reported { resolved.update.clone() } else { std::mem::take(&mut resolved.update) };
             folded = Some(self.apply([TaskUpdate { node: self.graph.node(node).name.clone(), update }], rules)?);
         }
         let (applied, folded) = folded.unzip();
@@ -187,7 +191,7 @@ impl Machine {
         }
         let mut leads = Routing::default();
         let (goto, sends) = (output.goto.unwrap_or_default(), Goto::sends(output.sends));
-        let by_command = RouteOrigin { node: None, name: "command", why: TriggerKind::Update, allowed: None };
+        let by_command = RouteOrigin { node: None, name: "command", trigger: TriggerKind::Update, allowed: None };
         self.add_targets(&by_command, goto, &mut leads)?;
         self.add_targets(&by_command, sends, &mut leads)?;
         Ok((update, leads))
@@ -227,14 +231,14 @@ impl Machine {
 
     /// Cancels siblings that a failure or enough successes make unnecessary.
     fn apply_branch_policy(&mut self, index: usize) {
-        let node = self.slots[index].due.node;
+        let node = self.slots[index].task.node;
         if self.branch_policy(node) == BranchPolicy::FailFast
             && matches!(self.slots[index].status, TaskStatus::Failed(_))
         {
             return self.cancel_siblings(|_| true, false);
         }
         if self.quorum(node).is_some_and(|needed| self.succeeded(node) >= needed) {
-            self.cancel_siblings(|slot| slot.due.node == node, true);
+            self.cancel_siblings(|slot| slot.task.node == node, true);
         }
     }
 
@@ -248,7 +252,7 @@ impl Machine {
     /// Returns the number of tasks of a node that must succeed, or `None` if all must.
     pub(super) fn quorum(&self, node: NodeId) -> Option<usize> {
         // A quorum set for the whole graph applies to fan-outs only.
-        let is_alone = || self.slots.iter().filter(|slot| slot.due.node == node).nth(1).is_none();
+        let is_alone = || self.slots.iter().filter(|slot| slot.task.node == node).nth(1).is_none();
         match self.branch_policy(node) {
             BranchPolicy::Quorum(_) if self.graph.node(node).branch == BranchPolicy::Inherit && is_alone() => None,
             BranchPolicy::Quorum(needed) => Some(needed),
@@ -258,7 +262,7 @@ impl Machine {
     }
 
     pub(super) fn succeeded(&self, node: NodeId) -> usize {
-        let mine = self.slots.iter().filter(|slot| slot.due.node == node);
+        let mine = self.slots.iter().filter(|slot| slot.task.node == node);
         mine.filter(|slot| matches!(slot.status, TaskStatus::Done { .. })).count()
     }
 
@@ -274,7 +278,7 @@ impl Machine {
                 _ => {}
             }
             if for_good && is_open {
-                slot.status = TaskStatus::Skipped { kept: false };
+                slot.status = TaskStatus::Skipped { persisted: false };
             } else if matches!(slot.status, TaskStatus::Ready) {
                 slot.status = TaskStatus::Cancelled;
             }
@@ -287,8 +291,8 @@ impl Machine {
             return;
         }
         // Siblings that were cancelled with it are saved with it: they must not run after a crash either.
-        let called_off = |slot: &super::TaskSlot| matches!(slot.status, TaskStatus::Skipped { kept: false });
-        let skipped = (0..self.slots.len()).filter(|other| *other != index && called_off(&self.slots[*other]));
+        let is_cancelled = |slot: &super::TaskSlot| matches!(slot.status, TaskStatus::Skipped { persisted: false });
+        let skipped = (0..self.slots.len()).filter(|other| *other != index && is_cancelled(&self.slots[*other]));
         let indices: Vec<usize> = skipped.chain([index]).collect();
         let entries = self.unsaved_entries(&indices);
         if !entries.is_empty() {
@@ -301,13 +305,15 @@ impl Machine {
         let mut entries = Vec::new();
         for index in indices {
             let entry = match &self.slots[*index].status {
-                TaskStatus::Done { resolved, kept: false } => TaskEntry::Done(self.to_stored_output(resolved)),
-                TaskStatus::Skipped { kept: false } => TaskEntry::Skipped,
+                TaskStatus::Done { resolved, persisted: false } => TaskEntry::Done(self.to_stored_output(resolved)),
+                TaskStatus::Skipped { persisted: false } => TaskEntry::Skipped,
                 TaskStatus::Failed(error) => TaskEntry::Failed(error.into()),
                 _ => continue,
             };
             entries.extend(self.entry(*index, entry));
-            if let TaskStatus::Done { kept, .. } | TaskStatus::Skipped { kept } = &mut self.slots[*index].status {
+            if let TaskStatus::Done { persisted: kept, .. } | TaskStatus::Skipped { persisted: kept } =
+                &mut self.slots[*index].status
+            {
                 *kept = true;
             }
         }
@@ -326,7 +332,7 @@ impl Machine {
 
 /// Returns the nodes of the tasks that succeeded.
 pub(super) fn finished_nodes(slots: &[super::TaskSlot]) -> SmallVec<[NodeId; 4]> {
-    slots.iter().filter(|slot| matches!(slot.status, TaskStatus::Done { .. })).map(|slot| slot.due.node).collect()
+    slots.iter().filter(|slot| matches!(slot.status, TaskStatus::Done { .. })).map(|slot| slot.task.node).collect()
 }
 
 /// Validates an update against the schema. LangGraph mode drops unknown field names.

@@ -112,7 +112,7 @@ impl ContentPart {
             "image" => Media::parse(rest).map(Self::Image),
             "audio" => Media::parse(rest).map(Self::Audio),
             "file" => Media::parse(rest).map(Self::File),
-            "image_url" => Media::understand_image_url(rest).map(Self::Image),
+            "image_url" => Media::parse_image_url(rest).map(Self::Image),
             _ => None,
         }
     }
@@ -183,12 +183,12 @@ impl Media {
     }
 
     /// Parses OpenAI's `image_url: {url, detail?}`.
-    fn understand_image_url(mut rest: BTreeMap<String, Value>) -> Option<Self> {
+    fn parse_image_url(mut rest: BTreeMap<String, Value>) -> Option<Self> {
         let image = rest.remove("image_url")?;
         let Value::Object(image) = image else { return None };
         let image: BTreeMap<_, _> = image.into_iter().collect();
-        let known = rest.is_empty() && image.keys().all(|key| matches!(key.as_str(), "url" | "detail"));
-        if known { Self::parse(image) } else { None }
+        let is_supported = rest.is_empty() && image.keys().all(|key| matches!(key.as_str(), "url" | "detail"));
+        if is_supported { Self::parse(image) } else { None }
     }
 }
 

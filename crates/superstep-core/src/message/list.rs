@@ -63,8 +63,8 @@ impl Messages {
     }
 
     /// Returns the message at this index.
-    pub fn get(&self, place: usize) -> Option<&Message> {
-        self.list.get(place).map(|message| &**message)
+    pub fn get(&self, index: usize) -> Option<&Message> {
+        self.list.get(index).map(|message| &**message)
     }
 
     /// Returns the last message.
@@ -74,10 +74,10 @@ impl Messages {
 
     /// Returns the message with this id.
     pub fn by_id(&self, id: &str) -> Option<&Message> {
-        self.get(self.place(id)?)
+        self.get(self.index_of(id)?)
     }
 
-    pub(super) fn place(&self, id: &str) -> Option<usize> {
+    pub(super) fn index_of(&self, id: &str) -> Option<usize> {
         self.index.get(id).copied()
     }
 
@@ -136,8 +136,8 @@ impl<M: Into<Arc<Message>>> FromIterator<M> for Messages {
         let mut all = Self::default();
         for message in messages {
             let message = message.into();
-            match message.id.as_ref().and_then(|id| all.place(id.as_str())) {
-                Some(place) => drop(all.list.set(place, message)),
+            match message.id.as_ref().and_then(|id| all.index_of(id.as_str())) {
+                Some(index) => drop(all.list.set(index, message)),
                 None => all.push(message),
             }
         }

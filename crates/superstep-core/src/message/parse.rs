@@ -82,7 +82,7 @@ impl MessageKind {
         })
     }
 
-    fn known(name: &str) -> Result<Self, ValidationError> {
+    fn from_name(name: &str) -> Result<Self, ValidationError> {
         Self::named(name).ok_or_else(|| {
             ValidationError::new(format!(
                 "unknown message role `{name}`: known are `user` (or `human`), `assistant` (or `ai`), \
@@ -97,7 +97,7 @@ fn read_pair(pair: Vec<Value>) -> Result<Message, ValidationError> {
     let Ok([Value::String(role), content]) = pair else {
         return Err(ValidationError::new("a message in a list is a `[role, content]` pair"));
     };
-    match MessageKind::known(&role).map_err(|fault| fault.with_pointer("/0"))? {
+    match MessageKind::from_name(&role).map_err(|fault| fault.with_pointer("/0"))? {
         MessageKind::Role(role) => Ok(Message::new(role, Content::try_from(content).map_err(under("1"))?)),
         MessageKind::Removal => Err(ValidationError::new("a removal is an object with `id`, not a pair")),
     }
@@ -125,13 +125,13 @@ fn unwrap_constructor(mut object: Object) -> Result<Object, ValidationError> {
 fn take_kind(object: &mut Object) -> Result<MessageKind, ValidationError> {
     let role = named(object, "role")?;
     let class = named(object, "type")?;
-    let found = match (role, class) {
+    let kind = match (role, class) {
         (None, None) => return Err(ValidationError::new("a message needs `role` or `type`")),
-        (None, Some(class)) => MessageKind::known(class).map_err(|fault| fault.with_pointer("/type"))?,
+        (None, Some(class)) => MessageKind::from_name(class).map_err(|fault| fault.with_pointer("/type"))?,
         (Some(role), class) => {
-            let found = MessageKind::known(role).map_err(|fault| fault.with_pointer("/role"))?;
+            let kind = MessageKind::from_name(role).map_err(|fault| fault.with_pointer("/role"))?;
             match class.and_then(|class| MessageKind::named(class).map(|other| (class, other))) {
-                Some((class, other)) if other != found => {
+                Some((class, other)) if other != kind => {
                     return Err(ValidationError::new(format!("role `{role}` and type `{class}` disagree"))
                         .with_pointer("/type"));
                 }
@@ -139,15 +139,15 @@ fn take_kind(object: &mut Object) -> Result<MessageKind, ValidationError> {
                 // The type is not a role, e.g. `message`, and is kept as an extra key.
                 None => {
                     object.remove("role");
-                    return Ok(found);
+                    return Ok(kind);
                 }
             }
-            found
+            kind
         }
     };
     object.remove("role");
     object.remove("type");
-    Ok(found)
+    Ok(kind)
 }
 
 fn named<'a>(object: &'a Object, key: &str) -> Result<Option<&'a str>, ValidationError> {

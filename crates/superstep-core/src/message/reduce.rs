@@ -47,8 +47,8 @@ impl Messages {
         let last_remove_all = edits.iter().rposition(|edit| matches!(edit, MessageUpdate::RemoveAll));
         let script = match last_remove_all {
             None => UpdatePlan::of(self, edits)?.script(),
-            Some(place) => {
-                self.replace_all_script(UpdatePlan::of(&Self::new(), edits.split_off(place + 1))?.script().items)
+            Some(index) => {
+                self.replace_all_script(UpdatePlan::of(&Self::new(), edits.split_off(index + 1))?.script().items)
             }
         };
         let change = script.change(self.len());
@@ -66,7 +66,7 @@ impl Messages {
 
     /// Returns true if no message of the list has the id of this one.
     fn is_new(&self, message: &Message) -> bool {
-        message.id.as_ref().is_none_or(|id| self.place(id.as_str()).is_none())
+        message.id.as_ref().is_none_or(|id| self.index_of(id.as_str()).is_none())
     }
 
     /// Removes the messages after the first `length` ones.
@@ -82,8 +82,8 @@ impl Messages {
 
     /// Returns the delta of a change: its new items, read from the list after the change.
     pub fn delta(&self, change: &Change) -> Vec<Arc<Message>> {
-        let items = |places: Range<usize>| {
-            (places.start..places.end.min(self.len())).filter_map(|place| self.list.get(place).cloned())
+        let items = |range: Range<usize>| {
+            (range.start..range.end.min(self.len())).filter_map(|index| self.list.get(index).cloned())
         };
         match change {
             Change::Unchanged | Change::Merged { .. } => Vec::new(),
@@ -137,7 +137,7 @@ impl Messages {
     fn check_ids(&self, script: &SpliceScript) -> Result<(), ValidationError> {
         let mut seen = BTreeSet::new();
         for id in script.items.iter().filter_map(|item| item.id.as_ref()) {
-            let stays = self.place(id.as_str()).is_some_and(|place| !script.removes(place));
+            let stays = self.index_of(id.as_str()).is_some_and(|index| !script.removes(index));
             if stays || !seen.insert(id) {
                 return Err(ValidationError::new(format!("change makes two messages with the id `{id}`")));
             }
@@ -148,27 +148,27 @@ impl Messages {
     fn apply(&mut self, script: SpliceScript) {
         // All removed ids before any inserted one: a message may be inserted at an earlier position than the one it
         // left.
-        for place in script.gone.iter().cloned().flatten() {
-            if let Some(id) = self.list.get(place).and_then(|message| message.id.as_ref()) {
+        for index in script.removed_ranges.iter().cloned().flatten() {
+            if let Some(id) = self.list.get(index).and_then(|message| message.id.as_ref()) {
                 self.index.remove(id.as_str());
             }
         }
         let mut items = script.items.into_iter();
         let in_place = script.edits.iter().take_while(|edit| edit.removed == edit.inserted).count();
         let (in_place, moving) = script.edits.split_at(in_place);
-        for (place, item) in in_place.iter().flat_map(|edit| edit.at..edit.at + edit.inserted).zip(&mut items) {
+        for (index, item) in in_place.iter().flat_map(|edit| edit.at..edit.at + edit.inserted).zip(&mut items) {
             if let Some(id) = &item.id {
-                self.index.insert(id.clone(), place);
+                self.index.insert(id.clone(), index);
             }
-            self.list.set(place, item);
+            self.list.set(index, item);
         }
         let Some(first) = moving.first() else { return };
         let mut rest: Vec<_> = (first.at..self.len()).filter_map(|_| self.list.pop_back()).collect();
         rest.reverse();
         let mut rest = rest.into_iter();
         for edit in moving {
-            let kept = edit.at - self.len();
-            rest.by_ref().take(kept).for_each(|message| self.push(message));
+            let retained = edit.at - self.len();
+            rest.by_ref().take(retained).for_each(|message| self.push(message));
             rest.by_ref().take(edit.removed).for_each(drop);
             items.by_ref().take(edit.inserted).for_each(|message| self.push(message));
         }
@@ -200,8 +200,8 @@ impl<'a> UpdatePlan<'a> {
     }
 
     fn put(&mut self, message: Message) {
-        match message.id.as_ref().and_then(|id| self.place(id)) {
-            Some(place) => self.set(place, Some(message.into())),
+        match message.id.as_ref().and_then(|id| self.index_of(id)) {
+            Some(index) => self.set(index, Some(message.into())),
             None => {
                 if let Some(id) = &message.id {
                     self.added_places.insert(id.clone(), self.list.len() + self.added.len());
@@ -212,30 +212,30 @@ impl<'a> UpdatePlan<'a> {
     }
 
     fn remove(&mut self, id: &MessageId) -> Result<(), ValidationError> {
-        let place = self.place(id).ok_or_else(|| {
+        let index = self.index_of(id).ok_or_else(|| {
             ValidationError::new(format!("no message with the id `{id}` to remove"))
                 .with_help("remove only ids that are in the list; it may have been trimmed since they were read")
         })?;
-        self.set(place, None);
+        self.set(index, None);
         Ok(())
     }
 
-    fn place(&self, id: &MessageId) -> Option<usize> {
-        self.list.place(id.as_str()).or_else(|| self.added_places.get(id).copied())
+    fn index_of(&self, id: &MessageId) -> Option<usize> {
+        self.list.index_of(id.as_str()).or_else(|| self.added_places.get(id).copied())
     }
 
-    fn set(&mut self, place: usize, message: Option<Arc<Message>>) {
-        match place.checked_sub(self.list.len()) {
-            None => drop(self.touched.insert(place, message)),
+    fn set(&mut self, index: usize, message: Option<Arc<Message>>) {
+        match index.checked_sub(self.list.len()) {
+            None => drop(self.touched.insert(index, message)),
             Some(added) => self.added[added] = message,
         }
     }
 
     fn script(self) -> SpliceScript {
         let mut script = SpliceScript::default();
-        for (place, message) in self.touched {
-            if message.as_ref() != self.list.list.get(place) {
-                script.push(place..place + 1, message);
+        for (index, message) in self.touched {
+            if message.as_ref() != self.list.list.get(index) {
+                script.push(index..index + 1, message);
             }
         }
         let end = self.list.len();
@@ -252,28 +252,28 @@ impl<'a> UpdatePlan<'a> {
 struct SpliceScript {
     edits: Vec<Splice>,
     /// Removed indices, per splice, in the list before any splice.
-    gone: Vec<Range<usize>>,
+    removed_ranges: Vec<Range<usize>>,
     /// Inserted items of all splices, in order.
     items: Vec<Arc<Message>>,
 }
 
 impl SpliceScript {
     /// Adds a splice behind all others: removes these indices of the old list and inserts these items.
-    fn push(&mut self, gone: Range<usize>, items: impl IntoIterator<Item = Arc<Message>>) {
+    fn push(&mut self, range: Range<usize>, items: impl IntoIterator<Item = Arc<Message>>) {
         let before = self.items.len();
         self.items.extend(items);
         let inserted = self.items.len() - before;
-        match (self.edits.last_mut(), self.gone.last_mut()) {
-            (Some(edit), Some(last)) if last.end == gone.start => {
-                edit.removed += gone.len();
+        match (self.edits.last_mut(), self.removed_ranges.last_mut()) {
+            (Some(edit), Some(last)) if last.end == range.start => {
+                edit.removed += range.len();
                 edit.inserted += inserted;
-                last.end = gone.end;
+                last.end = range.end;
             }
             (last, last_gone) => {
                 let end = last.map_or(0, |edit| edit.at + edit.inserted);
-                let at = end + gone.start - last_gone.map_or(0, |last| last.end);
-                self.edits.push(Splice { at, removed: gone.len(), inserted });
-                self.gone.push(gone);
+                let at = end + range.start - last_gone.map_or(0, |last| last.end);
+                self.edits.push(Splice { at, removed: range.len(), inserted });
+                self.removed_ranges.push(range);
             }
         }
     }
@@ -281,19 +281,19 @@ impl SpliceScript {
     /// Builds a script from stored splices; returns `None` if they do not fit a list of that length or the items.
     fn of(edits: Vec<Splice>, items: Vec<Arc<Message>>, len: usize) -> Option<Self> {
         let (mut end, mut removed, mut inserted) = (0, 0_usize, 0_usize);
-        let mut gone = Vec::with_capacity(edits.len());
+        let mut removed_ranges = Vec::with_capacity(edits.len());
         for edit in &edits {
             let start = edit.at.checked_add(removed)?.checked_sub(inserted)?;
             let next = start.checked_add(edit.removed)?;
             if start < end || next > len {
                 return None;
             }
-            gone.push(start..next);
+            removed_ranges.push(start..next);
             end = next;
             removed += edit.removed;
             inserted = inserted.checked_add(edit.inserted)?;
         }
-        (inserted == items.len()).then_some(Self { edits, gone, items })
+        (inserted == items.len()).then_some(Self { edits, removed_ranges, items })
     }
 
     fn change(&self, len: usize) -> Change {
@@ -304,9 +304,9 @@ impl SpliceScript {
         }
     }
 
-    fn removes(&self, place: usize) -> bool {
-        let next = self.gone.partition_point(|gone| gone.end <= place);
-        self.gone.get(next).is_some_and(|gone| gone.contains(&place))
+    fn removes(&self, index: usize) -> bool {
+        let next = self.removed_ranges.partition_point(|range| range.end <= index);
+        self.removed_ranges.get(next).is_some_and(|range| range.contains(&index))
     }
 }
 
@@ -362,8 +362,8 @@ mod tests {
     }
 
     fn assert_indexed(messages: &Messages) {
-        let found = messages.iter().enumerate().filter_map(|(place, message)| Some((message.id.clone()?, place)));
-        assert_eq!(messages.index, found.collect());
+        let entries = messages.iter().enumerate().filter_map(|(index, message)| Some((message.id.clone()?, index)));
+        assert_eq!(messages.index, entries.collect());
     }
 
     fn put(id: &str, text: &str) -> Value {
@@ -450,7 +450,7 @@ mod tests {
 
     /// R-GRA-28, R-REF-144: removing an unknown id is an error that names the id, and leaves the list unchanged.
     #[test]
-    fn an_unknown_removal_is_refused_and_changes_nothing() {
+    fn an_unknown_removal_is_rejected_and_changes_nothing() {
         let unknown = "no message with the id `9` to remove";
         check(&["1:a"], json!([put("1", "x"), put("2", "b"), remove("9")]), Err(unknown));
         check(&["1:a"], json!([remove("1"), remove("9")]), Err(unknown));
@@ -523,7 +523,7 @@ mod tests {
 
     /// R-FWK-42: a stored change that does not fit the list is rejected and changes nothing.
     #[test]
-    fn a_change_that_does_not_fit_is_refused() {
+    fn a_change_that_does_not_fit_is_rejected() {
         let item = |id: &str| vec![Arc::new(Message::user("x").with_id(id))];
         let merged = Change::Merged { set: vec![], removed: vec![] };
         for (change, items) in [
@@ -592,17 +592,17 @@ mod tests {
             let same = |id: &MessageId| all.iter().position(|(old, _)| old.id.as_ref() == Some(id));
             match edit {
                 MessageUpdate::Put(message) => match message.id.as_ref().and_then(same) {
-                    Some(place) => all[place] = (message.clone(), true),
+                    Some(index) => all[index] = (message.clone(), true),
                     None => all.push((message.clone(), true)),
                 },
                 MessageUpdate::Remove(id) => {
-                    let place = same(id)?;
-                    all[place].1 = false;
+                    let index = same(id)?;
+                    all[index].1 = false;
                 }
                 MessageUpdate::RemoveAll => unreachable!(),
             }
         }
-        Some(all.into_iter().filter(|(_, kept)| *kept).map(|(message, _)| message).collect())
+        Some(all.into_iter().filter(|(_, is_retained)| *is_retained).map(|(message, _)| message).collect())
     }
 
     /// Asserts that splices are ascending and disjoint, and that the change contains no more than what changed.

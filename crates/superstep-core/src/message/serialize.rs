@@ -91,8 +91,8 @@ impl Message {
         if let Some(usage) = &self.usage {
             map.serialize_entry("usage", usage)?;
         }
-        let kept = self.extra.iter().filter(|(key, _)| !(is_tool && key.as_str() == "status"));
-        serialize_extra(map, kept, &WRITTEN)
+        let entries = self.extra.iter().filter(|(key, _)| !(is_tool && key.as_str() == "status"));
+        serialize_extra(map, entries, &WRITTEN)
     }
 }
 

@@ -11,7 +11,7 @@ fn read(value: Value) -> Message {
     serde_json::from_value(value).unwrap()
 }
 
-fn refusal(value: Value) -> String {
+fn parse_error(value: Value) -> String {
     let fault = Message::try_from(value).unwrap_err();
     format!("{} at `{}`", fault.message, fault.pointer)
 }
@@ -64,11 +64,11 @@ fn a_text_is_a_message_of_the_user() {
 
 /// R-GRA-29: an unknown role is an error that names it and the supported roles.
 #[test]
-fn what_is_no_message_is_refused_by_name() {
-    let unknown = refusal(json!({ "role": "robot", "content": "hi" }));
+fn an_invalid_message_is_rejected_with_its_cause() {
+    let unknown = parse_error(json!({ "role": "robot", "content": "hi" }));
     assert!(unknown.contains("unknown message role `robot`"), "{unknown}");
-    for known in ["`user`", "`human`", "`assistant`", "`ai`", "`system`", "`tool`"] {
-        assert!(unknown.contains(known), "{unknown}");
+    for role in ["`user`", "`human`", "`assistant`", "`ai`", "`system`", "`tool`"] {
+        assert!(unknown.contains(role), "{unknown}");
     }
     for (value, words) in [
         (json!({ "type": "FunctionMessage", "content": "" }), "unknown message role `FunctionMessage`"),
@@ -91,8 +91,8 @@ fn what_is_no_message_is_refused_by_name() {
         (json!(1), "not a number"),
         (json!(["user"]), "`[role, content]` pair"),
     ] {
-        let refused = refusal(value.clone());
-        assert!(refused.contains(words), "{value}: {refused}");
+        let message = parse_error(value.clone());
+        assert!(message.contains(words), "{value}: {message}");
     }
 }
 
@@ -133,9 +133,9 @@ fn a_dump_of_langchain_is_read_whole() {
     let message = read(dump.clone());
     assert_eq!(message.metadata, BTreeMap::from([("model_name".into(), json!("m"))]));
     assert_eq!(message.usage.as_ref().map(|usage| (usage.input_tokens, usage.total_tokens)), Some((3, 4)));
-    let mut again = message.to_langchain();
-    again["name"] = Value::Null;
-    assert_eq!(again, dump);
+    let mut written = message.to_langchain();
+    written["name"] = Value::Null;
+    assert_eq!(written, dump);
     assert_eq!(read(serde_json::to_value(&message).unwrap()), message);
 }
 
@@ -162,10 +162,10 @@ fn the_other_forms_are_written() {
 
 /// R-FWK-64, R-FWK-50: unknown keys are kept with any value, and never replace a field.
 #[test]
-fn unknown_keys_are_kept() {
-    let whole =
+fn unknown_keys_are_retained() {
+    let full =
         json!({ "role": "user", "content": "hi", "type": "message", "timestamp": 1, "x": null, "status": "done" });
-    check(whole.clone(), whole);
+    check(full.clone(), full);
     let both = json!({ "role": "user", "content": "hi", "metadata": { "a": 1 }, "response_metadata": { "b": 2 } });
     check(both.clone(), both.clone());
     assert_eq!(read(read(both.clone()).to_langchain()), read(both));
@@ -184,12 +184,12 @@ fn usage_is_read_under_several_names() {
         Some(9)
     );
     assert_eq!(usage(Value::Null), None);
-    assert!(refusal(json!({ "role": "ai", "content": "", "usage": { "input_tokens": -1 } })).contains("/usage"));
+    assert!(parse_error(json!({ "role": "ai", "content": "", "usage": { "input_tokens": -1 } })).contains("/usage"));
 }
 
 /// R-FWK-64: parts of known kinds are parsed in several spellings, the others kept as they are.
 #[test]
-fn parts_are_understood_or_kept() {
+fn parts_are_parsed_or_retained() {
     let mut detailed = Media::url("http://x");
     detailed.extra.insert("detail".into(), json!("low"));
     let mut named = Media::base64("AA==", "text/plain");

@@ -29,7 +29,7 @@ impl TrimOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrimResult {
     /// Messages that are kept.
-    pub kept: Vec<Arc<Message>>,
+    pub retained: Vec<Arc<Message>>,
     /// Messages that are removed.
     pub removed: Vec<Arc<Message>>,
     /// Tokens of the kept messages; above the budget only if the messages that are always kept exceed it.
@@ -56,18 +56,18 @@ impl TrimResult {
 /// let all: Messages =
 ///     [Message::user("old"), Message::assistant("old"), Message::user("new")].into_iter().collect();
 /// let trimmed = trim(&all, &TrimOptions { max_tokens: 1, count: |_| 1 });
-/// assert_eq!(trimmed.kept.len(), 1);
+/// assert_eq!(trimmed.retained.len(), 1);
 /// assert_eq!(trimmed.removed.len(), 2);
 /// ```
 pub fn trim(messages: &Messages, budget: &TrimOptions) -> TrimResult {
     let all: Vec<_> = messages.list.iter().cloned().collect();
     let costs: Vec<_> = all.iter().map(|message| (budget.count)(message)).collect();
-    let kept = choose(&all, &costs, budget.max_tokens);
-    let mut trimmed = TrimResult { kept: Vec::new(), removed: Vec::new(), tokens: 0 };
-    for ((message, cost), kept) in all.into_iter().zip(costs).zip(kept) {
-        if kept {
+    let flags = choose(&all, &costs, budget.max_tokens);
+    let mut trimmed = TrimResult { retained: Vec::new(), removed: Vec::new(), tokens: 0 };
+    for ((message, cost), is_retained) in all.into_iter().zip(costs).zip(flags) {
+        if is_retained {
             trimmed.tokens = trimmed.tokens.saturating_add(cost);
-            trimmed.kept.push(message);
+            trimmed.retained.push(message);
         } else {
             trimmed.removed.push(message);
         }
@@ -77,13 +77,13 @@ pub fn trim(messages: &Messages, budget: &TrimOptions) -> TrimResult {
 
 /// Returns the index of the call for each tool message; `None` for a tool message without a call.
 fn tool_call_indices(all: &[Arc<Message>]) -> BTreeMap<usize, Option<usize>> {
-    let mut asked = BTreeMap::new();
+    let mut request_indices = BTreeMap::new();
     let mut calls = BTreeMap::new();
-    for (place, message) in all.iter().enumerate() {
-        asked.extend(message.tool_calls.iter().map(|call| (call.id.as_str(), place)));
+    for (index, message) in all.iter().enumerate() {
+        request_indices.extend(message.tool_calls.iter().map(|call| (call.id.as_str(), index)));
         if message.role == Role::Tool {
-            let call = message.tool_call_id.as_deref().and_then(|id| asked.get(id).copied());
-            calls.insert(place, call);
+            let call = message.tool_call_id.as_deref().and_then(|id| request_indices.get(id).copied());
+            calls.insert(index, call);
         }
     }
     calls
@@ -95,35 +95,35 @@ fn choose(all: &[Arc<Message>], costs: &[u64], max_tokens: u64) -> Vec<bool> {
     // The cost of a tool message is added to its call, because they are kept together; messages that are always
     // kept reduce the budget.
     let mut weights = vec![0_u64; all.len()];
-    let mut room = max_tokens;
-    for (place, cost) in costs.iter().enumerate() {
-        match calls.get(&place) {
+    let mut budget = max_tokens;
+    for (index, cost) in costs.iter().enumerate() {
+        match calls.get(&index) {
             Some(Some(call)) => weights[*call] = weights[*call].saturating_add(*cost),
             Some(None) => {}
-            None if all[place].role == Role::System => room = room.saturating_sub(*cost),
-            None => weights[place] = weights[place].saturating_add(*cost),
+            None if all[index].role == Role::System => budget = budget.saturating_sub(*cost),
+            None => weights[index] = weights[index].saturating_add(*cost),
         }
     }
-    let is_user = |place: &usize| all[*place].role == Role::User;
-    let earliest = first_index_within_budget(room, &weights);
+    let is_user = |index: &usize| all[*index].role == Role::User;
+    let earliest = first_index_within_budget(budget, &weights);
     let (anchor, start) = match (earliest..all.len()).find(is_user) {
         Some(user) => (user, user),
         None => match (0..all.len()).rev().find(is_user) {
-            Some(user) => (user, first_index_within_budget(room.saturating_sub(weights[user]), &weights)),
+            Some(user) => (user, first_index_within_budget(budget.saturating_sub(weights[user]), &weights)),
             None => (earliest, earliest),
         },
     };
-    let stays = |place: usize| place == anchor || place >= start || all[place].role == Role::System;
-    let keeps = |place: usize| calls.get(&place).map_or_else(|| stays(place), |call| call.is_some_and(stays));
-    (0..all.len()).map(keeps).collect()
+    let stays = |index: usize| index == anchor || index >= start || all[index].role == Role::System;
+    let is_retained = |index: usize| calls.get(&index).map_or_else(|| stays(index), |call| call.is_some_and(stays));
+    (0..all.len()).map(is_retained).collect()
 }
 
 /// Returns the index from which on everything fits.
-fn first_index_within_budget(room: u64, weights: &[u64]) -> usize {
+fn first_index_within_budget(budget: u64, weights: &[u64]) -> usize {
     let mut sum = 0_u64;
     let fits = weights.iter().rev().take_while(|weight| {
         sum = sum.saturating_add(**weight);
-        sum <= room
+        sum <= budget
     });
     weights.len() - fits.count()
 }
@@ -142,7 +142,7 @@ fn first_index_within_budget(room: u64, weights: &[u64]) -> usize {
 /// assert_eq!(closed[1].text(), "not executed: the run was cancelled");
 /// ```
 pub fn add_missing_tool_results<'a>(messages: &'a [Arc<Message>], reason: &str) -> Cow<'a, [Arc<Message>]> {
-    let has_open = |place: usize| open_calls(&messages[place], &messages[place + 1..]).next().is_some();
+    let has_open = |index: usize| open_calls(&messages[index], &messages[index + 1..]).next().is_some();
     if !(0..messages.len()).any(has_open) {
         return Cow::Borrowed(messages);
     }
@@ -181,7 +181,7 @@ mod tests {
 
     /// Parses `s`, `u`, `a`, `c1` (requests call 1) and `t1` (result of call 1); every message costs one token.
     fn list(words: &str) -> Messages {
-        let read = |(place, word): (usize, &str)| {
+        let read = |(index, word): (usize, &str)| {
             let (kind, call) = word.split_at(1);
             let message = match kind {
                 "s" => Message::system(word),
@@ -190,7 +190,7 @@ mod tests {
                 "c" => Message::assistant(word).with_tool_calls([ToolCall::new(call, "tool", 1)]),
                 _ => Message::tool(call, word),
             };
-            message.with_id(place.to_string())
+            message.with_id(index.to_string())
         };
         words.split_whitespace().enumerate().map(read).collect()
     }
@@ -199,15 +199,15 @@ mod tests {
         messages.into_iter().map(|message| message.text().into_owned()).collect::<Vec<_>>().join(" ")
     }
 
-    fn check(words: &str, max_tokens: u64, kept: &str) {
+    fn check(words: &str, max_tokens: u64, expected: &str) {
         let trimmed = trim(&list(words), &TrimOptions { max_tokens, count: |_| 1 });
-        assert_eq!(spell(&trimmed.kept), kept, "{words} within {max_tokens}");
-        assert_eq!(trimmed.kept.len() + trimmed.removed.len(), list(words).len());
+        assert_eq!(spell(&trimmed.retained), expected, "{words} within {max_tokens}");
+        assert_eq!(trimmed.retained.len() + trimmed.removed.len(), list(words).len());
     }
 
     /// R-FWK-66: the latest complete turns that fit are kept.
     #[test]
-    fn the_latest_turns_are_kept() {
+    fn the_latest_turns_are_retained() {
         check("s u a u a", 5, "s u a u a");
         check("s u a u a", 4, "s u a");
         check("s u a u a", 3, "s u a");
@@ -266,14 +266,14 @@ mod tests {
         ) {
             let all = list(&words.join(" "));
             let trimmed = trim(&all, &TrimOptions { max_tokens, count: |_| 1 });
-            let rest: Vec<_> = trimmed.kept.iter().filter(|message| message.role != Role::System).collect();
+            let rest: Vec<_> = trimmed.retained.iter().filter(|message| message.role != Role::System).collect();
             let count = |role: Role| move |message: &&Message| message.role == role;
             prop_assert_eq!(
-                trimmed.kept.len() - rest.len(), all.iter().filter(count(Role::System)).count(), "systems stay"
+                trimmed.retained.len() - rest.len(), all.iter().filter(count(Role::System)).count(), "systems stay"
             );
             if all.iter().any(|message| message.role == Role::User) {
                 prop_assert_eq!(rest.first().map(|message| message.role), Some(Role::User));
-                let least = trimmed.kept.len() - rest.len() + 1;
+                let least = trimmed.retained.len() - rest.len() + 1;
                 prop_assert!(trimmed.tokens <= max_tokens.max(least as u64));
             }
             for (place, message) in rest.iter().enumerate() {
@@ -283,7 +283,7 @@ mod tests {
             }
             let mut left = all.clone();
             left.fold(trimmed.removals()).unwrap();
-            prop_assert_eq!(left, trimmed.kept.into_iter().collect::<Messages>());
+            prop_assert_eq!(left, trimmed.retained.into_iter().collect::<Messages>());
         }
     }
 }

@@ -58,7 +58,7 @@ impl<'a> Sum<&'a TokenUsage> for TokenUsage {
 fn add_details(into: &mut BTreeMap<String, Value>, from: &BTreeMap<String, Value>) {
     for (name, value) in from {
         match into.get_mut(name) {
-            Some(kept) => add_value(kept, value),
+            Some(total) => add_value(total, value),
             None => drop(into.insert(name.clone(), value.clone())),
         }
     }
@@ -70,7 +70,7 @@ fn add_value(into: &mut Value, from: &Value) {
         (Value::Object(into), Value::Object(from)) => {
             for (name, value) in from {
                 match into.get_mut(name) {
-                    Some(kept) => add_value(kept, value),
+                    Some(total) => add_value(total, value),
                     None => drop(into.insert(name.clone(), value.clone())),
                 }
             }

@@ -47,11 +47,11 @@ pub fn migrate(migrations: &Migrations, schema: &Schema, loaded: CheckpointTuple
     let retired = migrations.removed_fields(version);
     work.loaded.fields.retain(|(name, _)| !retired.contains(&**name));
     for (index, (from, migration)) in chain.iter().enumerate() {
-        for (place, step) in migration.steps.iter().enumerate() {
-            let later = migration.steps[place + 1..].iter();
+        for (position, step) in migration.steps.iter().enumerate() {
+            let later = migration.steps[position + 1..].iter();
             let later = later.chain(chain[index + 1..].iter().flat_map(|(_, migration)| &migration.steps));
-            let said = work.apply(step, migration, later);
-            said.map_err(|problem| failed(&work.loaded.checkpoint, (*from, migration.to_version), step, &problem))?;
+            let result = work.apply(step, migration, later);
+            result.map_err(|problem| failed(&work.loaded.checkpoint, (*from, migration.to_version), step, &problem))?;
         }
     }
     let from = Some(version).filter(|_| !chain.is_empty());
@@ -109,15 +109,15 @@ impl MigrationRun<'_> {
         later: impl Iterator<Item = &'s MigrationStep> + Clone,
     ) -> Result<(), ValidationError> {
         match step {
-            MigrationStep::Add { field, value } if self.place(field).is_none() => {
+            MigrationStep::Add { field, value } if self.field_index(field).is_none() => {
                 self.loaded.fields.push((field.clone(), set(value.clone())));
                 self.changed.insert(field.clone());
             }
             MigrationStep::Rename { from, to } => self.rename(from, to),
             MigrationStep::Convert { field, with } => {
                 self.convert(field, with)?;
-                let is_said = |step: &MigrationStep| matches!(step, MigrationStep::ConvertWrites { field: other, .. } if other == field);
-                if !migration.steps.iter().any(is_said) {
+                let converts_writes = |step: &MigrationStep| matches!(step, MigrationStep::ConvertWrites { field: other, .. } if other == field);
+                if !migration.steps.iter().any(converts_writes) {
                     let last = later.clone().try_fold(&**field, |name, step| step.follow(name));
                     let is_folded = last.and_then(|last| self.schema.find(last));
                     let is_folded = is_folded.is_some_and(|id| self.schema.field(id).reducer.is_some());
@@ -133,16 +133,16 @@ impl MigrationRun<'_> {
         Ok(())
     }
 
-    fn place(&self, field: &str) -> Option<usize> {
+    fn field_index(&self, field: &str) -> Option<usize> {
         self.loaded.fields.iter().position(|(name, _)| **name == *field)
     }
 
     fn rename(&mut self, from: &Arc<str>, to: &Arc<str>) {
         self.changed.remove(from);
-        if let Some(place) = self.place(from) {
+        if let Some(index) = self.field_index(from) {
             // A value that is stored under the new name predates this meaning of the name and is dropped.
-            self.loaded.fields[place].0 = to.clone();
-            let renamed = self.loaded.fields.swap_remove(place);
+            self.loaded.fields[index].0 = to.clone();
+            let renamed = self.loaded.fields.swap_remove(index);
             self.loaded.fields.retain(|(name, _)| name != to);
             self.loaded.fields.push(renamed);
             self.changed.insert(to.clone());
@@ -163,20 +163,20 @@ impl MigrationRun<'_> {
         self.changed.remove(field);
         let checkpoint = Arc::make_mut(&mut self.loaded.checkpoint);
         checkpoint.written_fields.retain(|name| name != field);
-        checkpoint.changes_since_input.iter_mut().for_each(|known| known.retain(|(name, _)| name != field));
+        checkpoint.changes_since_input.iter_mut().for_each(|changes| changes.retain(|(name, _)| name != field));
         writes(&mut self.loaded).for_each(|list| list.retain(|write| write.field != *field));
     }
 
     fn convert(&mut self, field: &Arc<str>, with: &ConvertFn) -> Result<(), ValidationError> {
-        let Some(place) = self.place(field) else { return Ok(()) };
-        let log = &mut self.loaded.fields[place].1;
+        let Some(index) = self.field_index(field) else { return Ok(()) };
+        let log = &mut self.loaded.fields[index].1;
         let mut value = AnyValue::json(full_value(log)?);
         convert(&mut value, with)?;
         *log = vec![(Change::Set, value)];
         self.changed.insert(field.clone());
         // A change of the old value does not describe the converted one.
-        let known = &mut Arc::make_mut(&mut self.loaded.checkpoint).changes_since_input;
-        known.iter_mut().flatten().filter(|(name, _)| name == field).for_each(|(_, change)| *change = Change::Set);
+        let changes = &mut Arc::make_mut(&mut self.loaded.checkpoint).changes_since_input;
+        changes.iter_mut().flatten().filter(|(name, _)| name == field).for_each(|(_, change)| *change = Change::Set);
         Ok(())
     }
 
@@ -192,7 +192,7 @@ impl MigrationRun<'_> {
 
 /// Iterates over the writes of finished tasks that are not applied yet.
 fn writes(loaded: &mut CheckpointTuple) -> impl Iterator<Item = &mut Vec<StoredWrite>> {
-    loaded.pending.iter_mut().filter_map(|known| match &mut known.entry {
+    loaded.pending.iter_mut().filter_map(|pending| match &mut pending.entry {
         TaskEntry::Done(output) => Some(&mut output.writes),
         _ => None,
     })

@@ -47,11 +47,11 @@ impl Migrations {
     pub(super) fn removed_fields(&self, version: u32) -> BTreeSet<&str> {
         let mut retired = BTreeSet::new();
         for step in self.steps().filter(|(to, _)| *to <= version).map(|(_, step)| step) {
-            if let MigrationStep::Rename { from: gone, .. } | MigrationStep::Remove { field: gone } = step {
-                retired.insert(&**gone);
+            if let MigrationStep::Rename { from: removed, .. } | MigrationStep::Remove { field: removed } = step {
+                retired.insert(&**removed);
             }
-            if let MigrationStep::Rename { to: made, .. } | MigrationStep::Add { field: made, .. } = step {
-                retired.remove(&**made);
+            if let MigrationStep::Rename { to: created, .. } | MigrationStep::Add { field: created, .. } = step {
+                retired.remove(&**created);
             }
         }
         retired
@@ -64,17 +64,17 @@ impl Migrations {
 
     /// Returns the former names of nodes, each with the current one.
     pub(crate) fn former_node_names(&self) -> Vec<(Arc<str>, Arc<str>)> {
-        let renamed = self.steps().enumerate().filter_map(|(place, (_, step))| match step {
-            MigrationStep::RenameNode { from, to } => Some((place, from, to)),
+        let renamed = self.steps().enumerate().filter_map(|(position, (_, step))| match step {
+            MigrationStep::RenameNode { from, to } => Some((position, from, to)),
             _ => None,
         });
-        let newest = |place: usize, name: &Arc<str>| {
-            self.steps().skip(place + 1).fold(name.clone(), |name, (_, step)| match step {
+        let newest = |position: usize, name: &Arc<str>| {
+            self.steps().skip(position + 1).fold(name.clone(), |name, (_, step)| match step {
                 MigrationStep::RenameNode { from, to } if *from == name => to.clone(),
                 _ => name,
             })
         };
-        renamed.map(|(place, from, to)| (from.clone(), newest(place, to))).collect()
+        renamed.map(|(position, from, to)| (from.clone(), newest(position, to))).collect()
     }
 
     /// Returns all mistakes in the declarations.
@@ -109,10 +109,10 @@ impl Migrations {
     }
 
     fn check_fields(&self, schema: &Schema, problems: &mut Vec<Diagnostic>) {
-        for (place, (to, step)) in self.steps().enumerate() {
-            let Some(made) = step.made() else { continue };
-            let (mut last, mut is_converted) = (Some(&**made), false);
-            for (_, later) in self.steps().skip(place + 1) {
+        for (position, (to, step)) in self.steps().enumerate() {
+            let Some(created) = step.created_field() else { continue };
+            let (mut last, mut is_converted) = (Some(&**created), false);
+            for (_, later) in self.steps().skip(position + 1) {
                 is_converted |= matches!(later, MigrationStep::Convert { field, .. } if last == Some(&**field));
                 last = last.and_then(|name| later.follow(name));
             }

@@ -83,7 +83,7 @@ fn a_converted_field_is_set_whole() {
 
 /// R-FWK-47: removed names stay hidden until a migration uses them again.
 #[test]
-fn names_that_were_let_go_are_dropped() {
+fn removed_names_are_dropped() {
     let schema = schema(4, json!({ "a": null, "b": null }));
     let mut migrations = one(1, Migration::to_version(2).rename("a", "b"));
     migrations.add(2, Migration::to_version(3).remove("c"));
@@ -91,8 +91,8 @@ fn names_that_were_let_go_are_dropped() {
     let all = || vec![("a", grown()), ("b", grown()), ("c", grown())];
     let left = |version| {
         let migrated = migrate(&migrations, &schema, loaded(version, all())).unwrap();
-        let found = migrated.loaded.fields.iter().find(|(name, _)| **name == *"a").map(|(_, log)| log.len());
-        (names(&migrated.loaded).join(" "), found, migrated.from)
+        let log_length = migrated.loaded.fields.iter().find(|(name, _)| **name == *"a").map(|(_, log)| log.len());
+        (names(&migrated.loaded).join(" "), log_length, migrated.from)
     };
     assert_eq!(left(1), ("a b".to_owned(), Some(1), Some(1)));
     assert_eq!(left(2), ("a b".to_owned(), Some(1), Some(2)));

@@ -216,9 +216,9 @@ impl HistoryQuery {
         run: RunId,
         metadata: &BTreeMap<String, Value>,
     ) -> bool {
-        self.source.is_none_or(|wanted| wanted == source)
-            && self.step.is_none_or(|wanted| wanted == step)
-            && self.run.is_none_or(|wanted| wanted == run)
+        self.source.is_none_or(|expected| expected == source)
+            && self.step.is_none_or(|expected| expected == step)
+            && self.run.is_none_or(|expected| expected == run)
             && self.metadata.iter().all(|(key, value)| metadata.get(key) == Some(value))
     }
 }

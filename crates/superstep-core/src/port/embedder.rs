@@ -96,18 +96,18 @@ impl SharedEmbedder {
         }
         let count = texts.len();
         let vectors = self.0.embed(texts).await?;
-        let wrong = |what: String| {
-            Error::new(ErrorCode::ModelBadAnswer, format!("embedder `{}` gave {what}", self.name()))
+        let invalid_response = |detail: String| {
+            Error::new(ErrorCode::ModelBadAnswer, format!("embedder `{}` gave {detail}", self.name()))
                 .with_help("nothing was stored; see what the embedder does with these texts")
         };
         if vectors.len() != count {
-            return Err(wrong(format!("{} vectors for {count} texts", vectors.len())));
+            return Err(invalid_response(format!("{} vectors for {count} texts", vectors.len())));
         }
         if let Some(odd) = vectors.iter().find(|vector| vector.len() != self.dimension()) {
-            return Err(wrong(format!("a vector of {} numbers, and makes {}", odd.len(), self.dimension())));
+            return Err(invalid_response(format!("a vector of {} numbers, and makes {}", odd.len(), self.dimension())));
         }
         if vectors.iter().flatten().any(|number| !number.is_finite()) {
-            return Err(wrong("a vector with a number that is none".to_owned()));
+            return Err(invalid_response("a vector with a number that is none".to_owned()));
         }
         Ok(vectors)
     }
@@ -133,13 +133,13 @@ pub async fn prepare(options: &StoreOptions, operations: Vec<StoreOp>) -> Result
     let mut counts = Vec::with_capacity(operations.len());
     for operation in &operations {
         operation.check()?;
-        let wanted = match operation {
+        let inputs = match operation {
             StoreOp::Put(put) if options.embedder.is_some() => put.index.texts(&put.value),
             StoreOp::Search(search) if is_by_vector(search, options)? => search.query.iter().cloned().collect(),
             _ => Vec::new(),
         };
-        counts.push(wanted.len());
-        texts.extend(wanted);
+        counts.push(inputs.len());
+        texts.extend(inputs);
     }
     let mut vectors = match &options.embedder {
         Some(embedder) => embedder.embed(texts).await?.into_iter(),

@@ -34,7 +34,7 @@ impl EventsQuery {
     /// Returns true if an event matches, without regard to the limit.
     #[must_use]
     pub fn matches(&self, number: u64, run: RunId) -> bool {
-        self.after.is_none_or(|after| number > after) && self.run.is_none_or(|wanted| wanted == run)
+        self.after.is_none_or(|after| number > after) && self.run.is_none_or(|expected| expected == run)
     }
 }
 
@@ -59,30 +59,30 @@ pub fn sort_events<'a>(parts: impl IntoIterator<Item = &'a Commit>) -> Result<Ve
 ///
 /// `last` is the last number ever stored. In a repeated commit, which a checkpointer recognises by one of its
 /// checkpoints (`is_repeat`), the events up to `last` are skipped. In a commit without a checkpoint, all or none
-/// are skipped: all only if `is_kept` returns true for each.
+/// are skipped: all only if `is_stored` returns true for each.
 ///
 /// # Errors
-/// Returns an error if the first number is not above `last` and the commit is not a repeated one, or if `is_kept`
+/// Returns an error if the first number is not above `last` and the commit is not a repeated one, or if `is_stored`
 /// fails.
 pub fn count_duplicates<E: From<Error>>(
     numbers: impl ExactSizeIterator<Item = u64>,
     last: u64,
     is_repeat: bool,
-    mut is_kept: impl FnMut(usize) -> std::result::Result<bool, E>,
+    mut is_stored: impl FnMut(usize) -> std::result::Result<bool, E>,
 ) -> std::result::Result<usize, E> {
-    let (count, mut known, mut first) = (numbers.len(), 0, 0);
+    let (count, mut stored, mut first) = (numbers.len(), 0, 0);
     for number in numbers.take_while(|number| *number <= last) {
-        first = if known == 0 { number } else { first };
-        known += 1;
+        first = if stored == 0 { number } else { first };
+        stored += 1;
     }
-    if known == 0 || is_repeat {
-        return Ok(known);
+    if stored == 0 || is_repeat {
+        return Ok(stored);
     }
-    let mut is_all = known == count;
-    for place in 0..known {
-        is_all = is_all && is_kept(place)?;
+    let mut is_all = stored == count;
+    for index in 0..stored {
+        is_all = is_all && is_stored(index)?;
     }
-    if is_all { Ok(known) } else { Err(errors::event_out_of_order(first, last).into()) }
+    if is_all { Ok(stored) } else { Err(errors::event_out_of_order(first, last).into()) }
 }
 
 #[cfg(test)]
@@ -92,10 +92,10 @@ mod tests {
     use super::*;
     use crate::error::ErrorCode;
 
-    fn known(numbers: &[u64], last: u64, is_repeat: bool, kept: &[u64]) -> Option<usize> {
-        let known =
-            count_duplicates(numbers.iter().copied(), last, is_repeat, |place| Ok(kept.contains(&numbers[place])));
-        known.map_err(|error: Error| assert_eq!(error.code(), ErrorCode::Internal)).ok()
+    fn duplicates(numbers: &[u64], last: u64, is_repeat: bool, stored: &[u64]) -> Option<usize> {
+        let count =
+            count_duplicates(numbers.iter().copied(), last, is_repeat, |index| Ok(stored.contains(&numbers[index])));
+        count.map_err(|error: Error| assert_eq!(error.code(), ErrorCode::Internal)).ok()
     }
 
     /// Numbers, the last stored number, true for a repeated commit, the stored numbers, and the expected count of
@@ -116,8 +116,8 @@ mod tests {
             (&[4, 5], 5, true, &[], Some(2)),
             (&[6, 7], 5, true, &[], Some(0)),
         ];
-        for (numbers, last, is_repeat, kept, expected) in rows {
-            assert_eq!(known(numbers, last, is_repeat, kept), expected, "{numbers:?} after {last}");
+        for (numbers, last, is_repeat, stored, expected) in rows {
+            assert_eq!(duplicates(numbers, last, is_repeat, stored), expected, "{numbers:?} after {last}");
         }
     }
 
@@ -130,7 +130,7 @@ mod tests {
             for (size, is_sent_again) in sizes {
                 let numbers: Vec<u64> = (last + 1..=last + size).collect();
                 for _ in 0..=usize::from(is_sent_again) {
-                    let skipped = known(&numbers, last, false, &kept);
+                    let skipped = duplicates(&numbers, last, false, &kept);
                     prop_assert!(skipped.is_some());
                     kept.extend(&numbers[skipped.unwrap_or(0)..]);
                     last = kept.last().copied().unwrap_or(0);

@@ -107,7 +107,7 @@ struct HistoryReader<'a, C> {
     namespace: &'a CheckpointNamespace,
     /// Ids, newest first.
     ids: Vec<CheckpointId>,
-    known: BTreeSet<CheckpointId>,
+    id_set: BTreeSet<CheckpointId>,
 }
 
 impl<'a, C: Checkpointer> HistoryReader<'a, C> {
@@ -118,8 +118,8 @@ impl<'a, C: Checkpointer> HistoryReader<'a, C> {
             let page = store.history(thread, namespace, &query).await?;
             ids.extend(page.iter().map(|loaded| loaded.checkpoint.id));
             if page.len() < PAGE {
-                let known = ids.iter().copied().collect();
-                return Ok(Self { store, thread, namespace, ids, known });
+                let id_set = ids.iter().copied().collect();
+                return Ok(Self { store, thread, namespace, ids, id_set });
             }
         }
     }
@@ -160,14 +160,14 @@ impl<'a, C: Checkpointer> HistoryReader<'a, C> {
         loaded: &CheckpointTuple,
         before: Option<CheckpointTuple>,
     ) -> Result<Option<CheckpointTuple>> {
-        let Some(parent) = loaded.checkpoint.parent.filter(|parent| self.known.contains(parent)) else {
+        let Some(parent) = loaded.checkpoint.parent.filter(|parent| self.id_set.contains(parent)) else {
             return Ok(None);
         };
         match before.filter(|before| before.checkpoint.id == parent) {
             Some(before) => Ok(Some(before)),
             None => {
-                let found = self.store.load(self.thread, self.namespace, CheckpointSelector::Id(parent)).await?;
-                found.map(Some).ok_or_else(|| thread_changed_while_reading(self.thread))
+                let parent_tuple = self.store.load(self.thread, self.namespace, CheckpointSelector::Id(parent)).await?;
+                parent_tuple.map(Some).ok_or_else(|| thread_changed_while_reading(self.thread))
             }
         }
     }
@@ -203,11 +203,11 @@ fn changed(
         [] => Ok(None),
         [one] if rest.len() < log.len() || one.0 == Change::Set => Ok(Some(one.clone())),
         _ => {
-            let mut whole = Value::Null;
+            let mut full = Value::Null;
             for (change, part) in log {
-                json_reducer::apply_delta(&mut whole, change, &part.to_json()?)?;
+                json_reducer::apply_delta(&mut full, change, &part.to_json()?)?;
             }
-            Ok(Some((Change::Set, AnyValue::json(whole))))
+            Ok(Some((Change::Set, AnyValue::json(full))))
         }
     }
 }

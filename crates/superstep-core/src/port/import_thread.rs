@@ -15,7 +15,7 @@ use crate::id::RunId;
 /// Dropping the future leaves all of the thread in the checkpointer, or nothing.
 pub async fn import_thread<C: Checkpointer>(store: &C, copy: ThreadExport, run: RunId) -> Result<()> {
     let thread = copy.thread.clone();
-    let held = LeaseGuard { store, lease: store.acquire(&thread, run).await? };
+    let held = ImportLeaseGuard { store, lease: store.acquire(&thread, run).await? };
     if store.status(&thread).await?.is_some() {
         return Err(errors::thread_already_exists(&thread));
     }
@@ -34,12 +34,12 @@ impl SharedCheckpointer {
 }
 
 /// A lease that is released on drop.
-struct LeaseGuard<'a, C: Checkpointer> {
+struct ImportLeaseGuard<'a, C: Checkpointer> {
     store: &'a C,
     lease: Lease,
 }
 
-impl<C: Checkpointer> Drop for LeaseGuard<'_, C> {
+impl<C: Checkpointer> Drop for ImportLeaseGuard<'_, C> {
     fn drop(&mut self) {
         self.store.release(&self.lease);
     }

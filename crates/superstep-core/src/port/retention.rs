@@ -23,7 +23,7 @@ use crate::id::{CheckpointId, RunId};
 /// use std::time::Duration;
 /// use superstep_core::port::{KeepRule, Retention};
 ///
-/// let retention = Retention::default().max_age(Duration::from_secs(30 * 86_400)).keep(KeepRule::First).keep(KeepRule::tagged("release"));
+/// let retention = Retention::default().max_age(Duration::from_secs(30 * 86_400)).keep_rule(KeepRule::First).keep_rule(KeepRule::tagged("release"));
 /// assert_eq!(retention.keep_last, 200);
 /// assert_eq!(Retention::keep_last(3).dry_run().keep_last, 3);
 /// ```
@@ -36,7 +36,7 @@ pub struct Retention {
     /// Checkpoints created before this time are removed, in microseconds since 1970.
     pub before: Option<i64>,
     /// Rules for checkpoints that stay at any age.
-    pub keep: Vec<KeepRule>,
+    pub keep_rules: Vec<KeepRule>,
     /// Runs whose checkpoints are removed, whatever other rule would keep them.
     pub excluded_runs: Vec<RunId>,
     /// True if nothing is removed and only the report is computed.
@@ -87,8 +87,8 @@ impl Retention {
     /// Keeps the newest of each graph, and nothing else that is not needed.
     #[must_use]
     pub fn keep_last(number: usize) -> Self {
-        let (keep, excluded_runs) = (Vec::new(), Vec::new());
-        Self { keep_last: number, max_age: None, before: None, keep, excluded_runs, dry_run: false }
+        let (keep_rules, excluded_runs) = (Vec::new(), Vec::new());
+        Self { keep_last: number, max_age: None, before: None, keep_rules, excluded_runs, dry_run: false }
     }
 
     /// Keeps all checkpoints; further rules can restrict it.
@@ -106,8 +106,8 @@ impl Retention {
 
     /// Adds a rule that keeps checkpoints.
     #[must_use]
-    pub fn keep(mut self, rule: KeepRule) -> Self {
-        self.keep.push(rule);
+    pub fn keep_rule(mut self, rule: KeepRule) -> Self {
+        self.keep_rules.push(rule);
         self
     }
 
@@ -132,7 +132,7 @@ impl Retention {
     /// Returns true if the decision needs the run or the metadata of a checkpoint.
     #[must_use]
     pub fn needs_run_info(&self) -> bool {
-        !self.excluded_runs.is_empty() || self.keep.iter().any(|rule| matches!(rule, KeepRule::Tagged { .. }))
+        !self.excluded_runs.is_empty() || self.keep_rules.iter().any(|rule| matches!(rule, KeepRule::Tagged { .. }))
     }
 
     /// Decides which checkpoints of one graph stay; `line` is all of them, in commit order.
@@ -145,7 +145,7 @@ impl Retention {
         }
         let first = line.iter().find(|candidate| is_wanted(candidate)).map(|candidate| candidate.id);
         let is_ruled = |candidate: &PruneCandidate| {
-            self.keep.iter().any(|rule| match rule {
+            self.keep_rules.iter().any(|rule| match rule {
                 KeepRule::First => Some(candidate.id) == first,
                 KeepRule::Tagged { key, value } => candidate.is_tagged(key, value.as_ref()),
                 KeepRule::Interrupted => candidate.is_interrupted,
@@ -202,8 +202,8 @@ impl PruneCandidate {
 
     fn from_header(mark: &CheckpointHeader, pending: &[PendingEntry]) -> Self {
         let answered =
-            |id| pending.iter().any(|known| matches!(&known.entry, TaskEntry::Resume(answer) if answer.id == id));
-        let mut questions = pending.iter().filter_map(|known| match &known.entry {
+            |id| pending.iter().any(|entry| matches!(&entry.entry, TaskEntry::Resume(answer) if answer.id == id));
+        let mut questions = pending.iter().filter_map(|entry| match &entry.entry {
             TaskEntry::Interrupt(question) => Some(question.id),
             _ => None,
         });
@@ -220,8 +220,8 @@ impl PruneCandidate {
     }
 
     fn is_tagged(&self, key: &str, value: Option<&Value>) -> bool {
-        let found = self.metadata.as_ref().and_then(|metadata| metadata.get(key));
-        found.is_some_and(|found| value.is_none_or(|value| value == found))
+        let actual = self.metadata.as_ref().and_then(|metadata| metadata.get(key));
+        actual.is_some_and(|actual| value.is_none_or(|value| value == actual))
     }
 }
 
@@ -269,11 +269,11 @@ mod tests {
 
     prop_compose! {
         fn any_retention()(
-            keep_last in 0..14_usize, before in proptest::option::of(0..20_i64), keep in any_rules(),
+            keep_last in 0..14_usize, before in proptest::option::of(0..20_i64), keep_rules in any_rules(),
             run in proptest::option::of(0..3_u128),
         ) -> Retention {
             let excluded_runs = run.into_iter().map(RunId::from_bits).collect();
-            Retention { before, keep, excluded_runs, ..Retention::keep_last(keep_last) }
+            Retention { before, keep_rules, excluded_runs, ..Retention::keep_last(keep_last) }
         }
     }
 
@@ -287,13 +287,13 @@ mod tests {
         /// always removed.
         #[test]
         fn rules_only_add(line in any_line(), retention in any_retention(), rules in any_rules()) {
-            let wider = Retention { keep: [retention.keep.clone(), rules].concat(), ..retention.clone() };
+            let wider = Retention { keep_rules: [retention.keep_rules.clone(), rules].concat(), ..retention.clone() };
             prop_assert!(covers(&wider, &retention, &line));
             let longer = Retention { keep_last: retention.keep_last + 1, ..retention.clone() };
             prop_assert!(covers(&longer, &retention, &line));
             let older = Retention { before: None, ..retention.clone() };
             prop_assert!(covers(&older, &retention, &line));
-            let plain = Retention { keep: Vec::new(), ..retention.clone() };
+            let plain = Retention { keep_rules: Vec::new(), ..retention.clone() };
             prop_assert!(covers(&retention, &plain, &line));
             for (candidate, stays) in line.iter().zip(retention.decide(&line)) {
                 let is_unwanted = retention.excluded_runs.iter().any(|run| candidate.run == Some(*run));

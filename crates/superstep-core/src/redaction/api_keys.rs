@@ -34,7 +34,7 @@ impl CharClass {
 }
 
 /// Minimum number of digits of a key that only its digits distinguish from a word.
-const FEWEST_DIGITS: usize = 8;
+const MIN_DIGITS: usize = 8;
 
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
@@ -71,10 +71,10 @@ const SHAPES: [(&[u8], CharClass, usize); 64] = {
 };
 
 /// Returns for each byte the shapes that have it at this position: two lookups exclude nearly every word.
-const fn shapes_with(place: usize) -> [u64; 256] {
+const fn shapes_with(position: usize) -> [u64; 256] {
     let (mut table, mut index) = ([0; 256], 0);
     while index < SHAPES.len() {
-        table[SHAPES[index].0[place] as usize] |= 1 << index;
+        table[SHAPES[index].0[position] as usize] |= 1 << index;
         index += 1;
     }
     table
@@ -87,7 +87,7 @@ static SECOND: [u64; 256] = shapes_with(1);
 pub(super) fn api_key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let rest = &bytes[at..];
     let mut possible = FIRST[usize::from(rest[0])] & SECOND[usize::from(*rest.get(1)?)];
-    let (prefix, made, least) = loop {
+    let (prefix, char_class, least) = loop {
         let index = possible.trailing_zeros() as usize;
         match SHAPES.get(index)? {
             shape if rest.starts_with(shape.0) => break shape,
@@ -95,14 +95,14 @@ pub(super) fn api_key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
         }
     };
     let body = &rest[prefix.len()..];
-    let body = &body[..body.iter().take_while(|byte| made.has(**byte)).count()];
+    let body = &body[..body.iter().take_while(|byte| char_class.has(**byte)).count()];
     // Names with dashes look like keys, and have no digits.
     let digits = body.iter().filter(|byte| byte.is_ascii_digit()).count();
-    let is_told = match made {
-        CharClass::Hex => digits >= FEWEST_DIGITS,
+    let is_distinguishable = match char_class {
+        CharClass::Hex => digits >= MIN_DIGITS,
         _ => digits > 0 || body.len() >= 2 * least,
     };
-    let is_key = body.len() >= *least && is_told;
+    let is_key = body.len() >= *least && is_distinguishable;
     is_key.then(|| at..at + prefix.len() + trimmed(body))
 }
 
@@ -137,7 +137,7 @@ pub(super) fn jwt(bytes: &[u8], at: usize, none: &Cell<usize>) -> Option<Range<u
 }
 
 /// Minimum length of a token in a header.
-const SHORTEST_TOKEN: usize = 16;
+const MIN_TOKEN_LENGTH: usize = 16;
 
 /// Returns the token after the `Bearer` that begins at `at`.
 pub(super) fn bearer(bytes: &[u8], at: usize) -> Option<Range<usize>> {
@@ -150,6 +150,6 @@ pub(super) fn bearer(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let in_token = |byte: &u8| is_token(*byte) || matches!(byte, b'.' | b'~' | b'+' | b'/' | b'=');
     let body = &bytes[start..start + bytes[start..].iter().take_while(|byte| in_token(byte)).count()];
     let length = trimmed(body);
-    let is_token = length >= SHORTEST_TOKEN && (body.iter().any(u8::is_ascii_digit) || length >= 40);
+    let is_token = length >= MIN_TOKEN_LENGTH && (body.iter().any(u8::is_ascii_digit) || length >= 40);
     (blanks > 0 && is_token).then_some(start..start + length)
 }

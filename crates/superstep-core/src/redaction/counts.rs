@@ -49,7 +49,7 @@ impl RedactionCounts {
 
     pub(super) fn add(&mut self, kind: &str, count: u64) {
         match self.0.get_mut(kind) {
-            Some(known) => *known += count,
+            Some(total) => *total += count,
             None => drop(self.0.insert(kind.to_owned(), count)),
         }
     }

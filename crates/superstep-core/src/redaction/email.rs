@@ -5,13 +5,13 @@ use std::ops::Range;
 use super::escape;
 
 /// Maximum length of the name before the `@`, in bytes.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 
 /// Maximum length of a domain, in bytes.
-const LONGEST_DOMAIN: usize = 253;
+const MAX_DOMAIN_LENGTH: usize = 253;
 
 /// Maximum length of a user and a password, in each direction from the `@`.
-const LONGEST_USER: usize = 512;
+const MAX_USER_LENGTH: usize = 512;
 
 /// Endings of file names and service units, which no domain has.
 const NO_DOMAINS: [&[u8]; 18] = [
@@ -21,7 +21,7 @@ const NO_DOMAINS: [&[u8]; 18] = [
 
 /// Returns the email address around the `@` at `at`, starting at `from` or later.
 pub(super) fn mail(text: &str, from: usize, at: usize) -> Option<Range<usize>> {
-    let from = text.ceil_char_boundary(from.max(at.saturating_sub(LONGEST_NAME)));
+    let from = text.ceil_char_boundary(from.max(at.saturating_sub(MAX_NAME_LENGTH)));
     let length: usize = text[from..at].chars().rev().take_while(|letter| in_name(*letter)).map(char::len_utf8).sum();
     let name = &text[after_escapes(text.as_bytes(), at - length, at)..at];
     let name = name.trim_start_matches(['.', '\'', '-', '%', '+']);
@@ -33,8 +33,8 @@ pub(super) fn mail(text: &str, from: usize, at: usize) -> Option<Range<usize>> {
 
 /// Returns the start of a name whose first letters may be the rest of escapes.
 fn after_escapes(bytes: &[u8], start: usize, end: usize) -> usize {
-    let reaches = |place: &usize| escape::before(bytes, *place).is_some_and(|escape| escape <= start);
-    let next = (start + 1..=end.min(start + escape::LONGEST)).rev().find(reaches);
+    let reaches = |position: &usize| escape::before(bytes, *position).is_some_and(|escape| escape <= start);
+    let next = (start + 1..=end.min(start + escape::MAX_ESCAPE_LENGTH)).rev().find(reaches);
     next.map_or(start, |next| after_escapes(bytes, next, end))
 }
 
@@ -54,7 +54,7 @@ fn domain(bytes: &[u8]) -> Option<usize> {
     let in_label = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || *byte >= 0x80;
     let mut numbers = 0;
     for label in 0.. {
-        let rest = &bytes[at..bytes.len().min(LONGEST_DOMAIN)];
+        let rest = &bytes[at..bytes.len().min(MAX_DOMAIN_LENGTH)];
         let length = rest.iter().take_while(|byte| in_label(byte)).count();
         let is_last = rest[..length].iter().all(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80);
         if length == 0 || rest[0] == b'-' {
@@ -66,7 +66,7 @@ fn domain(bytes: &[u8]) -> Option<usize> {
             end = Some(at + length);
         }
         at += length;
-        if bytes.get(at) != Some(&b'.') || at >= LONGEST_DOMAIN {
+        if bytes.get(at) != Some(&b'.') || at >= MAX_DOMAIN_LENGTH {
             break;
         }
         at += 1;
@@ -79,12 +79,12 @@ fn domain(bytes: &[u8]) -> Option<usize> {
 pub(super) fn password(text: &str, from: usize, at: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'<' | b'>');
-    let from = from.max(at.saturating_sub(LONGEST_USER));
+    let from = from.max(at.saturating_sub(MAX_USER_LENGTH));
     // Not beyond another `@`, which was checked before: a word with many of them is scanned once.
     let before = at - bytes[from..at].iter().rev().take_while(|byte| !ends(byte) && **byte != b'@').count();
     let start = before + after_scheme(&bytes[before..at])?;
     // A password that is not percent-encoded may contain an `@`: the last one counts.
-    let rest = &bytes[at..bytes.len().min(at + LONGEST_USER)];
+    let rest = &bytes[at..bytes.len().min(at + MAX_USER_LENGTH)];
     let authority = rest.iter().take_while(|byte| !ends(byte) && !b"/\\?#".contains(byte)).count();
     let last = at + rest[..authority].iter().rposition(|byte| *byte == b'@')?;
     let colon = start + bytes[start..last].iter().position(|byte| *byte == b':')?;

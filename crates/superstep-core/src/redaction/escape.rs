@@ -1,10 +1,10 @@
 //! Escapes in texts: the text after an escape begins a word, though letters of the escape stand directly before it.
 
 /// Maximum length of an escape after its first byte, except the escapes of a terminal.
-pub(super) const LONGEST: usize = 6;
+pub(super) const MAX_ESCAPE_LENGTH: usize = 6;
 
 /// Maximum number of bytes of a terminal escape between its bracket and its last letter.
-const LONGEST_COLOUR: usize = 16;
+const MAX_COLOUR_LENGTH: usize = 16;
 
 /// Returns the start of the escape that ends directly before `at`: `\n`, `\u000a`, `\x0a`, `%20`, or a terminal
 /// colour.
@@ -32,8 +32,8 @@ pub(super) fn before(bytes: &[u8], at: usize) -> Option<usize> {
 fn colour(head: &[u8]) -> Option<usize> {
     let (_, rest) = head.split_last().filter(|(last, _)| last.is_ascii_alphabetic())?;
     let is_inside = |byte: &&u8| byte.is_ascii_digit() || matches!(byte, b';' | b'?');
-    let inside = rest.iter().rev().take(LONGEST_COLOUR).take_while(is_inside).count();
-    let rest = rest[..rest.len() - inside].strip_suffix(b"[")?;
+    let length = rest.iter().rev().take(MAX_COLOUR_LENGTH).take_while(is_inside).count();
+    let rest = rest[..rest.len() - length].strip_suffix(b"[")?;
     let signs: [&[u8]; 5] = [b"\x1b", b"\\x1b", b"\\u001b", b"\\033", b"\\e"];
     signs.iter().find(|sign| rest.ends_with(sign)).map(|sign| rest.len() - sign.len())
 }

@@ -20,7 +20,7 @@ const LENGTHS: [(&[u8; 2], usize); 89] = [
 ];
 
 /// Minimum number of digits. All countries in use have more; `quiet` relies on it.
-const FEWEST_DIGITS: usize = 8;
+const MIN_DIGITS: usize = 8;
 
 /// Returns the account number that begins at `at`; a space or a dash may stand between its groups of four.
 pub(super) fn account(bytes: &[u8], at: usize) -> Option<Range<usize>> {
@@ -29,17 +29,17 @@ pub(super) fn account(bytes: &[u8], at: usize) -> Option<Range<usize>> {
         return None;
     }
     let (_, length) = LENGTHS.iter().find(|(country, _)| country[..] == head[..2])?;
-    let (mut number, mut place) = ([0_u8; 34], at);
+    let (mut number, mut position) = ([0_u8; 34], at);
     for (index, sign) in number.iter_mut().enumerate().take(*length) {
         let is_between = index > 0 && index % 4 == 0;
-        place += usize::from(is_between && matches!(bytes.get(place), Some(b' ' | b'-')));
-        *sign = *bytes.get(place).filter(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())?;
-        place += 1;
+        position += usize::from(is_between && matches!(bytes.get(position), Some(b' ' | b'-')));
+        *sign = *bytes.get(position).filter(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())?;
+        position += 1;
     }
     let number = &number[..*length];
     let digits = number.iter().filter(|byte| byte.is_ascii_digit()).count();
-    let goes_on = bytes.get(place).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    (!goes_on && digits >= FEWEST_DIGITS && remainder(number) == 1).then_some(at..place)
+    let continues = bytes.get(position).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    (!continues && digits >= MIN_DIGITS && remainder(number) == 1).then_some(at..position)
 }
 
 /// Returns the remainder by 97 of the number with its first four characters moved to the end, letters counted from

@@ -9,7 +9,7 @@ use super::scan::{Match, MatchKind};
 use super::{FIELD, MARKER, Redaction, RedactionCounts, SecretKind};
 
 /// Maximum length of a text that is parsed as JSON if there are no path rules, in bytes.
-const LONGEST_JSON: usize = 1024 * 1024;
+const MAX_JSON_LENGTH: usize = 1024 * 1024;
 
 impl Redaction {
     /// Redacts a value. Numbers that are card numbers become markers too.
@@ -62,7 +62,7 @@ impl Redaction {
             }
             // A match across several values, or in a repeated key.
             return match self.redact_text_counted(&redacted, counts) {
-                Cow::Owned(again) => Cow::Owned(again),
+                Cow::Owned(rewritten) => Cow::Owned(rewritten),
                 Cow::Borrowed(_) => redacted,
             };
         }
@@ -76,12 +76,12 @@ impl Redaction {
         if has_fields {
             return true;
         }
-        if text.len() > LONGEST_JSON {
+        if text.len() > MAX_JSON_LENGTH {
             return false;
         }
         let hits = self.find(text);
         let is_over_values = |hit: &Match| {
-            hit.what == MatchKind::Known(SecretKind::PrivateKey) && text[hit.start..hit.end].contains('"')
+            hit.kind == MatchKind::BuiltIn(SecretKind::PrivateKey) && text[hit.start..hit.end].contains('"')
         };
         let is_hidden = || ["\\u", "\\/"].iter().any(|escape| text.contains(escape));
         !hits.iter().any(is_over_values) && (!hits.is_empty() || is_hidden())
@@ -102,7 +102,7 @@ impl JsonRedactor<'_> {
             return;
         }
         if self.is_at(&self.redaction.0.fields) {
-            return self.whole(value);
+            return self.redact_all(value);
         }
         match value {
             Value::String(text) => {
@@ -117,7 +117,7 @@ impl JsonRedactor<'_> {
             }
             Value::Array(items) => {
                 for (index, item) in items.iter_mut().enumerate() {
-                    self.inside(|| index.to_string(), |walk| walk.value(item));
+                    self.descend(|| index.to_string(), |walk| walk.value(item));
                 }
             }
             Value::Object(map) => self.object(map),
@@ -135,7 +135,7 @@ impl JsonRedactor<'_> {
     fn object(&mut self, map: &mut Map<String, Value>) {
         let mut renamed = Vec::new();
         for (key, value) in map.iter_mut() {
-            self.inside(|| key.clone(), |walk| walk.value(value));
+            self.descend(|| key.clone(), |walk| walk.value(value));
             if let Cow::Owned(name) = self.redaction.redact_text_counted(key, self.counts) {
                 renamed.push((key.clone(), name));
             }
@@ -150,7 +150,7 @@ impl JsonRedactor<'_> {
     }
 
     /// Redacts the whole value, unless it is redacted already.
-    fn whole(&mut self, value: &mut Value) {
+    fn redact_all(&mut self, value: &mut Value) {
         let marker = format!("{MARKER}{FIELD}]");
         if value.is_null() || value.as_str() == Some(&marker) {
             return;
@@ -160,13 +160,13 @@ impl JsonRedactor<'_> {
     }
 
     /// Descends one level. Paths are recorded only if there are path rules.
-    fn inside(&mut self, step: impl FnOnce() -> String, look: impl FnOnce(&mut Self)) {
-        let is_asked = self.asks_for_paths();
-        if is_asked {
+    fn descend(&mut self, step: impl FnOnce() -> String, visit: impl FnOnce(&mut Self)) {
+        let records_path = self.asks_for_paths();
+        if records_path {
             self.path.push(step());
         }
-        look(self);
-        if is_asked {
+        visit(self);
+        if records_path {
             self.path.pop();
         }
     }

@@ -35,24 +35,25 @@ pub(super) fn card(bytes: &[u8], at: usize) -> Option<Range<usize>> {
 }
 
 fn grouped(bytes: &[u8], at: usize, separator: u8, layout: &[usize]) -> Option<Range<usize>> {
-    let (mut digits, mut place) = (Vec::with_capacity(19), at);
+    let (mut digits, mut position) = (Vec::with_capacity(19), at);
     for (index, length) in layout.iter().enumerate() {
         if index > 0 {
-            place = (bytes.get(place) == Some(&separator)).then_some(place + 1)?;
+            position = (bytes.get(position) == Some(&separator)).then_some(position + 1)?;
         }
-        if run(bytes, place) != *length {
+        if run(bytes, position) != *length {
             return None;
         }
-        digits.extend_from_slice(&bytes[place..place + length]);
-        place += length;
+        digits.extend_from_slice(&bytes[position..position + length]);
+        position += length;
     }
-    (is_card(&digits) && ends(bytes, place)).then_some(at..place)
+    (is_card(&digits) && ends(bytes, position)).then_some(at..position)
 }
 
 /// Returns true if no letter, no fraction, and no further group after a dash follows.
 fn ends(bytes: &[u8], at: usize) -> bool {
-    let goes_on = is(bytes, at, |byte| matches!(byte, b'.' | b'-')) && is(bytes, at + 1, |byte| byte.is_ascii_digit());
-    !goes_on && !is(bytes, at, |byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    let continues =
+        is(bytes, at, |byte| matches!(byte, b'.' | b'-')) && is(bytes, at + 1, |byte| byte.is_ascii_digit());
+    !continues && !is(bytes, at, |byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Returns true if an issuer uses numbers of this prefix and length, and the check digit is right.
@@ -75,20 +76,20 @@ fn is_card(digits: &[u8]) -> bool {
 }
 
 fn luhn(digits: &[u8]) -> bool {
-    let sum: u32 = digits.iter().rev().enumerate().fold(0, |sum, (place, digit)| {
-        let digit = u32::from(digit - b'0') * if place % 2 == 1 { 2 } else { 1 };
+    let sum: u32 = digits.iter().rev().enumerate().fold(0, |sum, (position, digit)| {
+        let digit = u32::from(digit - b'0') * if position % 2 == 1 { 2 } else { 1 };
         sum + digit / 10 + digit % 10
     });
     sum.is_multiple_of(10)
 }
 
 /// Maximum length of a phone number with its separators.
-const LONGEST: usize = 40;
+const MAX_PHONE_LENGTH: usize = 40;
 
 /// Returns the phone number that begins at `at`.
 pub(super) fn phone(bytes: &[u8], at: usize) -> Option<Range<usize>> {
-    let goes_on = at > 0 && matches!(bytes[at - 1], b'-' | b'.' | b'/' | b':' | b'_' | b'+');
-    let is_part = goes_on && at > 1 && bytes[at - 2].is_ascii_digit();
+    let continues = at > 0 && matches!(bytes[at - 1], b'-' | b'.' | b'/' | b':' | b'_' | b'+');
+    let is_part = continues && at > 1 && bytes[at - 2].is_ascii_digit();
     let after_dash = at > 1 && bytes[at - 1] == b'-' && bytes[at - 2].is_ascii_alphanumeric();
     if is_part || after_dash {
         return None;
@@ -101,15 +102,15 @@ pub(super) fn phone(bytes: &[u8], at: usize) -> Option<Range<usize>> {
             .or_else(|| national(bytes, at))
             .filter(|end| !is_in_list(bytes, at, *end)),
     };
-    end.filter(|end| end - at <= LONGEST).map(|end| at..end)
+    end.filter(|end| end - at <= MAX_PHONE_LENGTH).map(|end| at..end)
 }
 
 /// Returns true if groups with spaces between them are part of a list: another number is directly before or after
 /// them.
 fn is_in_list(bytes: &[u8], at: usize, end: usize) -> bool {
     let follows = at > 1 && bytes[at - 1] == b' ' && bytes[at - 2].is_ascii_digit();
-    let goes_on = is(bytes, end, |byte| byte == b' ') && is(bytes, end + 1, |byte| byte.is_ascii_digit());
-    bytes[at..end].contains(&b' ') && (follows || goes_on)
+    let continues = is(bytes, end, |byte| byte == b' ') && is(bytes, end + 1, |byte| byte.is_ascii_digit());
+    bytes[at..end].contains(&b' ') && (follows || continues)
 }
 
 /// Matches `2026-11-16`, with dots or slashes as well.
@@ -121,10 +122,10 @@ fn is_date(bytes: &[u8], at: usize) -> bool {
 /// Returns true if a number with a `+` may be an added line of a diff: it begins a line, and is short or without
 /// groups.
 fn is_added_line(bytes: &[u8], at: usize, end: usize) -> bool {
-    let begins_line = at == 0 || bytes[at - 1] == b'\n' || bytes[..at].ends_with(b"\\n");
+    let is_line_start = at == 0 || bytes[at - 1] == b'\n' || bytes[..at].ends_with(b"\\n");
     let first = run(bytes, at + 1);
     let digits = bytes[at..end].iter().filter(|byte| byte.is_ascii_digit()).count();
-    begins_line && digits < 10 && (first > 3 || at + 1 + first == end)
+    is_line_start && digits < 10 && (first > 3 || at + 1 + first == end)
 }
 
 /// Matches `+49 171 1234567`, `+1 (415) 555-0132`, `+442079460958`.
@@ -132,27 +133,27 @@ fn international(bytes: &[u8], at: usize) -> Option<usize> {
     if !is(bytes, at + 1, |byte| matches!(byte, b'1'..=b'9')) || is_date(bytes, at + 1) {
         return None;
     }
-    let (mut place, mut digits, mut end) = (at + 1, 0, None);
-    while place < bytes.len() && place - at <= LONGEST {
-        let length = run(bytes, place);
+    let (mut position, mut digits, mut end) = (at + 1, 0, None);
+    while position < bytes.len() && position - at <= MAX_PHONE_LENGTH {
+        let length = run(bytes, position);
         if length == 0 || digits + length > 15 {
             break;
         }
-        (place, digits) = (place + length, digits + length);
+        (position, digits) = (position + length, digits + length);
         // A bracket is closed with its group.
-        place += usize::from(bytes.get(place) == Some(&b')'));
-        if digits >= 8 && !is(bytes, place, |byte| byte.is_ascii_alphanumeric()) {
-            end = Some(place);
+        position += usize::from(bytes.get(position) == Some(&b')'));
+        if digits >= 8 && !is(bytes, position, |byte| byte.is_ascii_alphanumeric()) {
+            end = Some(position);
         }
-        let between = match bytes[place..] {
+        let between = match bytes[position..] {
             [b' ', b'(', ..] => 2,
             [b' ' | b'-' | b'.' | b'/' | b'(', ..] => 1,
             _ => 0,
         };
-        if between == 0 && bytes[place - 1] != b')' {
+        if between == 0 && bytes[position - 1] != b')' {
             break;
         }
-        place += between;
+        position += between;
     }
     end.filter(|end| !is_added_line(bytes, at, *end))
 }
@@ -163,12 +164,15 @@ fn bracketed(bytes: &[u8], at: usize) -> Option<usize> {
     if !(2..=5).contains(&area) || bytes.get(at + 1 + area) != Some(&b')') {
         return None;
     }
-    let place = at + area + 2;
-    let place = place + usize::from(is(bytes, place, |byte| byte == b' '));
+    let position = at + area + 2;
+    let position = position + usize::from(is(bytes, position, |byte| byte == b' '));
     match bytes[at + 1] {
-        b'0' => rest(bytes, place, area, 9),
-        _ if area == 3 && run(bytes, place) == 3 && is(bytes, place + 3, |byte| matches!(byte, b'-' | b'.' | b' ')) => {
-            (run(bytes, place + 4) == 4).then_some(place + 8).filter(|end| phone_ends(bytes, *end))
+        b'0' => rest(bytes, position, area, 9),
+        _ if area == 3
+            && run(bytes, position) == 3
+            && is(bytes, position + 3, |byte| matches!(byte, b'-' | b'.' | b' ')) =>
+        {
+            (run(bytes, position + 4) == 4).then_some(position + 8).filter(|end| phone_ends(bytes, *end))
         }
         _ => None,
     }
@@ -200,8 +204,8 @@ fn pairs(bytes: &[u8], at: usize) -> Option<usize> {
     let fits =
         bytes[at] == b'0' && is(bytes, at + 1, |byte| byte != b'0') && (0..5).all(is_pair) && (1..5).all(is_parted);
     // A sixth pair makes it a list of numbers.
-    let goes_on = is(bytes, at + 14, |byte| byte == separator) && is(bytes, at + 15, |byte| byte.is_ascii_digit());
-    (fits && !goes_on && phone_ends(bytes, at + 14)).then_some(at + 14)
+    let continues = is(bytes, at + 14, |byte| byte == separator) && is(bytes, at + 15, |byte| byte.is_ascii_digit());
+    (fits && !continues && phone_ends(bytes, at + 14)).then_some(at + 14)
 }
 
 /// Matches `0171 1234567`, `030/1234567`, `020 7946 0958`.
@@ -219,26 +223,26 @@ fn national(bytes: &[u8], at: usize) -> Option<usize> {
 /// Matches the rest of a number after the area code with a leading zero: one to three groups, with a minimum number
 /// of digits.
 fn rest(bytes: &[u8], at: usize, area: usize, least: usize) -> Option<usize> {
-    let (mut place, mut digits, mut end) = (at, area, None);
+    let (mut position, mut digits, mut end) = (at, area, None);
     for _ in 0..3 {
-        let length = run(bytes, place);
+        let length = run(bytes, position);
         if !(2..=8).contains(&length) || digits + length > 12 {
             break;
         }
-        (place, digits) = (place + length, digits + length);
-        if digits >= least && phone_ends(bytes, place) {
-            end = Some(place);
+        (position, digits) = (position + length, digits + length);
+        if digits >= least && phone_ends(bytes, position) {
+            end = Some(position);
         }
-        if !is(bytes, place, |byte| matches!(byte, b' ' | b'-')) {
+        if !is(bytes, position, |byte| matches!(byte, b' ' | b'-')) {
             break;
         }
-        place += 1;
+        position += 1;
     }
     end
 }
 
 fn phone_ends(bytes: &[u8], at: usize) -> bool {
-    let goes_on = is(bytes, at, |byte| matches!(byte, b'-' | b'.' | b'/' | b':'));
-    let goes_on = goes_on && is(bytes, at + 1, |byte| byte.is_ascii_digit());
-    !goes_on && !is(bytes, at, |byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    let continues = is(bytes, at, |byte| matches!(byte, b'-' | b'.' | b'/' | b':'));
+    let continues = continues && is(bytes, at + 1, |byte| byte.is_ascii_digit());
+    !continues && !is(bytes, at, |byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

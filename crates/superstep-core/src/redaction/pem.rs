@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Maximum length of a key, in bytes. The longest in use has 13 KB.
-pub(super) const LONGEST: usize = 64 * 1024;
+pub(super) const MAX_KEY_LENGTH: usize = 64 * 1024;
 
 pub(super) const LINE: &str = "-----";
 
@@ -17,7 +17,7 @@ pub(super) const BEGIN: &str = "-----BEGIN ";
 pub(super) fn private_key(text: &str, at: usize) -> Option<Range<usize>> {
     let label = text[at..].strip_prefix(BEGIN)?;
     let head = at + BEGIN.len() + label_of_key(label)? + LINE.len();
-    let body = &text[head..text.floor_char_boundary(head + LONGEST)];
+    let body = &text[head..text.floor_char_boundary(head + MAX_KEY_LENGTH)];
     let length = match next_line(body) {
         NextDelimiter::End(end) => end,
         NextDelimiter::Begin(next) => cut_off(&body[..next]),
@@ -37,8 +37,8 @@ enum NextDelimiter {
 
 fn next_line(body: &str) -> NextDelimiter {
     let mut from = 0;
-    while let Some(found) = body[from..].find(LINE) {
-        let (at, line) = (from + found, &body[from + found..]);
+    while let Some(offset) = body[from..].find(LINE) {
+        let (at, line) = (from + offset, &body[from + offset..]);
         if let Some(label) = line.strip_prefix(END).and_then(label_of_key) {
             return NextDelimiter::End(at + END.len() + label + LINE.len());
         }
@@ -58,7 +58,7 @@ fn label_of_key(text: &str) -> Option<usize> {
 }
 
 /// Minimum length of a word of a key on the line of its label; shorter words belong to a sentence.
-const SHORTEST_WORD: usize = 16;
+const MIN_WORD_LENGTH: usize = 16;
 
 /// Returns the length of the text that belongs to a truncated key: the key on the rest of the first line, then
 /// lines without spaces, and headers.
@@ -69,7 +69,7 @@ fn cut_off(body: &str) -> usize {
     for (number, line) in body.split_inclusive('\n').enumerate() {
         let words = line.trim();
         let is_header = number > 0 && words.split_once(": ").is_some_and(|(name, _)| is_name(name));
-        let is_first_word = number == 0 && line.starts_with([' ', '\t']) && words.len() < SHORTEST_WORD;
+        let is_first_word = number == 0 && line.starts_with([' ', '\t']) && words.len() < MIN_WORD_LENGTH;
         if !is_header && (!words.bytes().all(in_key) || (is_first_word && !words.is_empty())) {
             end += if number == 0 { first_line(line, in_key) } else { 0 };
             break;
@@ -84,7 +84,7 @@ fn first_line(line: &str, in_key: impl Fn(u8) -> bool) -> usize {
     let mut end = 0;
     for word in line.split_inclusive([' ', '\t']) {
         let length = word.trim_end().bytes().take_while(|byte| in_key(*byte)).count();
-        let is_key = end == 0 || length >= SHORTEST_WORD;
+        let is_key = end == 0 || length >= MIN_WORD_LENGTH;
         if !is_key || length < word.trim_end().len() {
             return end + if is_key { length } else { 0 };
         }

@@ -9,7 +9,7 @@ use std::ops::Range;
 const BLOCK: usize = 64;
 
 /// Number of bytes after a block that are checked with it: a pair may cross the boundary.
-const AHEAD: usize = 2;
+const LOOKAHEAD: usize = 2;
 
 /// Maximum distance of the start of a match before a matching block: the longest prefix of a number, an account or
 /// a key.
@@ -22,7 +22,7 @@ const DIGITS: u8 = 4;
 /// Passes every range in which a match may begin to `each`, in order and without overlaps.
 pub(super) fn candidate_ranges(bytes: &[u8], mut each: impl FnMut(Range<usize>)) {
     let (mut at, mut done, mut after_digits) = (0, 0, false);
-    while let Some(block) = bytes.get(at..at + BLOCK + AHEAD) {
+    while let Some(block) = bytes.get(at..at + BLOCK + LOOKAHEAD) {
         // No number and no key is that long, and none begins after a digit.
         let is_digits = all_digits(block);
         if !is_digits && may_match(block) {
@@ -44,19 +44,19 @@ fn all_digits(block: &[u8]) -> bool {
 /// Returns true if a block may match. No branch inside the loop, not even an overflow check: it would prevent
 /// vectorisation.
 fn may_match(block: &[u8]) -> bool {
-    let (mut found, mut digits) = (false, 0_u8);
-    for ((&first, &second), &third) in block[..BLOCK].iter().zip(&block[1..=BLOCK]).zip(&block[2..BLOCK + AHEAD]) {
+    let (mut is_candidate, mut digits) = (false, 0_u8);
+    for ((&first, &second), &third) in block[..BLOCK].iter().zip(&block[1..=BLOCK]).zip(&block[2..BLOCK + LOOKAHEAD]) {
         // Email addresses and URLs; nearly all keys, and PEM.
-        found |= (first == b'@') | (first == b'-') | (first == b'_');
+        is_candidate |= (first == b'@') | (first == b'-') | (first == b'_');
         // `SG.` and `ya29.`, `AKIA`, `ASIA`, `AIza`, `eyJ`.
-        found |= ((first == b'G') | (first == b'9')) & (second == b'.');
-        found |= ((first == b'K') | (first == b'S')) & (second == b'I');
-        found |= ((first == b'I') & (second == b'z')) | ((first == b'y') & (second == b'J'));
+        is_candidate |= ((first == b'G') | (first == b'9')) & (second == b'.');
+        is_candidate |= ((first == b'K') | (first == b'S')) & (second == b'I');
+        is_candidate |= ((first == b'I') & (second == b'z')) | ((first == b'y') & (second == b'J'));
         // `hvs.`, `ATATT3`, the end of `Bearer`.
-        found |= (first == b'v') & (second == b's') & (third == b'.');
-        found |= (first == b'T') & (second == b'T') & (third == b'3');
-        found |= (first | 32 == b'r') & (second | 32 == b'e') & (third | 32 == b'r');
+        is_candidate |= (first == b'v') & (second == b's') & (third == b'.');
+        is_candidate |= (first == b'T') & (second == b'T') & (third == b'3');
+        is_candidate |= (first | 32 == b'r') & (second | 32 == b'e') & (third | 32 == b'r');
         digits = digits.wrapping_add(u8::from(first.wrapping_sub(b'0') < 10));
     }
-    found | (digits >= DIGITS)
+    is_candidate | (digits >= DIGITS)
 }

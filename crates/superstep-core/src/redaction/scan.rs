@@ -13,24 +13,24 @@ use super::{SecretKind, api_keys, email, escape, iban, numbers, pem, prefilter};
 pub(super) struct Match {
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) what: MatchKind,
+    pub(super) kind: MatchKind,
 }
 
 /// The kind of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MatchKind {
-    Known(SecretKind),
+    BuiltIn(SecretKind),
     /// Index among the custom patterns.
     Own(usize),
 }
 
 impl Match {
     pub(super) fn own(range: Range<usize>, index: usize) -> Self {
-        Self { start: range.start, end: range.end, what: MatchKind::Own(index) }
+        Self { start: range.start, end: range.end, kind: MatchKind::Own(index) }
     }
 
     fn new(kind: SecretKind, range: Range<usize>) -> Self {
-        Self { start: range.start, end: range.end, what: MatchKind::Known(kind) }
+        Self { start: range.start, end: range.end, kind: MatchKind::BuiltIn(kind) }
     }
 }
 
@@ -53,11 +53,11 @@ impl SecretKindSet {
 }
 
 /// Minimum length of a text that can contain a match.
-const SHORTEST: usize = 6;
+const MIN_TEXT_LENGTH: usize = 6;
 
 /// Returns all matches of these kinds, in order.
 pub(super) fn find(text: &str, kinds: SecretKindSet) -> Vec<Match> {
-    if text.len() < SHORTEST || kinds.0 == 0 {
+    if text.len() < MIN_TEXT_LENGTH || kinds.0 == 0 {
         return Vec::new();
     }
     let mut scan = Scan::new(text, kinds);
@@ -90,7 +90,7 @@ impl<'a> Scan<'a> {
 
     fn stretch(&mut self, stretch: Range<usize>) {
         // Starts slightly before: an escape may cross the boundary.
-        let mut at = stretch.start.saturating_sub(escape::LONGEST).max(self.done);
+        let mut at = stretch.start.saturating_sub(escape::MAX_ESCAPE_LENGTH).max(self.done);
         while at < stretch.end {
             match self.at(at) {
                 Some(hit) => {
@@ -108,8 +108,8 @@ impl<'a> Scan<'a> {
         let bytes = self.text.as_bytes();
         let word = bytes[at..end].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
         let may_be_escape = at > 0 && matches!(bytes[at - 1], b'\\' | b'%' | b'[' | b';' | b'?');
-        let inside = if may_be_escape { word.min(escape::LONGEST) } else { 0 };
-        let escaped = (at + 1..=at + inside).find(|place| escape::before(bytes, *place).is_some());
+        let escape_length = if may_be_escape { word.min(escape::MAX_ESCAPE_LENGTH) } else { 0 };
+        let escaped = (at + 1..=at + escape_length).find(|position| escape::before(bytes, *position).is_some());
         escaped.unwrap_or(at + word.max(1))
     }
 
@@ -137,10 +137,10 @@ impl<'a> Scan<'a> {
             .or_else(|| self.hit(SecretKind::Email, || email::mail(self.text, self.done, at)))
     }
 
-    fn hit(&self, kind: SecretKind, look: impl FnOnce() -> Option<Range<usize>>) -> Option<Match> {
+    fn hit(&self, kind: SecretKind, matcher: impl FnOnce() -> Option<Range<usize>>) -> Option<Match> {
         if !self.kinds.has(kind) {
             return None;
         }
-        look().map(|range| Match::new(kind, range))
+        matcher().map(|range| Match::new(kind, range))
     }
 }

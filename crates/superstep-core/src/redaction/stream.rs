@@ -3,11 +3,11 @@
 use super::scan::{Match, MatchKind};
 use super::{Redaction, RedactionCounts, SecretKind, pem};
 
-/// Number of held bytes above which the text before the last `LONGEST_WITH_BLANKS` bytes counts as decided.
+/// Number of held bytes above which the text before the last `MAX_LENGTH_WITH_BLANKS` bytes counts as decided.
 const SCAN_THRESHOLD_BYTES: usize = 256;
 
 /// Maximum length of a match with spaces inside, in bytes; a private key is longer, and is held as a whole.
-const LONGEST_WITH_BLANKS: usize = 80;
+const MAX_LENGTH_WITH_BLANKS: usize = 80;
 
 /// Represents a number before the held text; no match begins with it.
 const NUMBER: &str = "0 ";
@@ -40,7 +40,7 @@ pub struct RedactionStream {
 
 impl RedactionStream {
     /// Maximum number of held bytes.
-    pub const MAX_HELD_BYTES: usize = pem::LONGEST;
+    pub const MAX_HELD_BYTES: usize = pem::MAX_KEY_LENGTH;
 
     /// Starts a text.
     pub fn new(redaction: Redaction) -> Self {
@@ -73,13 +73,13 @@ impl RedactionStream {
 
     fn emit(&mut self, cut: usize) -> String {
         let rest = self.held.split_off(cut);
-        let mut whole = std::mem::take(&mut self.held);
+        let mut text = std::mem::take(&mut self.held);
         // A number before or after a group of digits matters in the whole text, so the parts must include it too.
-        let goes_on = ends_with_number(&whole) && rest.starts_with(|sign: char| sign.is_ascii_digit());
+        let continues = ends_with_number(&text) && rest.starts_with(|sign: char| sign.is_ascii_digit());
         let is_hit = || self.redaction.find(&rest).first().is_some_and(|hit| hit.start == 0);
-        let after = if goes_on && !is_hit() { NO_GROUP } else { "" };
-        whole.push_str(after);
-        let redacted = self.redaction.redact_text_counted(&whole, &mut self.counts);
+        let after = if continues && !is_hit() { NO_GROUP } else { "" };
+        text.push_str(after);
+        let redacted = self.redaction.redact_text_counted(&text, &mut self.counts);
         let redacted = redacted[self.context..redacted.len() - after.len()].to_owned();
         let context = match ends_with_number(&redacted) {
             true => NUMBER,
@@ -103,7 +103,7 @@ impl RedactionStream {
         let blanks = text[..end].rmatch_indices([' ', '\t', '\n']);
         let mut blanks = blanks.filter(|(_, blank)| !by_lines || *blank == "\n").map(|(at, _)| at).filter(is_free);
         // With this much text after it, everything is decided; but `Bearer` is not part of its match.
-        let is_known = |at: usize| text.len() > SCAN_THRESHOLD_BYTES && at + LONGEST_WITH_BLANKS < text.len();
+        let is_known = |at: usize| text.len() > SCAN_THRESHOLD_BYTES && at + MAX_LENGTH_WITH_BLANKS < text.len();
         let is_sure = |at: usize| !follows_bearer(text, at) && (is_known(at) || !follows_group(text, at));
         blanks.find(|at| is_sure(*at)).map_or(0, |at| at + 1)
     }
@@ -113,7 +113,7 @@ impl RedactionStream {
     fn reach(&self, hit: &Match) -> usize {
         let (text, rest) = (self.held.as_str(), &self.held[hit.end..]);
         let is_open =
-            hit.what == MatchKind::Known(SecretKind::PrivateKey) && !text[hit.start..hit.end].contains(pem::END);
+            hit.kind == MatchKind::BuiltIn(SecretKind::PrivateKey) && !text[hit.start..hit.end].contains(pem::END);
         let line = text.len() - rest.trim_start().len();
         match is_open {
             true => text[line..].find('\n').map_or(text.len(), |end| line + end),
@@ -124,12 +124,12 @@ impl RedactionStream {
     /// Returns the start of a private key that may continue: its last line may follow, or the rest of its label.
     fn open_key(&self, hits: &[Match]) -> Option<usize> {
         let text = self.held.as_str();
-        let begins = text.rfind(pem::BEGIN).filter(|_| self.redaction.0.kinds.has(SecretKind::PrivateKey))?;
-        let is_told =
-            text[begins + pem::BEGIN.len()..].contains(pem::LINE) || text.len() - begins >= LONGEST_WITH_BLANKS;
+        let start = text.rfind(pem::BEGIN).filter(|_| self.redaction.0.kinds.has(SecretKind::PrivateKey))?;
+        let is_decided =
+            text[start + pem::BEGIN.len()..].contains(pem::LINE) || text.len() - start >= MAX_LENGTH_WITH_BLANKS;
         let key = hits.iter().rev().find(|hit| text[hit.start..hit.end].contains(pem::BEGIN));
         let open = key.filter(|key| !text[key.start..key.end].contains(pem::END)).map(|key| key.start);
-        open.or((!is_told).then_some(begins))
+        open.or((!is_decided).then_some(start))
     }
 }
 

@@ -229,7 +229,7 @@ fn plain_data_stays() {
 fn own_patterns_are_named_and_checked() {
     let redaction = Redaction::default().pattern("employee", r"E-\d{4}").unwrap();
     assert_eq!(redaction.redact_text("E-1234 and a@b.de"), "[REDACTED:employee] and [REDACTED:mail]");
-    for (name, pattern, said) in [
+    for (name, pattern, message) in [
         ("employee", "x", "taken"),
         ("mail", "x", "taken"),
         ("Employee", "x", "no name"),
@@ -239,7 +239,7 @@ fn own_patterns_are_named_and_checked() {
     ] {
         let error = redaction.clone().pattern(name, pattern).unwrap_err();
         assert_eq!(error.code(), ErrorCode::ConfigInvalid);
-        assert!(error.message().contains(said), "{error}");
+        assert!(error.message().contains(message), "{error}");
     }
     assert!(Redaction::empty().allow_pattern("[").is_err());
 }

@@ -86,9 +86,9 @@ fn set_key(map: &mut BTreeMap<String, Value>, key: &str, mut value: Value) -> Re
             }
             // Merging into null removes the keys that the object marks for removal.
             _ => {
-                let mut fresh = Value::Null;
-                JsonReducer::DeepMerge.reduce(&mut fresh, value)?;
-                value = fresh;
+                let mut merged = Value::Null;
+                JsonReducer::DeepMerge.reduce(&mut merged, value)?;
+                value = merged;
             }
         }
     }

@@ -97,8 +97,8 @@ impl<E: FieldValue> Reducer<Vec<E>> for Append {
     }
 }
 
-/// Appends items to a list that keeps the last `most`; moves the removed items into `gone`.
-fn keep_last<E>(current: &mut Vec<E>, mut items: Vec<E>, most: usize, gone: Option<&mut Vec<E>>) -> Change {
+/// Appends items to a list that keeps the last `most`; moves the removed items into `evicted`.
+fn keep_last<E>(current: &mut Vec<E>, mut items: Vec<E>, most: usize, evicted: Option<&mut Vec<E>>) -> Change {
     if items.is_empty() {
         return Change::Unchanged;
     }
@@ -107,8 +107,8 @@ fn keep_last<E>(current: &mut Vec<E>, mut items: Vec<E>, most: usize, gone: Opti
     let inserted = items.len();
     let removed = (from + inserted).saturating_sub(most);
     let going = current.drain(..removed);
-    match gone {
-        Some(gone) => gone.extend(going),
+    match evicted {
+        Some(evicted) => evicted.extend(going),
         None => drop(going),
     }
     current.append(&mut items);
@@ -139,11 +139,11 @@ impl<E: FieldValue, const N: usize> Reducer<Vec<E>> for KeepLast<N> {
         input: OneOrMany<E>,
         back: &mut Option<UndoValue<Vec<E>>>,
     ) -> Result<Change, ValidationError> {
-        let (before, mut gone) = (current.len(), Vec::new());
-        let change = keep_last(current, input.0, N, Some(&mut gone));
+        let (before, mut evicted) = (current.len(), Vec::new());
+        let change = keep_last(current, input.0, N, Some(&mut evicted));
         *back = Some(UndoValue::Undo(Box::new(move |list| {
-            list.truncate(before - gone.len());
-            list.splice(..0, gone);
+            list.truncate(before - evicted.len());
+            list.splice(..0, evicted);
         })));
         Ok(change)
     }
@@ -234,10 +234,10 @@ impl<E: FieldValue, K: MergeKey<E>> Reducer<Vec<E>> for MergeBy<K> {
         let mut replaced: BTreeSet<usize> = BTreeSet::new();
         for item in input.0 {
             match current.iter().position(|old| K::is_same(old, &item)) {
-                Some(place) => {
-                    current[place] = item;
-                    if place < from {
-                        replaced.insert(place);
+                Some(index) => {
+                    current[index] = item;
+                    if index < from {
+                        replaced.insert(index);
                     }
                 }
                 None => current.push(item),

@@ -45,7 +45,7 @@ impl Reducer<Messages> for AddMessages {
     fn parse_update(value: Value) -> Result<MessageUpdates, Vec<ValidationError>> {
         MessageUpdates::try_from(value).map_err(|fault| vec![fault])
     }
-    fn assign_ids(input: &mut MessageUpdates, fresh: &mut dyn FnMut() -> String) {
-        input.stamp(&mut || MessageId::from(fresh()));
+    fn assign_ids(input: &mut MessageUpdates, new_id: &mut dyn FnMut() -> String) {
+        input.stamp(&mut || MessageId::from(new_id()));
     }
 }

@@ -46,7 +46,7 @@ pub trait Addable: FieldValue {
     }
 }
 
-macro_rules! whole {
+macro_rules! full_value {
     () => {
         fn part(&self, _change: &Change) -> AnyValue {
             AnyValue::native(self.clone())
@@ -62,7 +62,7 @@ macro_rules! whole_numbers_add {
         impl Addable for $number {
             type Input = $number;
             const FALLIBLE: bool = true;
-            whole!();
+            full_value!();
             fn add(&mut self, input: $number) -> Result<Change, ValidationError> {
                 let sum = self.checked_add(input).ok_or_else(|| {
                     ValidationError::new(format!("{self} + {input} does not fit {}", stringify!($number)))
@@ -81,7 +81,7 @@ macro_rules! floats_add {
         impl Addable for $number {
             type Input = $number;
             const FALLIBLE: bool = false;
-            whole!();
+            full_value!();
             fn add(&mut self, input: $number) -> Result<Change, ValidationError> {
                 *self += input;
                 Ok(Change::Set)
@@ -94,7 +94,7 @@ floats_add!(f32, f64);
 impl Addable for String {
     type Input = String;
     const FALLIBLE: bool = false;
-    whole!();
+    full_value!();
     fn add(&mut self, input: String) -> Result<Change, ValidationError> {
         self.push_str(&input);
         Ok(if input.is_empty() { Change::Unchanged } else { Change::Set })
@@ -124,7 +124,7 @@ impl<E: FieldValue> Addable for Vec<E> {
 impl<A: Addable<Input = A>> Addable for Option<A> {
     type Input = A;
     const FALLIBLE: bool = A::FALLIBLE;
-    whole!();
+    full_value!();
     fn add(&mut self, input: A) -> Result<Change, ValidationError> {
         match self {
             Some(current) => current.add(input),

@@ -39,8 +39,8 @@ fn follow_edges() -> Routing {
 }
 
 fn goto(topology: &Topology, names: &[&str]) -> Routing {
-    let way = |name: &&str| NextTask::new(topology.find_node(name).unwrap(), TriggerKind::Goto, None);
-    Routing { follow_edges: false, targets: names.iter().map(way).collect() }
+    let target = |name: &&str| NextTask::new(topology.find_node(name).unwrap(), TriggerKind::Goto, None);
+    Routing { follow_edges: false, targets: names.iter().map(target).collect() }
 }
 
 fn send(topology: &Topology, name: &str, payload: usize) -> NextTask {
@@ -52,12 +52,12 @@ fn send(topology: &Topology, name: &str, payload: usize) -> NextTask {
 }
 
 /// Formats the next tasks as node names; a send includes its payload.
-fn due(topology: &Topology, position: &Position) -> String {
-    let show = |task: &NextTask| match &task.send {
+fn next_tasks(topology: &Topology, position: &Position) -> String {
+    let format_task = |task: &NextTask| match &task.send {
         Some(send) => format!("{}({:?})", topology.node(task.node).name, send.payload),
         None => topology.node(task.node).name.to_string(),
     };
-    position.next_tasks.iter().map(show).collect::<Vec<_>>().join(" ")
+    position.next_tasks.iter().map(format_task).collect::<Vec<_>>().join(" ")
 }
 
 fn start(topology: &Topology) -> Position {
@@ -70,7 +70,7 @@ fn start(topology: &Topology) -> Position {
 fn finish(topology: &Topology, position: &mut Position, tasks: &[(&str, Routing)]) -> String {
     let finished = tasks.iter().map(|(name, leads)| (topology.find_node(name), leads.clone()));
     schedule_next(topology, position, finished);
-    due(topology, position)
+    next_tasks(topology, position)
 }
 
 /// Runs at most `most` supersteps in which every task follows its edges, and returns the tasks of each.
@@ -78,7 +78,7 @@ fn walk(topology: &Topology, most: usize) -> Vec<String> {
     let mut position = start(topology);
     let mut steps = Vec::new();
     while !position.next_tasks.is_empty() && steps.len() < most {
-        steps.push(due(topology, &position));
+        steps.push(next_tasks(topology, &position));
         let ran: Vec<Option<NodeId>> = position.next_tasks.iter().map(|task| Some(task.node)).collect();
         schedule_next(topology, &mut position, ran.into_iter().map(|node| (node, follow_edges())));
     }
@@ -209,11 +209,11 @@ fn sends_keep_their_order() {
         targets: (from..to).map(|payload| send(&topology, "w", payload)).collect(),
     };
     let mut position = start(&topology);
-    let found = finish(&topology, &mut position, &[("s", sends(0, 13)), ("t", sends(13, 25))]);
+    let actual = finish(&topology, &mut position, &[("s", sends(0, 13)), ("t", sends(13, 25))]);
     let expected: Vec<String> = (0..25).map(|payload| format!("w({payload})")).collect();
-    assert_eq!(found, expected.join(" "));
-    let places: Vec<u32> = position.next_tasks.iter().map(NextTask::send_index).collect();
-    assert_eq!(places, (1..=25).collect::<Vec<u32>>());
+    assert_eq!(actual, expected.join(" "));
+    let indexes: Vec<u32> = position.next_tasks.iter().map(NextTask::send_index).collect();
+    assert_eq!(indexes, (1..=25).collect::<Vec<u32>>());
 }
 
 /// R-GRA-44: the order in which tasks finish does not change the next tasks.
@@ -224,7 +224,7 @@ fn who_is_due_does_not_depend_on_who_finished_first() {
     for order in [["a", "b", "c"], ["a", "c", "b"], ["b", "a", "c"], ["b", "c", "a"], ["c", "a", "b"], ["c", "b", "a"]]
     {
         let mut position = start(&topology);
-        let found = finish(&topology, &mut position, &order.map(|name| (name, follow_edges())));
-        assert_eq!((&*found, position.deferred.len()), ("d e f", 1), "{order:?}");
+        let actual = finish(&topology, &mut position, &order.map(|name| (name, follow_edges())));
+        assert_eq!((&*actual, position.deferred.len()), ("d e f", 1), "{order:?}");
     }
 }

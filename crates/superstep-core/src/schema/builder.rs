@@ -159,18 +159,18 @@ impl FieldBuilder {
         };
         let faults = checked.err().unwrap_or_default();
         let is_list = matches!(self.kind, FieldType::Any | FieldType::Array | FieldType::Messages);
-        let misfit = (is_messages && !is_list).then(|| {
+        let type_error = (is_messages && !is_list).then(|| {
             ValidationError::new("the reducer `add_messages` folds a list of messages")
                 .with_help("give the field the type `messages`")
         });
         let in_default = faults.into_iter().map(|fault| {
-            let place = format!("/default{}", fault.pointer);
-            fault.with_pointer(place)
+            let path = format!("/default{}", fault.pointer);
+            fault.with_pointer(path)
         });
         self.problems
             .iter()
             .cloned()
-            .chain(misfit)
+            .chain(type_error)
             .chain(in_default)
             .map(|fault| super::below(&self.name, fault))
             .collect()

@@ -179,7 +179,7 @@ fn types_are_enforced_warned_of_or_left_alone() {
 
 /// R-GRA-7: the type is checked for the reduced value, not only for the update.
 #[test]
-fn a_fold_that_leaves_the_type_is_refused() {
+fn a_reduced_value_of_another_type_is_rejected() {
     let schema = build(json!({ "count": { "type": "integer", "reducer": "append", "default": 1 } }));
     let error = write(&schema, json!({ "count": 2 })).expect_err("refused");
     assert_eq!(error.to_string(), "error[SS-005]: node `a`: field `count`: expected integer, found array");
@@ -188,16 +188,16 @@ fn a_fold_that_leaves_the_type_is_refused() {
 /// R-GRA-9, R-GRA-37: a default is copied to any depth; R-GRA-10: or created by a function, separately for every state.
 #[test]
 fn every_state_has_its_own_defaults() {
-    let made = Arc::new(AtomicU32::new(0));
-    let counter = made.clone();
+    let created = Arc::new(AtomicU32::new(0));
+    let counter = created.clone();
     let schema = Schema::builder("state")
         .field(field("deep").reducer("deep_merge").default(json!({ "list": [[1]], "map": { "a": {} } })))
         .field(field("fresh").default_with(move || json!(counter.fetch_add(1, Ordering::Relaxed))))
         .build()
         .expect("a schema");
     let (first, second) = (schema.initial_state(), schema.initial_state());
-    let fresh = |state: &Arc<AnyState>| schema.to_json(&**state).expect("data")["fresh"].clone();
-    assert_ne!(fresh(&first), fresh(&second));
+    let default_of = |state: &Arc<AnyState>| schema.to_json(&**state).expect("data")["fresh"].clone();
+    assert_ne!(default_of(&first), default_of(&second));
     let mut changed = first.clone();
     let mut notes = Vec::new();
     let update = object(json!({ "deep": { "list": [[1, 2]], "map": { "a": { "b": 1 } } } }));
@@ -234,7 +234,7 @@ fn the_short_form_takes_maps_and_anything_else() {
 
 /// R-GRA-11: an unknown option, or an invalid value of one, is rejected by name and pointer.
 #[test]
-fn wrong_options_are_refused_with_their_place() {
+fn invalid_options_are_rejected_with_their_location() {
     let rows = [
         (json!({ "a": { "reduser": "add" } }), "/a/reduser", "no option `reduser`"),
         (json!({ "a": { "type": "intger" } }), "/a/type", "unknown type `intger`"),
@@ -248,24 +248,24 @@ fn wrong_options_are_refused_with_their_place() {
         (json!({ "a": { "type": "integer", "reducer": "add_messages" } }), "/a", "folds a list of messages"),
         (json!([1]), "", "a schema is a map from field names to options"),
     ];
-    for (map, place, message) in rows {
-        let found = problems(&map);
-        assert_eq!(found.len(), 1, "{map}: {found:?}");
-        assert!(found[0].0 == place && found[0].1.contains(message), "{map}: {found:?}");
+    for (map, location, message) in rows {
+        let diagnostics = problems(&map);
+        assert_eq!(diagnostics.len(), 1, "{map}: {diagnostics:?}");
+        assert!(diagnostics[0].0 == location && diagnostics[0].1.contains(message), "{map}: {diagnostics:?}");
     }
 }
 
 /// R-GRA-12: reducers are named by a string; an unknown one is rejected with a list of the valid names.
 #[test]
 fn an_unknown_reducer_lists_the_known_ones() {
-    let known = ["add", "append", "merge", "replace", "add_messages", "keep_last:10", "set_union", "set_once"];
-    for name in known {
+    let names = ["add", "append", "merge", "replace", "add_messages", "keep_last:10", "set_union", "set_once"];
+    for name in names {
         build(json!({ "x": { "reducer": name } }));
     }
-    let found = problems(&json!({ "x": { "reducer": "apend" } }));
-    assert_eq!((&*found[0].0, &*found[0].1), ("/x/reducer", "unknown reducer `apend`"));
-    assert!(REDUCER_NAMES.iter().all(|name| found[0].2.contains(&format!("`{name}`"))), "{found:?}");
-    assert!(found[0].2.starts_with("did you mean `append`?"), "{found:?}");
+    let diagnostics = problems(&json!({ "x": { "reducer": "apend" } }));
+    assert_eq!((&*diagnostics[0].0, &*diagnostics[0].1), ("/x/reducer", "unknown reducer `apend`"));
+    assert!(REDUCER_NAMES.iter().all(|name| diagnostics[0].2.contains(&format!("`{name}`"))), "{diagnostics:?}");
+    assert!(diagnostics[0].2.starts_with("did you mean `append`?"), "{diagnostics:?}");
 }
 
 /// R-GRA-13: `fields()` has name, type, reducer, default and flags, allowed values and bounds.
@@ -346,18 +346,18 @@ fn the_initial_state_has_every_field() {
 
 /// R-GRA-47: an unknown key is rejected with the nearest name, or with all names.
 #[test]
-fn an_unknown_field_is_refused_with_the_nearest_name() {
+fn an_unknown_field_is_rejected_with_the_nearest_name() {
     let schema = unknown(UnknownFields::Reject);
-    let refused = |update| listed(&schema.update_from_json(object(update), &mut Vec::new()).expect_err("refused"));
+    let rejections = |update| listed(&schema.update_from_json(object(update), &mut Vec::new()).expect_err("refused"));
     let row = |pointer: &str, message: &str, help: &str| vec![(pointer.into(), message.into(), help.into())];
-    assert_eq!(refused(json!({ "statsu": 1 })), row("/statsu", "no field `statsu`", "did you mean `status`?"));
-    assert_eq!(refused(json!({ "a/b": 1 })), row("/a~1b", "no field `a/b`", "the fields are `status`"));
-    assert_eq!(refused(json!({ "__extras__": {} }))[0].1, "no field `__extras__`");
+    assert_eq!(rejections(json!({ "statsu": 1 })), row("/statsu", "no field `statsu`", "did you mean `status`?"));
+    assert_eq!(rejections(json!({ "a/b": 1 })), row("/a~1b", "no field `a/b`", "the fields are `status`"));
+    assert_eq!(rejections(json!({ "__extras__": {} }))[0].1, "no field `__extras__`");
 }
 
 /// R-GRA-47: `allow` keeps an unknown key, later values replace earlier ones; `drop` leaves it out with a warning.
 #[test]
-fn unknown_fields_are_kept_or_dropped_when_told() {
+fn unknown_fields_are_retained_or_dropped_as_configured() {
     let update = json!({ "status": "open", "color": ["red"], "size": { "__overwrite__": 3 } });
     let (state, notes) = write(&allowing(), update.clone()).expect("kept");
     assert_eq!((state, notes.len()), (json!({ "status": "open", "color": ["red"], "size": 3 }), 0));
@@ -392,7 +392,7 @@ fn everything_wrong_with_an_update_is_listed_at_once() {
         "talk": [{ "role": "user", "content": "hi" }, { "role": "cat", "content": "miau" }],
     });
     let mut notes = Vec::new();
-    let found = schema.update_from_json(object(update), &mut notes).expect_err("refused");
+    let diagnostics = schema.update_from_json(object(update), &mut notes).expect_err("refused");
     let expected = own(&[
         ("/count", "expected integer, found string"),
         ("/person", "missing \"name\""),
@@ -400,8 +400,8 @@ fn everything_wrong_with_an_update_is_listed_at_once() {
         ("/satus", "no field `satus`"),
         ("/status", "expected string, found integer"),
     ]);
-    assert_eq!(facts(&found)[..5], expected);
-    assert!(found.len() == 6 && found[5].pointer.starts_with("/talk"), "{found:?}");
+    assert_eq!(facts(&diagnostics)[..5], expected);
+    assert!(diagnostics.len() == 6 && diagnostics[5].pointer.starts_with("/talk"), "{diagnostics:?}");
 }
 
 /// R-GRA-11: the same map in JSON and in TOML is the same schema.
@@ -435,12 +435,12 @@ fn json_and_toml_give_the_same_schema() {
 
 /// D6: the types of an external state are checked; every field that cannot be parsed is listed.
 #[test]
-fn a_state_that_does_not_read_is_refused_whole() {
+fn an_unreadable_state_is_rejected_entirely() {
     let schema = build(json!({ "count": { "type": "integer" }, "talk": { "type": "messages" } }));
     let read = |state| schema.state_from_json(object(state)).map(|_| ()).expect_err("refused");
     let error = read(json!({ "count": "1", "talk": [{ "role": "cat" }], "cuont": 1 }));
-    let places: Vec<&str> = error.diagnostics().iter().map(|problem| &*problem.pointer).collect();
-    assert_eq!(places, ["/count", "/cuont", "/talk/0"]);
+    let pointers: Vec<&str> = error.diagnostics().iter().map(|problem| &*problem.pointer).collect();
+    assert_eq!(pointers, ["/count", "/cuont", "/talk/0"]);
 }
 
 fn any_state() -> impl Strategy<Value = Value> {

@@ -47,10 +47,10 @@ mod tests {
     #[test]
     fn kinds_have_no_order_between_them() {
         let kinds = [json!(null), json!(true), json!(1), json!("1"), json!([1]), json!({ "a": 1 })];
-        for (place, a) in kinds.iter().enumerate() {
+        for (index, a) in kinds.iter().enumerate() {
             for (other, b) in kinds.iter().enumerate() {
-                let is_ordered = place == other && (a.is_number() || a.is_string());
-                assert_eq!((order(a, b).is_some(), same(a, b)), (is_ordered, place == other), "{a} {b}");
+                let is_ordered = index == other && (a.is_number() || a.is_string());
+                assert_eq!((order(a, b).is_some(), same(a, b)), (is_ordered, index == other), "{a} {b}");
             }
         }
     }

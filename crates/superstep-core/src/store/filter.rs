@@ -140,16 +140,16 @@ impl Filter {
     /// Returns true if the condition holds for a value.
     #[must_use]
     pub fn matches(&self, value: &Value) -> bool {
-        let ordered = |keys: &ValuePath, bound: &Value| keys.find(value).and_then(|found| order(found, bound));
-        let is = |keys: &ValuePath, wanted: &Value| keys.find(value).is_some_and(|found| same(found, wanted));
+        let ordered = |keys: &ValuePath, bound: &Value| keys.find(value).and_then(|actual| order(actual, bound));
+        let is = |keys: &ValuePath, expected: &Value| keys.find(value).is_some_and(|actual| same(actual, expected));
         match self {
-            Self::Eq(keys, wanted) => is(keys, wanted),
+            Self::Eq(keys, expected) => is(keys, expected),
             Self::Ne(keys, unwanted) => !is(keys, unwanted),
             Self::Lt(keys, bound) => ordered(keys, bound) == Some(Ordering::Less),
             Self::Lte(keys, bound) => ordered(keys, bound).is_some_and(Ordering::is_le),
             Self::Gt(keys, bound) => ordered(keys, bound) == Some(Ordering::Greater),
             Self::Gte(keys, bound) => ordered(keys, bound).is_some_and(Ordering::is_ge),
-            Self::In(keys, wanted) => wanted.iter().any(|wanted| is(keys, wanted)),
+            Self::In(keys, expected) => expected.iter().any(|expected| is(keys, expected)),
             Self::Exists(keys) => keys.find(value).is_some(),
             Self::All(filters) => filters.iter().all(|filter| filter.matches(value)),
             Self::Any(filters) => filters.iter().any(|filter| filter.matches(value)),
@@ -162,7 +162,7 @@ impl Filter {
     #[must_use]
     pub fn required_equalities(&self) -> Vec<(&ValuePath, &Value)> {
         match self {
-            Self::Eq(keys, wanted) => vec![(keys, wanted)],
+            Self::Eq(keys, expected) => vec![(keys, expected)],
             Self::All(filters) => filters.iter().flat_map(Self::required_equalities).collect(),
             _ => Vec::new(),
         }

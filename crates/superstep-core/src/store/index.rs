@@ -42,17 +42,17 @@ impl IndexFields {
     /// Returns the searchable texts of a value, without empty ones.
     #[must_use]
     pub fn texts(&self, value: &Value) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut matches = Vec::new();
         match self {
-            Self::All => found.push(value),
+            Self::All => matches.push(value),
             Self::None => {}
             Self::Paths(paths) => {
                 for steps in paths.iter().filter_map(|path| parse(path)) {
-                    follow(value, &steps, &mut found);
+                    follow(value, &steps, &mut matches);
                 }
             }
         }
-        found.into_iter().map(text_of).filter(|text| !text.is_empty()).collect()
+        matches.into_iter().map(text_of).filter(|text| !text.is_empty()).collect()
     }
 
     /// Returns the stored form: paths, `None` for no index.
@@ -88,26 +88,26 @@ fn parse(path: &str) -> Option<Vec<PathSegment<'_>>> {
             key => steps.push(PathSegment::Key(key)),
         }
         while !rest.is_empty() {
-            let (place, after) = rest.strip_prefix('[')?.split_once(']')?;
-            steps.push(if place == "*" { PathSegment::Each } else { PathSegment::At(place.parse().ok()?) });
+            let (index, after) = rest.strip_prefix('[')?.split_once(']')?;
+            steps.push(if index == "*" { PathSegment::Each } else { PathSegment::At(index.parse().ok()?) });
             rest = after;
         }
     }
     Some(steps)
 }
 
-fn follow<'a>(value: &'a Value, steps: &[PathSegment<'_>], found: &mut Vec<&'a Value>) {
-    let Some((step, rest)) = steps.split_first() else { return found.push(value) };
+fn follow<'a>(value: &'a Value, steps: &[PathSegment<'_>], matches: &mut Vec<&'a Value>) {
+    let Some((step, rest)) = steps.split_first() else { return matches.push(value) };
     match (step, value) {
         (PathSegment::Key(key), Value::Object(fields)) => {
-            fields.get(*key).into_iter().for_each(|value| follow(value, rest, found));
+            fields.get(*key).into_iter().for_each(|value| follow(value, rest, matches));
         }
-        (PathSegment::At(place), Value::Array(items)) => {
-            items.get(*place).into_iter().for_each(|value| follow(value, rest, found));
+        (PathSegment::At(index), Value::Array(items)) => {
+            items.get(*index).into_iter().for_each(|value| follow(value, rest, matches));
         }
-        (PathSegment::Each, Value::Array(items)) => items.iter().for_each(|value| follow(value, rest, found)),
+        (PathSegment::Each, Value::Array(items)) => items.iter().for_each(|value| follow(value, rest, matches)),
         (PathSegment::Each, Value::Object(fields)) => {
-            sorted_entries(fields).for_each(|(_, value)| follow(value, rest, found));
+            sorted_entries(fields).for_each(|(_, value)| follow(value, rest, matches));
         }
         _ => {}
     }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused_by_name() {
+    fn invalid_paths_are_rejected_by_name() {
         for path in ["", "a..b", "a[", "a[x]", "a[1", "a[1]b", ".a"] {
             let error = IndexFields::Paths(vec![path.to_owned()]).check().unwrap_err();
             assert!(error.message().contains(&format!("`{path}`")), "{error}");
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kept_form_is_read_back() {
+    fn the_stored_form_is_read_back() {
         for index in [IndexFields::All, IndexFields::None, IndexFields::Paths(vec!["a".to_owned()])] {
             assert_eq!(IndexFields::from_json(index.to_json().as_ref()), index);
         }

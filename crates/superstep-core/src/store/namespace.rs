@@ -7,7 +7,7 @@
 use crate::error::{Error, ErrorCode, Result};
 
 /// Maximum length of the labels of a namespace in bytes, plus one for each label.
-pub const LONGEST_NAMESPACE: usize = 1_024;
+pub const MAX_NAMESPACE_LENGTH: usize = 1_024;
 
 /// The first label that LangGraph reserves.
 const RESERVED: &str = "langgraph";
@@ -44,14 +44,16 @@ impl StoreNamespace {
     /// Returns true if labels match a pattern; `*` matches any label.
     pub(super) fn fits(labels: &[String], pattern: &[String]) -> bool {
         labels.len() == pattern.len()
-            && labels.iter().zip(pattern).all(|(label, wanted)| wanted == "*" || label == wanted)
+            && labels.iter().zip(pattern).all(|(label, expected)| expected == "*" || label == expected)
     }
 
     /// Rejects a namespace that cannot hold items.
     pub(super) fn check(&self) -> Result<()> {
         match self.0.first() {
-            None => Err(refuse("a namespace has no label".to_owned(), "give it one: `[\"users\", \"mia\"]`")),
-            Some(first) if first == RESERVED => Err(refuse(
+            None => {
+                Err(invalid_namespace("a namespace has no label".to_owned(), "give it one: `[\"users\", \"mia\"]`"))
+            }
+            Some(first) if first == RESERVED => Err(invalid_namespace(
                 format!("the first label of a namespace is `{RESERVED}`"),
                 "use another: this one is kept for LangGraph itself",
             )),
@@ -63,16 +65,22 @@ impl StoreNamespace {
     pub(super) fn check_labels(&self) -> Result<()> {
         for label in &self.0 {
             if label.is_empty() {
-                return Err(refuse(format!("a label of the namespace `{self}` is empty"), "give every label a name"));
+                return Err(invalid_namespace(
+                    format!("a label of the namespace `{self}` is empty"),
+                    "give every label a name",
+                ));
             }
-            if let Some(found) = label.chars().find(|found| matches!(found, '.' | '\0')) {
-                let message = format!("label `{}` of a namespace has {found:?} in it", label.escape_debug());
-                return Err(refuse(message, "labels are apart already: write `[\"a\", \"b\"]` and not `[\"a.b\"]`"));
+            if let Some(character) = label.chars().find(|character| matches!(character, '.' | '\0')) {
+                let message = format!("label `{}` of a namespace has {character:?} in it", label.escape_debug());
+                return Err(invalid_namespace(
+                    message,
+                    "labels are apart already: write `[\"a\", \"b\"]` and not `[\"a.b\"]`",
+                ));
             }
         }
-        if self.0.iter().map(|label| label.len() + 1).sum::<usize>() > LONGEST_NAMESPACE {
-            let message = format!("a namespace is longer than {LONGEST_NAMESPACE} bytes");
-            return Err(refuse(message, "use shorter or fewer labels"));
+        if self.0.iter().map(|label| label.len() + 1).sum::<usize>() > MAX_NAMESPACE_LENGTH {
+            let message = format!("a namespace is longer than {MAX_NAMESPACE_LENGTH} bytes");
+            return Err(invalid_namespace(message, "use shorter or fewer labels"));
         }
         Ok(())
     }
@@ -106,7 +114,7 @@ impl StoreNamespace {
     }
 }
 
-fn refuse(message: String, help: &str) -> Error {
+fn invalid_namespace(message: String, help: &str) -> Error {
     Error::new(ErrorCode::InputInvalid, message).with_help(help)
 }
 
@@ -154,8 +162,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_no_namespace_are_refused() {
-        let long = "x".repeat(LONGEST_NAMESPACE);
+    fn invalid_namespaces_are_rejected() {
+        let long = "x".repeat(MAX_NAMESPACE_LENGTH);
         for labels in [&[][..], &[""], &["a", ""], &["a.b"], &["a\0"], &["langgraph", "a"], &[long.as_str()]] {
             let error = StoreNamespace::from(labels).check().unwrap_err();
             assert_eq!(error.code(), ErrorCode::InputInvalid, "{error}");

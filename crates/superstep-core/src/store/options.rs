@@ -65,7 +65,7 @@ impl StoreOptions {
 
     /// Returns true if a read restarts the TTL.
     #[must_use]
-    pub fn should_refresh(&self, asked: Option<bool>) -> bool {
-        asked.unwrap_or(self.refresh_on_read)
+    pub fn should_refresh(&self, requested: Option<bool>) -> bool {
+        requested.unwrap_or(self.refresh_on_read)
     }
 }

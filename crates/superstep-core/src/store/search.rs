@@ -47,7 +47,7 @@ pub struct SearchCollector<'a> {
     filter: &'a Filter,
     words: Option<&'a [String]>,
     part: (usize, usize),
-    found: Vec<ScoredItem>,
+    matches: Vec<ScoredItem>,
 }
 
 struct ScoredItem {
@@ -67,7 +67,7 @@ impl<'a> SearchCollector<'a> {
             SearchQuery::Words(words) => Some(words.as_slice()),
             _ => None,
         };
-        Self { filter: &search.filter, words, part: (search.offset, search.limit), found: Vec::new() }
+        Self { filter: &search.filter, words, part: (search.offset, search.limit), matches: Vec::new() }
     }
 
     /// Adds an item to a search without a query.
@@ -77,13 +77,13 @@ impl<'a> SearchCollector<'a> {
 
     /// Adds an item to a text search, with its index setting.
     pub fn add_text_match(&mut self, item: impl Into<Arc<Item>>, index: &IndexFields) {
-        let wanted = self.words.unwrap_or_default();
+        let query_words = self.words.unwrap_or_default();
         self.add(item.into(), |item| {
-            let (mut counts, mut length) = (vec![0; wanted.len()], 0);
+            let (mut counts, mut length) = (vec![0; query_words.len()], 0);
             for word in index.texts(&item.value).iter().flat_map(|text| words(text)) {
                 length += 1;
-                if let Ok(place) = wanted.binary_search(&word) {
-                    counts[place] += 1;
+                if let Ok(position) = query_words.binary_search(&word) {
+                    counts[position] += 1;
                 }
             }
             let has_any = counts.iter().any(|count| *count > 0);
@@ -96,16 +96,16 @@ impl<'a> SearchCollector<'a> {
         self.add(item.into(), |item| Some(ScoredItem { item, counts: Vec::new(), length: 0, score: Some(cosine) }));
     }
 
-    fn add(&mut self, item: Arc<Item>, found: impl FnOnce(Arc<Item>) -> Option<ScoredItem>) {
+    fn add(&mut self, item: Arc<Item>, to_match: impl FnOnce(Arc<Item>) -> Option<ScoredItem>) {
         if self.filter.matches(&item.value) {
-            self.found.extend(found(item));
+            self.matches.extend(to_match(item));
         }
     }
 
     /// Returns true if there are enough results, for a store that adds items in the final order.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.found.len() >= self.part.0.saturating_add(self.part.1)
+        self.matches.len() >= self.part.0.saturating_add(self.part.1)
     }
 
     /// Returns the requested results, in order.
@@ -113,16 +113,15 @@ impl<'a> SearchCollector<'a> {
     pub fn finish(mut self) -> Vec<SearchItem> {
         let matched_by = match self.words {
             Some(words) => {
-                score(&mut self.found, words.len());
+                score(&mut self.matches, words.len());
                 Some(MatchSource::Text)
             }
-            None => self.found.iter().any(|found| found.score.is_some()).then_some(MatchSource::Vector),
+            None => self.matches.iter().any(|hit| hit.score.is_some()).then_some(MatchSource::Vector),
         };
-        self.found.sort_by(before);
+        self.matches.sort_by(before);
         let (offset, limit) = self.part;
-        let part = self.found.into_iter().skip(offset).take(limit);
-        part.map(|found| SearchItem { item: Arc::unwrap_or_clone(found.item), score: found.score, matched_by })
-            .collect()
+        let part = self.matches.into_iter().skip(offset).take(limit);
+        part.map(|hit| SearchItem { item: Arc::unwrap_or_clone(hit.item), score: hit.score, matched_by }).collect()
     }
 }
 
@@ -136,19 +135,19 @@ fn before(a: &ScoredItem, b: &ScoredItem) -> Ordering {
 }
 
 /// Scores each item relative to the maximum possible score: rare words count more, and words in long texts less.
-fn score(found: &mut [ScoredItem], words: usize) {
-    let total = found.len() as f64;
-    let mean = found.iter().map(|found| found.length).sum::<usize>() as f64 / total.max(1.0);
-    let having = |word: usize| found.iter().filter(|found| found.counts[word] > 0).count();
+fn score(matches: &mut [ScoredItem], words: usize) {
+    let total = matches.len() as f64;
+    let mean = matches.iter().map(|hit| hit.length).sum::<usize>() as f64 / total.max(1.0);
+    let having = |word: usize| matches.iter().filter(|hit| hit.counts[word] > 0).count();
     // A word that no item contains counts as if one did: an item that misses part of the query is not a full match.
     let weights: Vec<f64> = (0..words).map(|word| (1.0 + total / (having(word).max(1) as f64)).ln()).collect();
     let most: f64 = weights.iter().sum::<f64>() * (SATURATION + 1.0);
-    for found in found {
-        let damping = SATURATION * (1.0 - LENGTH + LENGTH * found.length as f64 / mean.max(1.0));
+    for hit in matches {
+        let damping = SATURATION * (1.0 - LENGTH + LENGTH * hit.length as f64 / mean.max(1.0));
         let part = |(weight, count): (&f64, &u32)| {
             weight * f64::from(*count) * (SATURATION + 1.0) / (f64::from(*count) + damping)
         };
-        let sum: f64 = weights.iter().zip(&found.counts).map(part).sum();
-        found.score = Some(sum / most);
+        let sum: f64 = weights.iter().zip(&hit.counts).map(part).sum();
+        hit.score = Some(sum / most);
     }
 }

@@ -68,7 +68,7 @@ macro_rules! checkpointer_conformance {
         $crate::checkpointer_retention!($open, $drive);
         $crate::checkpointer_runs!($open, $drive);
         $crate::checkpointer_threads!($open, $drive);
-        $crate::checkpointer_upkeep!($open, $drive);
+        $crate::checkpointer_pruning!($open, $drive);
         $crate::checkpointer_values!($open, $drive);
     };
 }

@@ -83,7 +83,7 @@ pub async fn a_key_that_is_not_there_has_no_value<K: KeyValue>(store: Arc<K>) {
 }
 
 /// R-FWK-39: a put of a new key is rejected if the key exists, and accepted after its deletion.
-pub async fn a_new_key_is_refused_where_one_is<K: KeyValue>(store: Arc<K>) {
+pub async fn a_new_key_is_rejected_if_it_exists<K: KeyValue>(store: Arc<K>) {
     assert!(put_new(&*store, "key", b"first").await);
     assert!(!put_new(&*store, "key", b"second").await);
     assert_eq!(get(&*store, "key").await.as_deref(), Some(&b"first"[..]));
@@ -112,7 +112,7 @@ pub async fn deleting_removes_what_is_named<K: KeyValue>(store: Arc<K>) {
 }
 
 /// R-FWK-39: an expired key is absent for every method, and can be put as a new key.
-pub async fn what_lapses_is_gone_for_everyone<K: KeyValue>(store: Arc<K>) {
+pub async fn an_expired_key_is_absent_for_every_method<K: KeyValue>(store: Arc<K>) {
     put_for(&*store, "brief/1", MOMENT).await;
     put_for(&*store, "brief/2", Duration::from_secs(3_600)).await;
     put(&*store, "brief/3", b"lasting").await;
@@ -169,15 +169,15 @@ pub async fn keys_are_listed_page_by_page<K: KeyValue>(store: Arc<K>) {
     keys.retain(|key| key.starts_with("p/"));
     keys.sort_unstable();
     for size in [1, 7, 59, 60, 61] {
-        let (mut found, mut after) = (Vec::new(), None::<String>);
+        let (mut listed, mut after) = (Vec::new(), None::<String>);
         loop {
             let page = store.list("p/", after.as_deref(), size).await.expect("listing works");
             assert!(page.len() <= size);
             let Some(last) = page.last() else { break };
             after = Some(last.clone());
-            found.extend(page);
+            listed.extend(page);
         }
-        assert_eq!(found, keys, "in pages of {size}");
+        assert_eq!(listed, keys, "in pages of {size}");
     }
     for after in ["a", "p/", "p/3", "p/3/zz", "p/9", "z", "p"] {
         let expected: Vec<String> = keys.iter().filter(|key| ***key > *after).cloned().collect();
@@ -222,7 +222,7 @@ pub async fn every_character_can_be_in_a_key<K: KeyValue>(store: Arc<K>) {
 }
 
 /// R-FWK-39: a text that is not a key is rejected and puts nothing.
-pub async fn what_is_no_key_is_refused<K: KeyValue>(store: Arc<K>) {
+pub async fn an_invalid_key_is_rejected<K: KeyValue>(store: Arc<K>) {
     let long = "x".repeat(MAX_KEY_BYTES + 1);
     for key in ["", "a b", "a*", "é", "a\u{0}", "a\\b", "a=b", "a%b", &long] {
         let error = store.put(key, b"x", PutOptions::default()).await.expect_err("it is no key");
@@ -272,8 +272,8 @@ macro_rules! key_value_conformance {
 
         /// R-FWK-39: a put of a new key is rejected if the key exists, and accepted after its deletion.
         #[test]
-        fn a_new_key_is_refused_where_one_is() {
-            checks::check($open, $drive, checks::a_new_key_is_refused_where_one_is);
+        fn a_new_key_is_rejected_if_it_exists() {
+            checks::check($open, $drive, checks::a_new_key_is_rejected_if_it_exists);
         }
 
         /// R-FWK-39: deleting removes the named keys and no others, and a missing key is no error.
@@ -284,8 +284,8 @@ macro_rules! key_value_conformance {
 
         /// R-FWK-39: an expired key is absent for every method, and can be put as a new key.
         #[test]
-        fn what_lapses_is_gone_for_everyone() {
-            checks::check($open, $drive, checks::what_lapses_is_gone_for_everyone);
+        fn an_expired_key_is_absent_for_every_method() {
+            checks::check($open, $drive, checks::an_expired_key_is_absent_for_every_method);
         }
 
         /// R-FWK-39: a repeated put replaces the TTL.
@@ -320,8 +320,8 @@ macro_rules! key_value_conformance {
 
         /// R-FWK-39: a text that is not a key is rejected and puts nothing.
         #[test]
-        fn what_is_no_key_is_refused() {
-            checks::check($open, $drive, checks::what_is_no_key_is_refused);
+        fn an_invalid_key_is_rejected() {
+            checks::check($open, $drive, checks::an_invalid_key_is_rejected);
         }
 
         /// R-FWK-39: values of 5 megabytes are returned.
@@ -338,8 +338,8 @@ macro_rules! key_value_conformance {
 
         /// R-FWK-39: of many concurrent puts of an expired key one succeeds.
         #[test]
-        fn of_many_who_put_a_lapsed_key_one_wins() {
-            concurrency::check($open, $drive, concurrency::of_many_who_put_a_lapsed_key_one_wins());
+        fn of_many_puts_of_an_expired_key_one_wins() {
+            concurrency::check($open, $drive, concurrency::of_many_puts_of_an_expired_key_one_wins());
         }
 
         /// R-FWK-39: a reader sees complete values only while writers are active.

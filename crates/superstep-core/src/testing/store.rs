@@ -91,22 +91,22 @@ fn keys(hits: &[SearchItem]) -> Vec<&str> {
 
 /// Puts values under `00`, `01` and so on in the namespace `n`.
 async fn put_all(store: &SharedStore, values: &[Value]) {
-    for (place, value) in values.iter().enumerate() {
-        store.put("n", name(place), value.clone()).await.expect("put");
+    for (index, value) in values.iter().enumerate() {
+        store.put("n", name(index), value.clone()).await.expect("put");
     }
 }
 
 /// Returns the key of the value at an index.
-fn name(place: usize) -> String {
-    format!("{:02}", place)
+fn name(index: usize) -> String {
+    format!("{:02}", index)
 }
 
 /// Returns the indices of the values that a search finds, ascending.
-async fn found(store: &SharedStore, search: SearchOp) -> Vec<usize> {
+async fn search_indices(store: &SharedStore, search: SearchOp) -> Vec<usize> {
     let hits = store.search(search.limit(1_000)).await.expect("search");
-    let mut places: Vec<usize> = keys(&hits).into_iter().map(|key| key.parse().expect("a place")).collect();
-    places.sort_unstable();
-    places
+    let mut indices: Vec<usize> = keys(&hits).into_iter().map(|key| key.parse().expect("a place")).collect();
+    indices.sort_unstable();
+    indices
 }
 
 /// Expands to one test for each guarantee of a long-term store, in modules; invoke it in a module of its own.

@@ -61,12 +61,12 @@ impl Bounds {
         self.bound(|limit| compare_to_float(&number, limit), &length.to_string(), unit)
     }
 
-    fn bound(&self, compare: impl Fn(f64) -> Ordering, found: &str, unit: &str) -> Result<(), ValidationError> {
+    fn bound(&self, compare: impl Fn(f64) -> Ordering, actual: &str, unit: &str) -> Result<(), ValidationError> {
         if let Some(min) = self.min.filter(|min| compare(*min) == Ordering::Less) {
-            return Err(ValidationError::new(format!("expected at least {min}{unit}, found {found}")));
+            return Err(ValidationError::new(format!("expected at least {min}{unit}, found {actual}")));
         }
         match self.max.filter(|max| compare(*max) == Ordering::Greater) {
-            Some(max) => Err(ValidationError::new(format!("expected at most {max}{unit}, found {found}"))),
+            Some(max) => Err(ValidationError::new(format!("expected at most {max}{unit}, found {actual}"))),
             None => Ok(()),
         }
     }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_nothing_can_satisfy_is_refused() {
+    fn an_unsatisfiable_range_is_rejected() {
         assert!(Bounds::new(Some(3.0), Some(2.0)).is_err());
         assert!(Bounds::new(Some(f64::NAN), None).is_err());
         assert!(serde_json::from_value::<Bounds>(json!({ "min": 3, "max": 2 })).is_err());

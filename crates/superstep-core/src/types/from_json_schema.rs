@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::FieldType;
 
 /// Maximum nesting depth: references may be cyclic, and no real schema nests them this deep.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 impl FieldType {
     /// Returns the narrowest type that accepts everything the JSON Schema accepts.
@@ -21,7 +21,7 @@ impl FieldType {
     /// ```
     #[must_use]
     pub fn from_json_schema(schema: &Value) -> Self {
-        reflect(schema, schema, DEEPEST).unwrap_or(Self::Any)
+        reflect(schema, schema, MAX_DEPTH).unwrap_or(Self::Any)
     }
 }
 

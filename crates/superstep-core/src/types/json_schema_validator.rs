@@ -51,12 +51,12 @@ impl JsonSchemaValidator {
         self.errors_with(value, |_| "the value".to_owned())
     }
 
-    fn errors_with(&self, value: &Value, show: fn(&Value) -> String) -> Vec<ValidationError> {
+    fn errors_with(&self, value: &Value, format_value: fn(&Value) -> String) -> Vec<ValidationError> {
         if self.validator.is_valid(value) {
             return Vec::new();
         }
         let mut faults: Vec<ValidationError> =
-            self.validator.iter_errors(value).map(|error| fault(&error, show)).collect();
+            self.validator.iter_errors(value).map(|error| fault(&error, format_value)).collect();
         faults.sort_by(|a, b| (&a.pointer, &a.message).cmp(&(&b.pointer, &b.message)));
         faults.dedup();
         faults
@@ -65,7 +65,7 @@ impl JsonSchemaValidator {
 
 const MESSAGE: usize = 240;
 
-fn fault(error: &jsonschema::ValidationError<'_>, show: fn(&Value) -> String) -> ValidationError {
+fn fault(error: &jsonschema::ValidationError<'_>, format_value: fn(&Value) -> String) -> ValidationError {
     let message = match error.kind() {
         ValidationErrorKind::Type { kind: TypeKind::Single(expected) } => {
             format!("expected {expected}, found {}", kind(error.instance()))
@@ -75,7 +75,7 @@ fn fault(error: &jsonschema::ValidationError<'_>, show: fn(&Value) -> String) ->
             format!("expected {}, found {}", names.join(" or "), kind(error.instance()))
         }
         ValidationErrorKind::Required { property } => format!("missing {}", value_summary(property)),
-        _ => lower(&error.masked_with(show(error.instance())).to_string()),
+        _ => lower(&error.masked_with(format_value(error.instance())).to_string()),
     };
     ValidationError::new(cut(&message, MESSAGE)).with_pointer(error.instance_path().to_string())
 }
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn every_problem_is_listed_with_its_place() {
         let value = json!({ "name": "x", "age": "old", "tags": ["a", "c"], "extra": 1 });
-        let found: Vec<(String, String)> =
+        let errors: Vec<(String, String)> =
             person().errors(&value).into_iter().map(|fault| (fault.pointer, fault.message)).collect();
         let expected = [
             ("", "additional properties are not allowed ('extra' was unexpected)"),
@@ -129,13 +129,13 @@ mod tests {
             ("/name", "\"x\" is shorter than 2 characters"),
             ("/tags/1", "\"c\" is not one of \"a\" or \"b\""),
         ];
-        assert_eq!(found, expected.map(|(pointer, message)| (pointer.to_string(), message.to_string())));
+        assert_eq!(errors, expected.map(|(pointer, message)| (pointer.to_string(), message.to_string())));
         assert_eq!(person().errors(&json!({ "name": "Ada", "age": null })), []);
         assert_eq!(person().errors(&json!({ "age": 1 }))[0].message, "missing \"name\"");
     }
 
     #[test]
-    fn a_schema_that_is_none_or_points_elsewhere_is_refused() {
+    fn an_invalid_or_external_schema_is_rejected() {
         let rows = [json!({ "type": "intger" }), json!({ "$ref": "https://example.com/a.json" }), json!(3)];
         for schema in rows {
             let fault = JsonSchemaValidator::new(schema.clone()).expect_err("refused");
@@ -147,10 +147,10 @@ mod tests {
     #[test]
     fn a_blind_check_shows_nothing_of_the_value() {
         let broken = json!({ "name": "s", "age": -7.5, "tags": ["a", "secret"] });
-        let found: Vec<_> = person().errors_without_values(&broken).iter().map(ToString::to_string).collect();
-        assert_eq!(found.len(), 4, "{found:?}");
-        assert!(found.iter().any(|text| text.starts_with("/tags/1: the value is not one of")), "{found:?}");
-        assert!(!found.iter().any(|text| text.contains("secret") || text.contains("7.5")), "{found:?}");
+        let errors: Vec<_> = person().errors_without_values(&broken).iter().map(ToString::to_string).collect();
+        assert_eq!(errors.len(), 4, "{errors:?}");
+        assert!(errors.iter().any(|text| text.starts_with("/tags/1: the value is not one of")), "{errors:?}");
+        assert!(!errors.iter().any(|text| text.contains("secret") || text.contains("7.5")), "{errors:?}");
         assert_eq!(person().errors_without_values(&json!({ "name": "Ada", "age": 1 })), []);
     }
 

@@ -6,12 +6,12 @@ use std::path::Path;
 use superstep::ErrorCode;
 use superstep_documents::Documents;
 
-use crate::{fresh, sources};
+use crate::{empty_folder, sources};
 
 /// R-DEB-41, R-PLN-54: a query consists of words only: no character acts as an operator.
 #[test]
 fn a_query_is_words_and_nothing_else() {
-    let folder = fresh("query");
+    let folder = empty_folder("query");
     fs::write(folder.join("a.md"), "# One\nApples are red.\n# Two\nPears are green.").unwrap();
     let documents = Documents::open(&folder).unwrap();
     for query in [
@@ -22,8 +22,8 @@ fn a_query_is_words_and_nothing_else() {
         "'; DROP TABLE passage; -- apples",
         "\"(^apples",
     ] {
-        let found = sources(&documents, query);
-        assert!(found.contains(&"a.md#one".to_owned()), "{query}: {found:?}");
+        let actual = sources(&documents, query);
+        assert!(actual.contains(&"a.md#one".to_owned()), "{query}: {actual:?}");
     }
     for query in ["", "  ", "\"", "*", "🍕", "()^:-"] {
         assert!(documents.passages(query, 5).is_empty(), "{query}");
@@ -36,7 +36,7 @@ fn a_query_is_words_and_nothing_else() {
 /// the rest is read.
 #[test]
 fn what_is_left_out_is_named() {
-    let folder = fresh("left-out");
+    let folder = empty_folder("left-out");
     let outside = folder.parent().unwrap().join("documents-left-out-secret.md");
     fs::write(&outside, "# Secret\nThe secret word is xylophone.").unwrap();
     fs::create_dir(folder.join("inner")).unwrap();
@@ -51,9 +51,9 @@ fn what_is_left_out_is_named() {
     link(&folder, &folder.join("circle"));
     link(&folder.join("inner/good.txt"), &folder.join("same.txt"));
     let documents = Documents::open(&folder).unwrap();
-    let mut found = sources(&documents, "lemons");
-    found.sort();
-    assert_eq!(found, ["inner/good.txt#top", "same.txt#top"]);
+    let mut actual = sources(&documents, "lemons");
+    actual.sort();
+    assert_eq!(actual, ["inner/good.txt#top", "same.txt#top"]);
     assert!(documents.passages("xylophone", 5).is_empty());
     let notes = documents.skipped().join("\n");
     for (name, reason) in [
@@ -71,19 +71,19 @@ fn what_is_left_out_is_named() {
     assert_eq!(documents.skipped().len(), 7, "{notes}");
 }
 
-fn link(target: &Path, place: &Path) {
-    std::os::unix::fs::symlink(target, place).unwrap();
+fn link(target: &Path, path: &Path) {
+    std::os::unix::fs::symlink(target, path).unwrap();
 }
 
 /// R-DEB-44: an invalid folder is rejected by its name.
 #[test]
-fn a_folder_that_is_none_is_refused() {
-    let folder = fresh("refused");
+fn an_invalid_folder_is_rejected() {
+    let folder = empty_folder("refused");
     fs::write(folder.join("file.md"), "text").unwrap();
     for path in [folder.join("missing"), folder.join("file.md")] {
-        let refused = Documents::open(&path).unwrap_err();
-        assert_eq!(refused.code(), ErrorCode::ConfigInvalid);
-        assert!(refused.message().contains(&path.display().to_string()), "{refused}");
+        let error = Documents::open(&path).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::ConfigInvalid);
+        assert!(error.message().contains(&path.display().to_string()), "{error}");
     }
     assert_eq!(Documents::open(&folder.join("..").join("documents-refused")).unwrap().documents(), 1);
 }
@@ -91,13 +91,13 @@ fn a_folder_that_is_none_is_refused() {
 /// R-PLN-54: an HTML page is found like any other document, by its headings and their anchors.
 #[test]
 fn a_page_is_a_document() {
-    let folder = fresh("page");
+    let folder = empty_folder("page");
     let html = "<title>Webhooks</title><h1>Webhooks</h1><p>Sent to <b>you</b>.</p><h2 id=retry>Retries</h2>
         <ul><li>After a minute.</li><li>After an hour.</li></ul><script>var hour = 1</script>";
     fs::write(folder.join("hooks.html"), html).unwrap();
     let documents = Documents::open(&folder).unwrap();
-    let found = documents.passages("hour", 5);
-    assert_eq!(found.len(), 1);
-    assert_eq!((found[0].source.as_str(), found[0].title.as_str()), ("hooks.html#retry", "Webhooks"));
-    assert_eq!(found[0].text, "After a minute.\n\nAfter an hour.");
+    let passages = documents.passages("hour", 5);
+    assert_eq!(passages.len(), 1);
+    assert_eq!((passages[0].source.as_str(), passages[0].title.as_str()), ("hooks.html#retry", "Webhooks"));
+    assert_eq!(passages[0].text, "After a minute.\n\nAfter an hour.");
 }

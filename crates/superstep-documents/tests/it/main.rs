@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use superstep_documents::Documents;
 
 /// Creates an empty folder for a test.
-fn fresh(name: &str) -> PathBuf {
+fn empty_folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("documents-{name}"));
     fs::remove_dir_all(&folder).ok();
     fs::create_dir_all(&folder).unwrap();

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use superstep_documents::{DocumentLine, Documents, FileIndex, IndexedItem, ReadLimits, SearchFields};
 
-use crate::fresh;
+use crate::empty_folder;
 
 /// A line of a `.list` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,12 +28,12 @@ impl IndexedItem for Entry {
 
 /// Returns the number of files and items read, and the report of the rest.
 fn read(name: &str, bounds: ReadLimits) -> (usize, usize, Vec<String>) {
-    let folder = fresh(name);
+    let folder = empty_folder(name);
     for number in 0..6 {
         fs::write(folder.join(format!("{number}.list")), "lemons\nplums\n").unwrap();
     }
-    let shelf = FileIndex::<Entry>::open(&folder, bounds).unwrap();
-    (shelf.files(), shelf.item_count(), shelf.skipped())
+    let index = FileIndex::<Entry>::open(&folder, bounds).unwrap();
+    (index.files(), index.item_count(), index.skipped())
 }
 
 /// R-SUG-20, R-SUG-18: number and size of files, their total size and the number of items are limited; each limit
@@ -41,15 +41,15 @@ fn read(name: &str, bounds: ReadLimits) -> (usize, usize, Vec<String>) {
 #[test]
 fn every_bound_holds_and_says_so() {
     let usual = ReadLimits::default();
-    for (name, bounds, files, said) in [
+    for (name, bounds, files, message) in [
         ("files", ReadLimits { files: 4, ..usual }, 4, "4 files are read already"),
         ("largest", ReadLimits { max_file_bytes: 12, ..usual }, 0, "it has 13 bytes, more than 12"),
         ("total", ReadLimits { total: 40, ..usual }, 3, "more than 40 bytes would be read in all"),
         ("things", ReadLimits { max_items: 5, ..usual }, 2, "there would be more than 5"),
     ] {
-        let (read, things, skipped) = read(&format!("bounds-{name}"), bounds);
-        assert_eq!((read, things, skipped.len()), (files, files * 2, 6 - files), "{name}: {skipped:?}");
-        assert!(skipped.iter().all(|skipped| skipped.contains(said)), "{name}: {skipped:?}");
+        let (read, items, skipped) = read(&format!("bounds-{name}"), bounds);
+        assert_eq!((read, items, skipped.len()), (files, files * 2, 6 - files), "{name}: {skipped:?}");
+        assert!(skipped.iter().all(|skipped| skipped.contains(message)), "{name}: {skipped:?}");
     }
     assert_eq!(read("bounds-none", usual), (6, 12, Vec::new()));
 }
@@ -57,12 +57,12 @@ fn every_bound_holds_and_says_so() {
 /// R-SUG-20: skipped files are reported by name up to a limit, and then counted.
 #[test]
 fn notes_are_bounded_too() {
-    let folder = fresh("bounds-notes");
+    let folder = empty_folder("bounds-notes");
     for number in 0..250 {
         fs::write(folder.join(format!("{number:03}.list")), "lemons").unwrap();
     }
-    let shelf = FileIndex::<Entry>::open(&folder, ReadLimits { files: 10, ..ReadLimits::default() }).unwrap();
-    let skipped = shelf.skipped();
+    let index = FileIndex::<Entry>::open(&folder, ReadLimits { files: 10, ..ReadLimits::default() }).unwrap();
+    let skipped = index.skipped();
     assert_eq!((skipped.len(), skipped.last().map(String::as_str)), (201, Some("and 40 more were left out")));
 }
 
@@ -70,7 +70,7 @@ fn notes_are_bounded_too() {
 /// read.
 #[test]
 fn only_what_is_searched_can_be_read() {
-    let folder = fresh("bounds-read");
+    let folder = empty_folder("bounds-read");
     let outside = folder.with_file_name("documents-bounds-outside.md");
     fs::write(&outside, "# Secret").unwrap();
     fs::create_dir(folder.join("inner")).unwrap();

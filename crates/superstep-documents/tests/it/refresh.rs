@@ -4,13 +4,13 @@ use std::fs;
 
 use superstep_documents::Documents;
 
-use crate::{fresh, sources};
+use crate::{empty_folder, sources};
 
 /// R-PLN-54: after a refresh, new files are found, changed files have their new content, and removed files are not
 /// found.
 #[test]
 fn a_look_finds_what_is_new_changed_and_gone() {
-    let folder = fresh("refresh");
+    let folder = empty_folder("refresh");
     fs::write(folder.join("kept.md"), "# Kept\nAbout lemons.").unwrap();
     fs::write(folder.join("changed.md"), "# Old\nAbout plums.").unwrap();
     fs::write(folder.join("gone.md"), "# Gone\nAbout quinces.").unwrap();
@@ -32,7 +32,7 @@ fn a_look_finds_what_is_new_changed_and_gone() {
 /// R-PLN-54: a skipped file is read once it can be; if the folder disappears, the earlier content stays.
 #[test]
 fn a_file_is_read_once_it_can_be() {
-    let folder = fresh("mended");
+    let folder = empty_folder("mended");
     fs::write(folder.join("a.md"), b"# A\nAbout figs. \xff").unwrap();
     let documents = Documents::open(&folder).unwrap();
     assert_eq!((documents.documents(), documents.skipped().len()), (0, 1));

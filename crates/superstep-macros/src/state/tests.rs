@@ -12,9 +12,9 @@ fn check(field: &str, expected: &[&str]) {
     assert_eq!(problems(&format!("struct Chat {{ {field} }}")), expected, "{field}");
 }
 
-fn begins(field: &str, expected: &str) {
-    let found = problems(&format!("struct Chat {{ {field} }}"));
-    assert!(found.len() == 1 && found[0].starts_with(expected), "{field}: {found:?}");
+fn assert_starts_with(field: &str, expected: &str) {
+    let messages = problems(&format!("struct Chat {{ {field} }}"));
+    assert!(messages.len() == 1 && messages[0].starts_with(expected), "{field}: {messages:?}");
 }
 
 #[test]
@@ -63,15 +63,24 @@ fn every_attribute_that_is_documented_reads() {
 
 #[test]
 fn an_unknown_name_is_answered_with_the_nearest_one() {
-    begins("#[reduce(apend)] a: T", "unknown reducer `apend`; did you mean `append`? known: `append`, `add`, ");
-    begins("#[reduce(add_messages)] a: T", "unknown reducer `add_messages`; did you mean `messages`? known: ");
-    begins("#[reduce(blend)] a: T", "unknown reducer `blend`; ");
-    begins("#[state(ephemral)] a: T", "unknown option `ephemral`; did you mean `ephemeral`? known: `set_once`, ");
+    assert_starts_with(
+        "#[reduce(apend)] a: T",
+        "unknown reducer `apend`; did you mean `append`? known: `append`, `add`, ",
+    );
+    assert_starts_with(
+        "#[reduce(add_messages)] a: T",
+        "unknown reducer `add_messages`; did you mean `messages`? known: ",
+    );
+    assert_starts_with("#[reduce(blend)] a: T", "unknown reducer `blend`; ");
+    assert_starts_with(
+        "#[state(ephemral)] a: T",
+        "unknown option `ephemral`; did you mean `ephemeral`? known: `set_once`, ",
+    );
     check("#[reduce(one_of)] a: T", &["`one_of` is not a reducer: write `#[state(one_of)]`"]);
     check("#[state(reduce = append)] a: T", &["`reduce` is no option of a field: write `#[reduce(..)]`"]);
-    let found = problems("#[state(versoin = 2, rename_all = \"camel\")] struct C {}");
-    assert_eq!(found[0], "unknown option `versoin`; did you mean `version`? known: `version`, `name`, `rename_all`");
-    assert!(found[1].starts_with("unknown case `camel`; did you mean `camelCase`?"), "{found:?}");
+    let messages = problems("#[state(versoin = 2, rename_all = \"camel\")] struct C {}");
+    assert_eq!(messages[0], "unknown option `versoin`; did you mean `version`? known: `version`, `name`, `rename_all`");
+    assert!(messages[1].starts_with("unknown case `camel`; did you mean `camelCase`?"), "{messages:?}");
 }
 
 #[test]
@@ -93,16 +102,19 @@ fn a_value_of_the_wrong_form_is_answered_with_the_right_one() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
+fn conflicting_options_are_rejected() {
     for (one, other) in
         [("set_once", "topic"), ("untracked", "min = 1"), ("topic", "ephemeral"), ("last_wins", "topic")]
     {
         let name = other.split(' ').next().unwrap_or(other);
-        begins(&format!("#[state({one}, {other})] a: T"), &format!("`{one}` and `{name}` do not go together: "));
+        assert_starts_with(
+            &format!("#[state({one}, {other})] a: T"),
+            &format!("`{one}` and `{name}` do not go together: "),
+        );
     }
     for option in ["set_once", "untracked", "topic", "last_wins"] {
         let expected = format!("`{option}` and `reduce` do not go together: ");
-        begins(&format!("#[state({option})] #[reduce(append)] a: T"), &expected);
+        assert_starts_with(&format!("#[state({option})] #[reduce(append)] a: T"), &expected);
     }
     check("#[state(last_wins)] #[reduce(replace)] a: T", &[]);
     check("#[reduce(append)] #[reduce(add)] a: T", &["a field has one reducer, and this one has `append` already"]);
@@ -133,10 +145,11 @@ fn names_are_checked_and_all_problems_are_listed() {
 
 #[test]
 fn only_plain_structs_are_states() {
-    let refused = "a state is a struct with named fields, and `C` is ";
-    for (input, what) in [("enum C {}", "an enum"), ("struct C(T);", "a tuple struct"), ("struct C;", "a unit struct")]
+    let prefix = "a state is a struct with named fields, and `C` is ";
+    for (input, actual) in
+        [("enum C {}", "an enum"), ("struct C(T);", "a tuple struct"), ("struct C;", "a unit struct")]
     {
-        assert_eq!(problems(input), [format!("{refused}{what}")]);
+        assert_eq!(problems(input), [format!("{prefix}{actual}")]);
     }
     let generic = "a state cannot have type or lifetime parameters: its schema is one for all threads";
     assert_eq!(problems("struct C<'a, T> { a: &'a T }"), [generic]);

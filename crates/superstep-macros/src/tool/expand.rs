@@ -13,14 +13,15 @@ impl ToolFn {
         let (vis, name, attrs) = (&self.function.vis, &self.function.sig.ident, &self.function.attrs);
         let (spec, inner) = (self.spec(), self.inner());
         let (arguments, defaults) = (self.arguments(), self.defaults());
-        let given = self.parameters.iter().filter(|parameter| !parameter.is_injected).map(|parameter| &parameter.name);
+        let parameter_names =
+            self.parameters.iter().filter(|parameter| !parameter.is_injected).map(|parameter| &parameter.name);
         let takes =
             self.parameters.iter().filter(|parameter| parameter.is_injected).map(|Parameter { name, ty, .. }| {
                 quote! { let #name = __call.get::<#ty>()?; }
             });
         let call = self.call();
         // At the span of the return type, because an error is caused there.
-        let told = quote_spanned! { self.function.sig.output.span() =>
+        let output = quote_spanned! { self.function.sig.output.span() =>
             ::superstep::tools::IntoToolOutput::into_tool_output(#call)
         };
         quote! {
@@ -30,9 +31,9 @@ impl ToolFn {
                 #defaults
                 #arguments
                 ::superstep::tools::tool_fn(#spec, |__arguments: __Arguments, __call: ::superstep::tools::ToolContext| async move {
-                    let __Arguments { #(#given),* } = __arguments;
+                    let __Arguments { #(#parameter_names),* } = __arguments;
                     #(#takes)*
-                    #told
+                    #output
                 })
             }
         }

@@ -80,10 +80,10 @@ impl Drop for RunPermit {
     fn drop(&mut self) {
         if let Some(count) = lock(&self.counts).get_mut(&self.key) {
             count.running = count.running.saturating_sub(1);
-            let given = self.counted_at.filter(|_| self.is_pending);
-            let place = given.and_then(|given| count.starts.iter().rposition(|began| *began == given));
-            if let Some(place) = place {
-                count.starts.remove(place);
+            let counted_at = self.counted_at.filter(|_| self.is_pending);
+            let index = counted_at.and_then(|start| count.starts.iter().rposition(|other| *other == start));
+            if let Some(index) = index {
+                count.starts.remove(index);
             }
         }
     }
@@ -108,7 +108,7 @@ impl RateLimiter {
     /// Counts one more request, or returns an error with the time to wait.
     pub(crate) fn acquire(
         &self,
-        what: &str,
+        kind: &str,
         visitor: ClientAddress,
         limit: RateLimit,
         now: Instant,
@@ -117,34 +117,34 @@ impl RateLimiter {
         if counts.len() >= MAX_TRACKED_CLIENTS {
             counts.retain(|_, count| count.running > 0);
         }
-        let key = (what.to_owned(), visitor);
+        let key = (kind.to_owned(), visitor);
         let count = counts.entry(key.clone()).or_default();
-        while count.starts.front().is_some_and(|began| now.duration_since(*began) >= limit.window) {
+        while count.starts.front().is_some_and(|start| now.duration_since(*start) >= limit.window) {
             count.starts.pop_front();
         }
         if count.running >= limit.max_concurrent {
-            let detail = format!("{} at once are all that one address may have", pluralize(limit.max_concurrent, what));
+            let detail = format!("{} at once are all that one address may have", pluralize(limit.max_concurrent, kind));
             return Err(Problem::too_many_requests(detail, Duration::from_secs(10))
                 .with_hint("wait until one has ended, or stop it"));
         }
         if count.starts.len() >= limit.max_requests {
-            let oldest = count.starts.front().map_or(Duration::ZERO, |began| now.duration_since(*began));
+            let oldest = count.starts.front().map_or(Duration::ZERO, |start| now.duration_since(*start));
             let detail = format!(
                 "{} in {} minutes are all that one address may start",
-                pluralize(limit.max_requests, what),
+                pluralize(limit.max_requests, kind),
                 limit.window.as_secs() / 60
             );
             return Err(Problem::too_many_requests(detail, limit.window.saturating_sub(oldest)));
         }
-        let given = (limit.max_requests < usize::MAX).then_some(now);
-        count.starts.extend(given);
+        let counted_at = (limit.max_requests < usize::MAX).then_some(now);
+        count.starts.extend(counted_at);
         count.running += 1;
-        Ok(RunPermit { counts: self.0.clone(), key, counted_at: given, is_pending: false })
+        Ok(RunPermit { counts: self.0.clone(), key, counted_at, is_pending: false })
     }
 }
 
-fn pluralize(most: usize, what: &str) -> String {
-    format!("{most} {what}{}", if most == 1 { "" } else { "s" })
+fn pluralize(most: usize, noun: &str) -> String {
+    format!("{most} {noun}{}", if most == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
@@ -175,7 +175,7 @@ mod tests {
     /// R-SRV-16, R-DEB-36: a run rejected before its start does not count; a started run, or a request without a
     /// run, does.
     #[test]
-    fn what_is_refused_is_not_counted() {
+    fn a_rejected_run_is_not_counted() {
         let (gate, now, a) = (RateLimiter::default(), Instant::now(), visitor("10.0.0.1"));
         for _ in 0..5 {
             drop(gate.acquire("run", a, LIMIT, now).unwrap().refund_unless_started());
@@ -190,7 +190,7 @@ mod tests {
 
     /// R-SRV-16: an IPv6 address counts as its network, an IPv4 address is the same in both notations.
     #[test]
-    fn a_household_is_one_visitor() {
+    fn an_ipv6_network_is_one_visitor() {
         assert_eq!(visitor("2001:db8:1:2::1"), visitor("2001:db8:1:2:ffff::9"));
         assert_ne!(visitor("2001:db8:1:2::1"), visitor("2001:db8:1:3::1"));
         assert_eq!(visitor("::ffff:10.0.0.1"), visitor("10.0.0.1"));

@@ -58,7 +58,7 @@ impl SecurityPolicy {
         let number = name.parse::<IpAddr>().ok();
         name == "localhost"
             || number.is_some_and(|number| number.is_loopback() || self.0.allows_ip_hosts)
-            || self.0.hosts.iter().any(|known| known == name)
+            || self.0.hosts.iter().any(|allowed| allowed == name)
     }
 
     /// Returns true if the origin of a request is allowed. Programs send no origin; browsers do, and mark
@@ -74,7 +74,7 @@ impl SecurityPolicy {
     }
 
     fn is_allowed(&self, origin: &str) -> bool {
-        self.0.origins.iter().any(|known| known == origin)
+        self.0.origins.iter().any(|allowed| allowed == origin)
     }
 
     /// Returns the origin of a request if CORS allows it.
@@ -131,14 +131,14 @@ fn forbidden(status: u16, detail: impl Into<String>) -> Problem {
 
 /// Returns the host of a request in lower case, with the port.
 fn host(request: &Request) -> Option<String> {
-    let given = text(request.headers(), &header::HOST);
-    given.or_else(|| request.uri().authority().map(|authority| authority.as_str().to_ascii_lowercase()))
+    let host_header = text(request.headers(), &header::HOST);
+    host_header.or_else(|| request.uri().authority().map(|authority| authority.as_str().to_ascii_lowercase()))
 }
 
 /// Returns a host without its port and brackets.
 fn name(host: &str) -> &str {
-    if let Some((inside, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return inside;
+    if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return address;
     }
     host.rsplit_once(':').map_or(host, |(name, _)| name)
 }

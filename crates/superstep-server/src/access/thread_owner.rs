@@ -28,12 +28,12 @@ impl OwnedThreads {
     ///
     /// # Errors
     /// Returns 404 if there is no such thread of this graph.
-    pub async fn get(&self, desk: &RunService, id: &str) -> Result<ThreadRecord, Problem> {
+    pub async fn get(&self, runs: &RunService, id: &str) -> Result<ThreadRecord, Problem> {
         let missing = || {
             let problem = Problem::not_found(format!("there is no conversation `{id}`"));
             problem.with_hint(format!("`{}` lists those of a user", self.list_hint))
         };
-        let record = desk.find_thread(&ThreadId::from(id)).await?.ok_or_else(missing)?;
+        let record = runs.find_thread(&ThreadId::from(id)).await?.ok_or_else(missing)?;
         if record.graph == self.graph { Ok(record) } else { Err(missing()) }
     }
 
@@ -41,8 +41,8 @@ impl OwnedThreads {
     ///
     /// # Errors
     /// Returns 404 if there is no such thread, 403 if another user owns it.
-    pub async fn get_owned(&self, desk: &RunService, id: &str, user: &str) -> Result<ThreadRecord, Problem> {
-        let record = self.get(desk, id).await?;
+    pub async fn get_owned(&self, runs: &RunService, id: &str, user: &str) -> Result<ThreadRecord, Problem> {
+        let record = self.get(runs, id).await?;
         self.check_owner(record, user)
     }
 
@@ -52,11 +52,11 @@ impl OwnedThreads {
     /// Returns 403 if another user owns the thread, 409 if the thread belongs to another graph.
     pub async fn find_owned(
         &self,
-        desk: &RunService,
+        runs: &RunService,
         thread: &ThreadId,
         user: &str,
     ) -> Result<Option<ThreadRecord>, Problem> {
-        if let Some(record) = desk.find_thread(thread).await? {
+        if let Some(record) = runs.find_thread(thread).await? {
             if record.graph != self.graph {
                 let detail = format!("thread `{thread}` is no conversation");
                 return Err(Problem::conflict(detail).with_thread(thread));
@@ -64,7 +64,7 @@ impl OwnedThreads {
             return self.check_owner(record, user).map(Some);
         }
         // A thread imported from another checkpointer has a state before it has a record here.
-        let owner = self.state(desk, thread).await?;
+        let owner = self.state(runs, thread).await?;
         let owner = owner.and_then(|state| state.values["user_id"].as_str().map(str::to_owned));
         match owner {
             Some(owner) if !owner.is_empty() && owner != user => Err(forbidden(thread)),
@@ -78,21 +78,21 @@ impl OwnedThreads {
     /// Returns an error if the records cannot be read.
     pub async fn list_for_user(
         &self,
-        desk: &RunService,
+        runs: &RunService,
         user: &str,
         limit: usize,
     ) -> Result<Vec<ThreadRecord>, Problem> {
-        let mut found = Vec::new();
+        let mut threads = Vec::new();
         let graph = Some(self.graph.to_owned());
         let mut query = ThreadSearch { graph, limit: Some(PAGE), ..ThreadSearch::default() };
         loop {
-            let page = desk.search_threads(&query).await?;
+            let page = runs.search_threads(&query).await?;
             let is_last = page.len() < PAGE;
             query.offset += page.len();
-            found.extend(page.into_iter().filter(|record| (self.owner)(&record.context) == user));
-            if is_last || found.len() >= limit {
-                found.truncate(limit);
-                return Ok(found);
+            threads.extend(page.into_iter().filter(|record| (self.owner)(&record.context) == user));
+            if is_last || threads.len() >= limit {
+                threads.truncate(limit);
+                return Ok(threads);
             }
         }
     }
@@ -101,8 +101,8 @@ impl OwnedThreads {
     ///
     /// # Errors
     /// Returns an error if the records cannot be read.
-    pub async fn latest_context(&self, desk: &RunService, record: &ThreadRecord) -> Result<Value, Problem> {
-        let last = desk.find_run(record.run).await?.map(|run| run.request.context).filter(|options| !options.is_null());
+    pub async fn latest_context(&self, runs: &RunService, record: &ThreadRecord) -> Result<Value, Problem> {
+        let last = runs.find_run(record.run).await?.map(|run| run.request.context).filter(|options| !options.is_null());
         Ok(last.unwrap_or_else(|| record.context.clone()))
     }
 
@@ -110,8 +110,8 @@ impl OwnedThreads {
     ///
     /// # Errors
     /// Returns an error if the state cannot be read.
-    pub async fn state(&self, desk: &RunService, thread: &ThreadId) -> Result<Option<ThreadState>, Problem> {
-        match desk.graph(self.graph)?.state(thread).await {
+    pub async fn state(&self, runs: &RunService, thread: &ThreadId) -> Result<Option<ThreadState>, Problem> {
+        match runs.graph(self.graph)?.state(thread).await {
             Ok(state) => Ok(Some(state)),
             Err(problem) if problem.status() == 404 => Ok(None),
             Err(problem) => Err(problem),

@@ -54,8 +54,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for ValidatedQuery
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
-    let given = headers.get(header::CONTENT_TYPE).and_then(|given| given.to_str().ok()).unwrap_or_default();
-    let essence = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let content_type =
+        headers.get(header::CONTENT_TYPE).and_then(|content_type| content_type.to_str().ok()).unwrap_or_default();
+    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     // The default of `curl -d`. Pages of other sites do not get here: the origin check rejects them.
     let is_unsaid = essence == "application/x-www-form-urlencoded";
     if is_unsaid || essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
@@ -73,21 +74,21 @@ fn parse_validated<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, 
     })?;
     let described = schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value();
     let schema = FieldType::schema(described.clone()).map_err(|fault| superstep::Error::internal(fault.to_string()))?;
-    let refuse = |faults: Vec<ValidationError>| {
+    let invalid = |faults: Vec<ValidationError>| {
         Problem::invalid("the body is not valid", faults.into_iter().map(ProblemField::from))
     };
-    schema.check(&value).map_err(|faults| refuse(locate_errors(&described, &value, faults)))?;
+    schema.check(&value).map_err(|faults| invalid(locate_errors(&described, &value, faults)))?;
     // Constraints that a schema cannot express.
-    serde_json::from_value(value).map_err(|error| refuse(vec![ValidationError::new(error.to_string())]))
+    serde_json::from_value(value).map_err(|error| invalid(vec![ValidationError::new(error.to_string())]))
 }
 
 /// Locates each error of a body at its own field: a missing or unknown field is not an error of the whole body, and
 /// a range error names the range.
 fn locate_errors(schema: &Value, value: &Value, faults: Vec<ValidationError>) -> Vec<ValidationError> {
-    let (Some(fields), Some(given)) = (schema["properties"].as_object(), value.as_object()) else { return faults };
+    let (Some(fields), Some(object)) = (schema["properties"].as_object(), value.as_object()) else { return faults };
     let names: Vec<&str> = fields.keys().map(String::as_str).collect();
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let missing = required.filter(|name| !given.contains_key(*name)).map(|name| {
+    let missing = required.filter(|name| !object.contains_key(*name)).map(|name| {
         let fault = ValidationError::new("missing").with_pointer(format!("/{name}"));
         match fields[name]["description"].as_str() {
             Some(meaning) => fault.with_help(meaning),
@@ -95,12 +96,12 @@ fn locate_errors(schema: &Value, value: &Value, faults: Vec<ValidationError>) ->
         }
     });
     let is_closed = schema["additionalProperties"] == false;
-    let unknown = given.keys().filter(|name| is_closed && !fields.contains_key(*name)).map(|name| {
+    let unknown = object.keys().filter(|name| is_closed && !fields.contains_key(*name)).map(|name| {
         ValidationError::new(format!("unknown field `{name}`"))
             .with_pointer(format!("/{name}"))
             .with_help(did_you_mean_or_list(name, &names))
     });
-    let inside = faults.into_iter().filter(|fault| !fault.pointer.is_empty()).map(|fault| {
+    let field_errors = faults.into_iter().filter(|fault| !fault.pointer.is_empty()).map(|fault| {
         let field = fault.pointer.strip_prefix('/').and_then(|name| fields.get(name));
         match field.map(|field| (&field["minimum"], &field["maximum"])) {
             Some((least @ Value::Number(_), most @ Value::Number(_))) => {
@@ -110,7 +111,7 @@ fn locate_errors(schema: &Value, value: &Value, faults: Vec<ValidationError>) ->
             _ => fault,
         }
     });
-    let mut all: Vec<ValidationError> = missing.chain(unknown).chain(inside).collect();
+    let mut all: Vec<ValidationError> = missing.chain(unknown).chain(field_errors).collect();
     all.sort_by(|a, b| a.pointer.cmp(&b.pointer));
     all
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use superstep::core::error::Diagnostic as Found;
+use superstep::core::error::Diagnostic;
 use superstep::core::id::{CheckpointId, ThreadId};
 use superstep::core::validation_error::ValidationError;
 use superstep::{Error, ErrorCode, ErrorKind};
@@ -71,8 +71,8 @@ pub struct ProblemField {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
     /// Actual value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub found: Option<String>,
+    #[serde(rename = "found", skip_serializing_if = "Option::is_none")]
+    pub actual: Option<String>,
     /// Advice for fixing the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -168,8 +168,8 @@ impl Problem {
 
     /// Sets the details for the log; the caller does not see them.
     #[must_use]
-    pub fn with_internal(mut self, what: impl ToString) -> Self {
-        self.0.internal = Some(what.to_string());
+    pub fn with_internal(mut self, details: impl ToString) -> Self {
+        self.0.internal = Some(details.to_string());
         self
     }
 
@@ -230,27 +230,27 @@ impl From<Error> for Problem {
     }
 }
 
-impl From<Found> for ProblemField {
-    fn from(found: Found) -> Self {
-        let Found { pointer, message, help } = found;
+impl From<Diagnostic> for ProblemField {
+    fn from(diagnostic: Diagnostic) -> Self {
+        let Diagnostic { pointer, message, help } = diagnostic;
         // The engine has both in one sentence.
         let both = message.strip_prefix("expected ").and_then(|rest| rest.rsplit_once(", found "));
-        let both = both.map(|(expected, found)| (expected.to_owned(), found.to_owned()));
-        let (expected, found) = both.unzip();
-        Self { pointer, message, expected, found, hint: help }
+        let both = both.map(|(expected, actual)| (expected.to_owned(), actual.to_owned()));
+        let (expected, actual) = both.unzip();
+        Self { pointer, message, expected, actual, hint: help }
     }
 }
 
 impl From<ValidationError> for ProblemField {
     fn from(fault: ValidationError) -> Self {
-        Found::from(fault).into()
+        Diagnostic::from(fault).into()
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        if let Some(what) = self.0.internal.as_deref().filter(|_| self.0.status >= 500) {
-            tracing::error!(code = %self.0.code, status = self.0.status, "{what}");
+        if let Some(details) = self.0.internal.as_deref().filter(|_| self.0.status >= 500) {
+            tracing::error!(code = %self.0.code, status = self.0.status, "{details}");
         }
         let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         // A body of strings and numbers always serializes.
@@ -287,17 +287,18 @@ mod tests {
     /// R-SRV-5: each validation error has its location, the expected and the found value.
     #[test]
     fn a_problem_says_where_what_was_expected_and_what_was_found() {
-        let found = Found { pointer: "/n".into(), message: "expected integer, found text".into(), help: None };
+        let diagnostic =
+            Diagnostic { pointer: "/n".into(), message: "expected integer, found text".into(), help: None };
         let problem =
-            Problem::from(Error::with_diagnostics(ErrorCode::TypeMismatch, "the input is not valid", vec![found]));
+            Problem::from(Error::with_diagnostics(ErrorCode::TypeMismatch, "the input is not valid", vec![diagnostic]));
         let part = &problem.fields()[0];
-        assert_eq!((part.expected.as_deref(), part.found.as_deref()), (Some("integer"), Some("text")));
+        assert_eq!((part.expected.as_deref(), part.actual.as_deref()), (Some("integer"), Some("text")));
         assert_eq!((problem.status(), part.pointer.as_str()), (422, "/n"));
     }
 
     /// R-SRV-4: details of an internal error are in the log and not in the body.
     #[test]
-    fn a_bug_of_ours_is_not_told_to_the_caller() {
+    fn an_internal_error_is_not_revealed_to_the_caller() {
         let problem = Problem::from(Error::internal("slot 7 of /etc/secret"));
         assert!(!serde_json::to_string(&problem).unwrap().contains("secret"));
         assert!(problem.0.internal.unwrap().contains("secret"));

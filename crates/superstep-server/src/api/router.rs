@@ -18,8 +18,8 @@ use crate::runs::service::RunService;
 ///
 /// # Errors
 /// Returns an error if the OpenAPI document cannot be serialized.
-pub(crate) fn router(apps: Vec<App>, desk: RunService, guard: SecurityPolicy) -> superstep::Result<Router> {
-    let pages = static_router(&apps, desk.config().start_page.clone());
+pub(crate) fn router(apps: Vec<App>, runs: RunService, guard: SecurityPolicy) -> superstep::Result<Router> {
+    let pages = static_router(&apps, runs.config().start_page.clone());
     let mut open: OpenApiRouter<RunService> = crate::api::system::routes();
     for app in apps {
         open = open.merge(app.routes);
@@ -29,9 +29,9 @@ pub(crate) fn router(apps: Vec<App>, desk: RunService, guard: SecurityPolicy) ->
         .merge(pages)
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(DefaultBodyLimit::max(desk.config().body_limit))
+        .layer(DefaultBodyLimit::max(runs.config().body_limit))
         .layer(middleware::from_fn_with_state(guard, security_middleware));
-    Ok(router.with_state(desk))
+    Ok(router.with_state(runs))
 }
 
 async fn not_found(uri: Uri) -> Problem {

@@ -29,18 +29,18 @@ pub(crate) fn static_router(apps: &[App], start: Option<String>) -> Router<RunSe
         .route("/favicon.ico", get(|| std::future::ready(StatusCode::NO_CONTENT)));
     for app in apps {
         let Some(file) = app.page.clone() else { continue };
-        let whole = file.clone();
-        router = router.route(&format!("/{}", app.name), get(move || std::future::ready(page(&whole, None))));
+        let index_file = file.clone();
+        router = router.route(&format!("/{}", app.name), get(move || std::future::ready(page(&index_file, None))));
         // A page has paths of its own, such as one debate.
         let plain = app.html_fallback.clone();
-        let place = move |State(desk): State<RunService>, Path(place): Path<String>| async move {
+        let subpath = move |State(runs): State<RunService>, Path(subpath): Path<String>| async move {
             let text = match &plain {
-                Some(plain) => plain(desk, place).await,
+                Some(plain) => plain(runs, subpath).await,
                 None => None,
             };
             page(&file, text)
         };
-        router = router.route(&format!("/{}/{{*place}}", app.name), get(place));
+        router = router.route(&format!("/{}/{{*place}}", app.name), get(subpath));
     }
     router
 }

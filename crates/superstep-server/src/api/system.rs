@@ -82,27 +82,27 @@ async fn ok() -> Json<LivenessResponse> {
     get, path = "/api/health", tag = "system",
     responses((status = OK, body = HealthResponse), (status = SERVICE_UNAVAILABLE, body = HealthResponse))
 )]
-async fn health(State(desk): State<RunService>) -> impl IntoResponse {
-    let config = desk.config();
+async fn health(State(runs): State<RunService>) -> impl IntoResponse {
+    let config = runs.config();
     let query = ThreadsQuery { limit: Some(1), ..ThreadsQuery::default() };
     let (checkpoints, records) = tokio::join!(
         tokio::time::timeout(HEALTH_CHECK_TIMEOUT, config.storage.checkpointer.threads(&query)),
         tokio::time::timeout(HEALTH_CHECK_TIMEOUT, config.storage.store.get(["server", "runs"], "none")),
     );
     let (checkpoints, records) = (matches!(checkpoints, Ok(Ok(_))), matches!(records, Ok(Ok(_))));
-    let status = match (desk.is_shutting_down(), checkpoints && records) {
+    let status = match (runs.is_shutting_down(), checkpoints && records) {
         (true, _) => "closing",
         (false, true) => "ok",
         (false, false) => "degraded",
     };
-    let (running, max_concurrent) = desk.worker().load();
+    let (running, max_concurrent) = runs.worker().load();
     let health = HealthResponse {
         status,
         version: env!("CARGO_PKG_VERSION"),
-        uptime_seconds: desk.since().elapsed().as_secs(),
+        uptime_seconds: runs.since().elapsed().as_secs(),
         storage: StorageHealth { kind: config.storage.backend, checkpoints, records },
         models: config.models.clone(),
-        graphs: desk.registry().iter().map(|graph| graph.name().to_owned()).collect(),
+        graphs: runs.registry().iter().map(|graph| graph.name().to_owned()).collect(),
         runs: RunsHealth { running, max_concurrent },
     };
     (if status == "ok" { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, Json(health))
@@ -110,6 +110,6 @@ async fn health(State(desk): State<RunService>) -> impl IntoResponse {
 
 /// Returns all metrics in the Prometheus text format.
 #[utoipa::path(get, path = "/metrics", tag = "system", responses((status = OK, body = String)))]
-async fn metrics(State(desk): State<RunService>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, Metrics::CONTENT_TYPE)], desk.metrics().render())
+async fn metrics(State(runs): State<RunService>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, Metrics::CONTENT_TYPE)], runs.metrics().render())
 }

@@ -19,12 +19,12 @@ use state_patch::StateTracker;
 /// Returns an encoder of AG-UI events for a thread of this graph, for a client that has the events up to `after`.
 #[must_use]
 pub fn ag_ui_encoder(after: Option<u64>, graph: Arc<dyn ServedGraph>) -> impl SseEncoder {
-    let (open, said, calls) = Default::default();
+    let (open, completed, calls) = Default::default();
     AgUiEncoder {
         after: after.unwrap_or(0),
         states: StateTracker::new(graph),
         open_messages: open,
-        completed_messages: said,
+        completed_messages: completed,
         calls,
     }
 }
@@ -41,15 +41,15 @@ struct AgUiEncoder {
 }
 
 impl SseEncoder for AgUiEncoder {
-    async fn prepare(&mut self, told: &PublishedEvent) {
-        if told.kind() == "on_checkpoint" && is_root_event(told.event()) {
-            self.states.load_checkpoint_state(told, told.number() <= self.after).await;
+    async fn prepare(&mut self, published: &PublishedEvent) {
+        if published.kind() == "on_checkpoint" && is_root_event(published.event()) {
+            self.states.load_checkpoint_state(published, published.number() <= self.after).await;
         }
     }
 
-    fn encode(&mut self, told: &PublishedEvent) -> Vec<SseMessage> {
-        let events = self.events(told.kind(), told.event());
-        if told.number() <= self.after {
+    fn encode(&mut self, published: &PublishedEvent) -> Vec<SseMessage> {
+        let events = self.events(published.kind(), published.event());
+        if published.number() <= self.after {
             return Vec::new();
         }
         let named = events.into_iter().map(|event| SseMessage::new(event["type"].as_str().unwrap_or_default(), &event));
@@ -98,8 +98,8 @@ impl AgUiEncoder {
         if delta.is_empty() {
             return Vec::new();
         }
-        let begins = self.open_messages.insert(id.to_owned());
-        let start = begins.then(|| json!({ "type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant" }));
+        let is_new = self.open_messages.insert(id.to_owned());
+        let start = is_new.then(|| json!({ "type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant" }));
         let content = json!({ "type": "TEXT_MESSAGE_CONTENT", "messageId": id, "delta": delta });
         start.into_iter().chain([content]).collect()
     }
@@ -135,8 +135,8 @@ fn root_events(kind: &str, event: &Value) -> Vec<Value> {
     match kind {
         "on_chain_start" => {
             let started = json!({ "type": "RUN_STARTED", "threadId": thread, "runId": run });
-            let given = json!({ "type": "STATE_SNAPSHOT", "snapshot": data["input"] });
-            if data["input"].is_object() { vec![started, given] } else { vec![started] }
+            let input_snapshot = json!({ "type": "STATE_SNAPSHOT", "snapshot": data["input"] });
+            if data["input"].is_object() { vec![started, input_snapshot] } else { vec![started] }
         }
         "on_interrupt" => vec![json!({ "type": "CUSTOM", "name": "on_interrupt", "value": data["interrupts"] })],
         "on_chain_error" => {

@@ -68,9 +68,9 @@ impl PublishedEvent {
         Self { number: number(event), is_preview: event.is_preview(), text, event: OnceLock::new() }
     }
 
-    pub(crate) fn from_journal(kept: JournalEvent) -> Self {
-        let text = kept.event.to_string();
-        Self { number: kept.number, is_preview: false, text, event: OnceLock::from(kept.event) }
+    pub(crate) fn from_journal(stored: JournalEvent) -> Self {
+        let text = stored.event.to_string();
+        Self { number: stored.number, is_preview: false, text, event: OnceLock::from(stored.event) }
     }
 }
 
@@ -212,9 +212,9 @@ impl ThreadBroadcast {
         self.close_if(|now| now.state == StreamState::Live, StreamState::Shutdown);
     }
 
-    fn close_if(&self, is_meant: impl FnOnce(&BroadcastState) -> bool, state: StreamState) {
+    fn close_if(&self, is_match: impl FnOnce(&BroadcastState) -> bool, state: StreamState) {
         let mut now = lock(&self.now);
-        if is_meant(&now) {
+        if is_match(&now) {
             match state {
                 StreamState::Shutdown => now.ring.close_for_shutdown(),
                 _ => now.ring.close(),

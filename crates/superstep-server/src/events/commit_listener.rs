@@ -20,8 +20,8 @@ impl Checkpointer for NotifyingCheckpointer {
 
     async fn commit(&self, commit: &Commit) -> superstep::Result<()> {
         self.checkpointer.commit(commit).await?;
-        let inside = commit.subgraph_commits.iter().flat_map(|inside| &inside.events);
-        if let Some(newest) = commit.events.iter().chain(inside).map(|event| event.number).max() {
+        let nested = commit.subgraph_commits.iter().flat_map(|nested| &nested.events);
+        if let Some(newest) = commit.events.iter().chain(nested).map(|event| event.number).max() {
             self.broadcaster.mark_stored(&commit.lease.thread, newest);
         }
         Ok(())

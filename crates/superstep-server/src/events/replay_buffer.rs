@@ -35,7 +35,7 @@ pub(crate) struct ReplayBuffer {
 }
 
 struct BufferedEvent {
-    told: Arc<PublishedEvent>,
+    event: Arc<PublishedEvent>,
     /// True if events right before this one never arrived here; the journal may have them.
     after_gap: bool,
 }
@@ -67,19 +67,19 @@ impl ReplayBuffer {
 
     /// Inserts an event. An event that arrives too early waits for its predecessors; the first event of a run does
     /// not, because what is missing before it belongs to an earlier run.
-    pub(crate) fn insert(&mut self, told: Arc<PublishedEvent>, is_start: bool) {
-        let next = self.last_number.map_or(told.number, |last| last + 1);
-        if told.number < next {
+    pub(crate) fn insert(&mut self, event: Arc<PublishedEvent>, is_start: bool) {
+        let next = self.last_number.map_or(event.number, |last| last + 1);
+        if event.number < next {
             // The event comes too late: it is in the journal, or contained in full in a later event.
             return;
         }
-        self.bytes += told.text.len();
-        if told.number == next || is_start {
-            let follows_gap = told.number > next;
-            self.push(told, follows_gap);
+        self.bytes += event.text.len();
+        if event.number == next || is_start {
+            let follows_gap = event.number > next;
+            self.push(event, follows_gap);
             self.drain_in_order();
         } else {
-            self.out_of_order.insert(told.number, told);
+            self.out_of_order.insert(event.number, event);
         }
         self.evict();
     }
@@ -114,14 +114,14 @@ impl ReplayBuffer {
     /// Closes the buffer at shutdown: drops the events that wait, because clients that reconnect find them after
     /// their predecessors.
     pub(crate) fn close_for_shutdown(&mut self) {
-        self.bytes -= self.out_of_order.values().map(|told| told.text.len()).sum::<usize>();
+        self.bytes -= self.out_of_order.values().map(|event| event.text.len()).sum::<usize>();
         self.out_of_order.clear();
     }
 
     /// Returns the range that only the journal has; `None` if it is not known yet.
     pub(crate) fn stored_range(&self) -> Option<StoredRange> {
-        let owed = if self.last_evicted_unsaved > self.mark_stored { self.last_evicted_unsaved } else { 0 };
-        self.first_number.map(|from| StoredRange { stored_up_to: from.max(self.last_evicted), missing_up_to: owed })
+        let missing_up_to = if self.last_evicted_unsaved > self.mark_stored { self.last_evicted_unsaved } else { 0 };
+        self.first_number.map(|from| StoredRange { stored_up_to: from.max(self.last_evicted), missing_up_to })
     }
 
     /// Reads the events after a number; `None` if there are none yet.
@@ -129,21 +129,21 @@ impl ReplayBuffer {
         if self.last_evicted > number {
             return Some(ReadResult::TooSlow);
         }
-        let first = self.events.partition_point(|held| held.told.number <= number);
+        let first = self.events.partition_point(|held| held.event.number <= number);
         let held = self.events.get(first)?;
-        if held.after_gap && held.told.number > number + 1 {
-            return Some(ReadResult::Gap(held.told.number - 1));
+        if held.after_gap && held.event.number > number + 1 {
+            return Some(ReadResult::Gap(held.event.number - 1));
         }
         let rest = self.events.range(first + 1..).take_while(|held| !held.after_gap);
         Some(ReadResult::Events(
-            std::iter::once(held).chain(rest).take(READ_BATCH).map(|held| held.told.clone()).collect(),
+            std::iter::once(held).chain(rest).take(READ_BATCH).map(|held| held.event.clone()).collect(),
         ))
     }
 
-    fn push(&mut self, told: Arc<PublishedEvent>, follows_gap: bool) {
-        self.first_number.get_or_insert(told.number.saturating_sub(1));
-        self.last_number = Some(told.number);
-        self.events.push_back(BufferedEvent { told, after_gap: follows_gap });
+    fn push(&mut self, event: Arc<PublishedEvent>, follows_gap: bool) {
+        self.first_number.get_or_insert(event.number.saturating_sub(1));
+        self.last_number = Some(event.number);
+        self.events.push_back(BufferedEvent { event, after_gap: follows_gap });
     }
 
     /// Releases the events that waited for the last one.
@@ -151,15 +151,15 @@ impl ReplayBuffer {
         while let Some(entry) = self.out_of_order.first_entry()
             && self.last_number.is_none_or(|last| *entry.key() == last + 1)
         {
-            let told = entry.remove();
-            self.push(told, false);
+            let event = entry.remove();
+            self.push(event, false);
         }
     }
 
     /// Releases the events that wait for the first missing one.
     fn skip_gap(&mut self) {
-        if let Some((_, told)) = self.out_of_order.pop_first() {
-            self.push(told, true);
+        if let Some((_, event)) = self.out_of_order.pop_first() {
+            self.push(event, true);
             self.drain_in_order();
         }
     }
@@ -168,7 +168,7 @@ impl ReplayBuffer {
         while self.is_over(1) && self.events.len() + self.out_of_order.len() > 1 {
             let is_far_over = self.is_over(MAX_UNSAVED_FACTOR);
             match self.events.front() {
-                Some(first) if is_far_over || self.is_evictable(&first.told) => self.evict_first(),
+                Some(first) if is_far_over || self.is_evictable(&first.event) => self.evict_first(),
                 None if is_far_over => self.abandon_gap(),
                 _ => return,
             }
@@ -181,12 +181,12 @@ impl ReplayBuffer {
     }
 
     /// Returns true if a client that reconnects does not need the event from the buffer.
-    fn is_evictable(&self, told: &PublishedEvent) -> bool {
-        told.is_preview || told.number <= self.mark_stored
+    fn is_evictable(&self, event: &PublishedEvent) -> bool {
+        event.is_preview || event.number <= self.mark_stored
     }
 
     fn evict_first(&mut self) {
-        let Some(BufferedEvent { told, .. }) = self.events.pop_front() else { return };
+        let Some(BufferedEvent { event: told, .. }) = self.events.pop_front() else { return };
         (self.bytes, self.last_evicted) = (self.bytes - told.text.len(), told.number);
         if !self.is_evictable(&told) {
             self.last_evicted_unsaved = told.number;
@@ -213,16 +213,16 @@ mod tests {
         ReplayBuffer::new(ReplayBufferConfig { max_events: events, ..ReplayBufferConfig::default() })
     }
 
-    fn tell(ring: &mut ReplayBuffer, numbers: impl IntoIterator<Item = u64>) {
+    fn publish(ring: &mut ReplayBuffer, numbers: impl IntoIterator<Item = u64>) {
         for number in numbers {
-            let told = PublishedEvent { number, is_preview: false, text: String::new(), event: OnceLock::new() };
-            ring.insert(Arc::new(told), number == 1);
+            let event = PublishedEvent { number, is_preview: false, text: String::new(), event: OnceLock::new() };
+            ring.insert(Arc::new(event), number == 1);
         }
     }
 
     fn after(ring: &ReplayBuffer, number: u64) -> Vec<u64> {
         match ring.read_after(number) {
-            Some(ReadResult::Events(told)) => told.iter().map(|told| told.number).collect(),
+            Some(ReadResult::Events(buffered)) => buffered.iter().map(|buffered| buffered.number).collect(),
             _ => Vec::new(),
         }
     }
@@ -230,12 +230,12 @@ mod tests {
     /// R-SRV-9: events after a missing event are released with it, or once it is persisted; subscribers then read
     /// it from the journal.
     #[test]
-    fn a_missing_event_is_waited_for_until_it_is_told_or_stored() {
+    fn a_missing_event_is_awaited_until_it_arrives_or_is_stored() {
         let mut ring = ring(100);
-        tell(&mut ring, [1, 2, 5, 4]);
+        publish(&mut ring, [1, 2, 5, 4]);
         ring.skip_stored_gap();
         assert_eq!((after(&ring, 0), ring.holds_back()), (vec![1, 2], true));
-        tell(&mut ring, [3, 8, 9]);
+        publish(&mut ring, [3, 8, 9]);
         assert_eq!(after(&ring, 0), [1, 2, 3, 4, 5]);
         // 6 is persisted, and 7 is not.
         ring.mark_stored(6);
@@ -247,15 +247,15 @@ mod tests {
         assert!(matches!(ring.read_after(5), Some(ReadResult::Gap(7))));
         assert_eq!(after(&ring, 7), [8, 9]);
         // 6 and 7 arrive late: subscribers past them have read them from the journal.
-        tell(&mut ring, [6, 7, 10]);
+        publish(&mut ring, [6, 7, 10]);
         assert_eq!(after(&ring, 7), [8, 9, 10]);
     }
 
     /// R-SRV-9, R-SRV-18: a shutdown does not lead subscribers past an event that is still being persisted.
     #[test]
-    fn what_waits_is_not_told_when_the_server_stops() {
+    fn out_of_order_events_are_not_published_at_shutdown() {
         let mut ring = ring(100);
-        tell(&mut ring, [1, 2, 4, 5]);
+        publish(&mut ring, [1, 2, 4, 5]);
         ring.close_for_shutdown();
         assert_eq!((after(&ring, 0), ring.holds_back()), (vec![1, 2], false));
         assert!(ring.read_after(2).is_none());
@@ -264,13 +264,13 @@ mod tests {
     /// R-SRV-9: events evicted over the limit are reported as missing until they are persisted, whether they were
     /// released or wait for a missing event.
     #[test]
-    fn what_cannot_be_held_is_owed_until_it_is_stored() {
+    fn evicted_events_are_missing_until_they_are_stored() {
         let mut ring = ring(2);
         ring.mark_stored(1);
-        tell(&mut ring, 1..=20);
+        publish(&mut ring, 1..=20);
         assert_eq!(ring.stored_range().map(|below| (below.stored_up_to, below.missing_up_to)), Some((1, 0)));
         assert_eq!(after(&ring, 1).len(), 19);
-        tell(&mut ring, 30..=80);
+        publish(&mut ring, 30..=80);
         let below = ring.stored_range().unwrap();
         assert!(
             below.stored_up_to >= 29 && below.missing_up_to == below.stored_up_to,

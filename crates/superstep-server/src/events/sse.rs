@@ -41,12 +41,12 @@ impl SseMessage {
 /// Encoder of events for one client.
 pub trait SseEncoder: Send + 'static {
     /// Loads the data needed to encode an event.
-    fn prepare(&mut self, _told: &PublishedEvent) -> impl Future<Output = ()> + Send {
+    fn prepare(&mut self, _published: &PublishedEvent) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 
     /// Encodes one event as messages; none if the client does not need it.
-    fn encode(&mut self, told: &PublishedEvent) -> Vec<SseMessage>;
+    fn encode(&mut self, published: &PublishedEvent) -> Vec<SseMessage>;
 
     /// Returns the messages that follow the last event of a run; not called if the server shuts down or the client
     /// lagged.
@@ -56,15 +56,15 @@ pub trait SseEncoder: Send + 'static {
 }
 
 impl<F: FnMut(&PublishedEvent) -> Vec<SseMessage> + Send + 'static> SseEncoder for F {
-    fn encode(&mut self, told: &PublishedEvent) -> Vec<SseMessage> {
-        self(told)
+    fn encode(&mut self, published: &PublishedEvent) -> Vec<SseMessage> {
+        self(published)
     }
 }
 
 /// Encodes an event of version 2 unchanged, under its own name.
 #[must_use]
-pub fn encode_v2_events(told: &PublishedEvent) -> Vec<SseMessage> {
-    vec![SseMessage::new(told.kind(), told.text())]
+pub fn encode_v2_events(published: &PublishedEvent) -> Vec<SseMessage> {
+    vec![SseMessage::new(published.kind(), published.text())]
 }
 
 /// Creates the response that streams a subscription.
@@ -98,7 +98,7 @@ struct SseStream<V> {
 
 enum SseStage {
     Opening,
-    Telling,
+    Streaming,
     Over,
 }
 
@@ -106,15 +106,15 @@ impl<V: SseEncoder> SseStream<V> {
     async fn next(&mut self) -> Option<String> {
         match self.stage {
             SseStage::Opening => {
-                self.stage = SseStage::Telling;
+                self.stage = SseStage::Streaming;
                 return Some(format!("retry: {}\n\n", self.feed.pace.reconnect_delay.as_millis()));
             }
             SseStage::Over => return None,
-            SseStage::Telling => {}
+            SseStage::Streaming => {}
         }
         loop {
             self.pacer.wait_for_rate().await;
-            let told = tokio::select! {
+            let published = tokio::select! {
                 biased;
                 told = self.feed.next() => told,
                 () = self.pacer.heartbeat_due() => {
@@ -122,16 +122,16 @@ impl<V: SseEncoder> SseStream<V> {
                     return Some(": still here\n\n".to_owned());
                 }
             };
-            let Some(told) = told else {
+            let Some(published) = published else {
                 self.stage = SseStage::Over;
                 return Some(self.closing_messages());
             };
-            self.last_sent = Some(told.number());
-            self.view.prepare(&told).await;
-            let lines = self.view.encode(&told);
+            self.last_sent = Some(published.number());
+            self.view.prepare(&published).await;
+            let lines = self.view.encode(&published);
             if !lines.is_empty() {
                 self.pacer.record_sent(1);
-                return Some(format_messages(&lines, Some(told.number())));
+                return Some(format_messages(&lines, Some(published.number())));
             }
         }
     }
@@ -153,9 +153,9 @@ impl<V: SseEncoder> SseStream<V> {
 
 fn format_messages(lines: &[SseMessage], number: Option<u64>) -> String {
     let mut text = String::new();
-    for (place, line) in lines.iter().enumerate() {
+    for (index, line) in lines.iter().enumerate() {
         // Writing to a string cannot fail.
-        if let Some(number) = number.filter(|_| place + 1 == lines.len()) {
+        if let Some(number) = number.filter(|_| index + 1 == lines.len()) {
             let _ = writeln!(text, "id: {number}");
         }
         let _ = writeln!(text, "event: {}", line.event);
@@ -213,10 +213,10 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
         // A browser that reconnects sends the header, and the query it used at first.
         let header = parts.headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
         let query = parts.uri.query().unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("after="));
-        let Some(given) = header.or_else(|| query.map(str::to_owned)).filter(|id| !id.is_empty()) else {
+        let Some(last_id) = header.or_else(|| query.map(str::to_owned)).filter(|id| !id.is_empty()) else {
             return Ok(Self(None));
         };
-        let number = given.parse().map_err(|_| {
+        let number = last_id.parse().map_err(|_| {
             let problem = Problem::new(400, ErrorCode::InputInvalid, "the last event id is not a number");
             problem.with_hint("send back the `id` of the last event as it was")
         });

@@ -92,9 +92,9 @@ impl Subscription {
     /// Dropping the future loses no event; the next call returns it.
     pub async fn next(&mut self) -> Option<Arc<PublishedEvent>> {
         loop {
-            if let Some(told) = self.buffered.pop_front() {
-                self.last_number = told.number;
-                return Some(told);
+            if let Some(event) = self.buffered.pop_front() {
+                self.last_number = event.number;
+                return Some(event);
             }
             if self.end.is_some() {
                 return None;
@@ -111,7 +111,7 @@ impl Subscription {
             self.last_number = self.last_number.max(std::mem::take(&mut self.journal_read_to));
             changed.borrow_and_update();
             match line.read_after(self.last_number) {
-                ReadResult::Events(told) => self.buffered = told.into(),
+                ReadResult::Events(events) => self.buffered = events.into(),
                 // The subscription holds the broadcast, so the sender is alive and the result cannot be an error.
                 ReadResult::Pending => drop(changed.changed().await),
                 ReadResult::Gap(up_to) => (self.reads_store, self.gap_end) = (true, up_to),
@@ -146,13 +146,13 @@ impl Subscription {
         }
         let query = EventsQuery { after: Some(self.last_number), limit: Some(READ_BATCH), ..EventsQuery::default() };
         match self.served.events(&self.thread, &query).await {
-            Ok(kept) => {
-                let (found, top) = (kept.len(), floor.unwrap_or(u64::MAX));
-                let below_top = kept.into_iter().filter(|kept| kept.number <= top);
-                self.buffered = below_top.map(|kept| Arc::new(PublishedEvent::from_journal(kept))).collect();
-                if found < READ_BATCH || self.buffered.len() < found {
+            Ok(stored) => {
+                let (count, top) = (stored.len(), floor.unwrap_or(u64::MAX));
+                let below_top = stored.into_iter().filter(|event| event.number <= top);
+                self.buffered = below_top.map(|event| Arc::new(PublishedEvent::from_journal(event))).collect();
+                if count < READ_BATCH || self.buffered.len() < count {
                     (self.reads_store, self.journal_read_to) = (false, floor.unwrap_or(0));
-                    let reached = self.buffered.back().map_or(self.last_number, |told| told.number);
+                    let reached = self.buffered.back().map_or(self.last_number, |event| event.number);
                     if below.is_some_and(|below| below.missing_up_to > reached) {
                         self.close(SubscriptionEnd::Failed(not_yet_stored(&self.thread)));
                     }

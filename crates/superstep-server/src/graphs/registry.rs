@@ -87,7 +87,7 @@ pub trait ServedGraph: Send + Sync + 'static {
     fn has_checkpoint_of_run<'a>(&'a self, thread: &'a ThreadId, run: RunId) -> GraphFuture<'a, bool> {
         Box::pin(async move {
             let query = HistoryQuery { run: Some(run), limit: Some(1), ..HistoryQuery::default() };
-            self.history(thread, &query).await.map(|found| !found.is_empty())
+            self.history(thread, &query).await.map(|checkpoints| !checkpoints.is_empty())
         })
     }
 }
@@ -133,8 +133,8 @@ impl GraphRegistry {
     /// Returns 404 with the names of all graphs, the most similar first.
     pub fn get(&self, name: &str) -> Result<Arc<dyn ServedGraph>, Problem> {
         self.0.get(name).cloned().ok_or_else(|| {
-            let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
-            Problem::not_found(format!("no graph `{name}`")).with_hint(did_you_mean_or_list(name, &known))
+            let names: Vec<&str> = self.0.keys().map(String::as_str).collect();
+            Problem::not_found(format!("no graph `{name}`")).with_hint(did_you_mean_or_list(name, &names))
         })
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use superstep::core::diagram::Diagram;
-use superstep::core::error::Diagnostic as Found;
+use superstep::core::error::Diagnostic;
 use superstep::core::id::{CheckpointId, ThreadId};
 use superstep::core::validation_error::ValidationError;
 use superstep::{
@@ -184,21 +184,21 @@ impl<S: GraphState, C: Send + Sync + 'static> TypedServedGraph<S, C> {
     fn check_input(&self, input: &Map<String, Value>, is_new: bool) -> Result<(), Problem> {
         let (schema, open) = (self.graph.schema(), self.graph.input_schema());
         let is_open = |name: &str| open["properties"].get(name).is_some();
-        let mut found = schema.update_from_json(input.clone(), &mut Vec::new()).err().unwrap_or_default();
+        let mut diagnostics = schema.update_from_json(input.clone(), &mut Vec::new()).err().unwrap_or_default();
         for name in input.keys().filter(|name| schema.find(name).is_some() && !is_open(name)) {
             let message = format!("field `{name}` is not part of the input");
-            found.push(Found { pointer: format!("/{name}"), message, help: None });
+            diagnostics.push(Diagnostic { pointer: format!("/{name}"), message, help: None });
         }
         for (_, field) in schema.iter().filter(|(_, field)| is_new && field.flags.required && is_open(&field.name)) {
             if !input.contains_key(&*field.name) {
                 let message = format!("required field `{}` is missing", field.name);
-                found.push(Found { pointer: format!("/{}", field.name), message, help: None });
+                diagnostics.push(Diagnostic { pointer: format!("/{}", field.name), message, help: None });
             }
         }
-        if found.is_empty() {
+        if diagnostics.is_empty() {
             return Ok(());
         }
-        let error = Error::with_diagnostics(ErrorCode::InputInvalid, "the input is not valid", found);
+        let error = Error::with_diagnostics(ErrorCode::InputInvalid, "the input is not valid", diagnostics);
         Err(error.with_help("nothing ran: correct the input and run again").into())
     }
 }

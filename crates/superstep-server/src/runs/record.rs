@@ -205,8 +205,8 @@ pub struct ThreadSearch {
 pub(crate) fn thread_record(record: &RunRecord, before: Option<ThreadRecord>) -> ThreadRecord {
     let RunRecord { request: order, status, error: failure, .. } = record;
     let created_at = before.as_ref().map_or_else(now, |before| before.created_at.clone());
-    let kept = before.map(|before| (before.title, before.context, before.runs)).unwrap_or_default();
-    let mut runs = kept.2;
+    let previous = before.map(|before| (before.title, before.context, before.runs)).unwrap_or_default();
+    let mut runs = previous.2;
     if !runs.contains(&order.run) {
         runs.push(order.run);
     }
@@ -217,8 +217,8 @@ pub(crate) fn thread_record(record: &RunRecord, before: Option<ThreadRecord>) ->
         run: order.run,
         runs,
         status: *status,
-        title: order.title.clone().or(kept.0),
-        context: if kept.1.is_null() { order.context.clone() } else { kept.1 },
+        title: order.title.clone().or(previous.0),
+        context: if previous.1.is_null() { order.context.clone() } else { previous.1 },
         error: failure.clone(),
         created_at,
         updated_at: now(),

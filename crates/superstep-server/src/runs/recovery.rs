@@ -67,14 +67,14 @@ impl RunService {
         for record in self.0.repository.find_unfinished().await? {
             // A graph that is not registered here may be served by another program on the same storage.
             let Ok(served) = self.graph(&record.request.graph) else { continue };
-            let (run, found) = (record.request.run, UnfinishedRun::from(&record));
-            if self.may_still_start(&*served, &found).await? {
+            let (run, unfinished) = (record.request.run, UnfinishedRun::from(&record));
+            if self.may_still_start(&*served, &unfinished).await? {
                 // The process of the run may be alive and about to acquire the lease: later scans decide.
-                taken.count += usize::from(!self.is_leased(&found).await);
+                taken.count += usize::from(!self.is_leased(&unfinished).await);
                 self.0.repository.sync_unfinished_entry(run).await?;
                 continue;
             }
-            match self.try_recover(found, &mut taken).await {
+            match self.try_recover(unfinished, &mut taken).await {
                 // Listed so that it is scanned again, even if an older version has not put it on the list.
                 RecoveryResult::OwnedElsewhere => self.0.repository.sync_unfinished_entry(run).await?,
                 RecoveryResult::Recovered | RecoveryResult::NoCapacity => taken.count += 1,
@@ -85,40 +85,39 @@ impl RunService {
 
     /// Returns true if a run was persisted so recently that its process may be about to acquire the lease. A run
     /// that has a checkpoint had acquired it.
-    async fn may_still_start(&self, served: &dyn ServedGraph, found: &UnfinishedRun) -> Result<bool, Problem> {
-        let thread = self.0.repository.thread(&found.thread).await?;
-        if !thread.is_some_and(|thread| thread.run == found.run && is_within_startup_grace(&thread)) {
+    async fn may_still_start(&self, served: &dyn ServedGraph, unfinished: &UnfinishedRun) -> Result<bool, Problem> {
+        let thread = self.0.repository.thread(&unfinished.thread).await?;
+        if !thread.is_some_and(|thread| thread.run == unfinished.run && is_within_startup_grace(&thread)) {
             return Ok(false);
         }
-        let has_begun = served.status(&found.thread).await?.is_some()
-            && served.has_checkpoint_of_run(&found.thread, found.run).await?;
-        Ok(found.recoveries > 0 || !has_begun)
+        let has_started = served.status(&unfinished.thread).await?.is_some()
+            && served.has_checkpoint_of_run(&unfinished.thread, unfinished.run).await?;
+        Ok(unfinished.recoveries > 0 || !has_started)
     }
 
     /// Scans for orphaned runs every few seconds, and recovers queued runs as soon as there is a free slot; ends
     /// when the server shuts down.
     pub(crate) async fn recovery_loop(
         &self,
-        RecoveryReport { queued: mut waiting, has_transient_error: mut is_troubled, .. }: RecoveryReport,
+        RecoveryReport { queued: mut waiting, has_transient_error: mut has_error, .. }: RecoveryReport,
     ) {
-        let (mut sightings, mut at) = (OrphanDetector::default(), Instant::now() + SCAN_INTERVAL);
+        let (mut detector, mut at) = (OrphanDetector::default(), Instant::now() + SCAN_INTERVAL);
         loop {
             let is_look = tokio::select! {
                 () = sleep_until(at) => true,
                 // A run whose record could not be persisted frees its slot too, and would be retried without a
                 // delay.
-                () = self.0.worker.slot_released(), if !is_troubled && !waiting.is_empty() => false,
+                () = self.0.worker.slot_released(), if !has_error && !waiting.is_empty() => false,
             };
             if self.is_shutting_down() {
                 return;
             }
             if is_look {
-                let known = waiting.iter().map(|run| run.run).collect();
-                waiting.extend(self.detect_orphans(&mut sightings, &known).await);
+                let waiting_ids = waiting.iter().map(|run| run.run).collect();
+                waiting.extend(self.detect_orphans(&mut detector, &waiting_ids).await);
                 at = Instant::now() + SCAN_INTERVAL;
             }
-            RecoveryReport { queued: waiting, has_transient_error: is_troubled, .. } =
-                self.recover_queued(waiting).await;
+            RecoveryReport { queued: waiting, has_transient_error: has_error, .. } = self.recover_queued(waiting).await;
         }
     }
 
@@ -126,8 +125,8 @@ impl RunService {
     /// queued.
     async fn recover_queued(&self, mut queue: VecDeque<UnfinishedRun>) -> RecoveryReport {
         let mut taken = RecoveryReport::default();
-        while let Some(found) = queue.pop_front() {
-            self.try_recover(found, &mut taken).await;
+        while let Some(unfinished) = queue.pop_front() {
+            self.try_recover(unfinished, &mut taken).await;
             if !taken.queued.is_empty() {
                 break;
             }
@@ -142,18 +141,18 @@ impl RunService {
     }
 
     /// Recovers one run, or queues it. A run that cannot be recovered does not block others.
-    async fn try_recover(&self, found: UnfinishedRun, taken: &mut RecoveryReport) -> RecoveryResult {
-        let Ok(served) = self.graph(&found.graph) else { return RecoveryResult::OwnedElsewhere };
-        match self.recover_run(served, &found).await {
-            Ok(RecoveryResult::NoCapacity) => taken.queued.push_back(found),
+    async fn try_recover(&self, unfinished: UnfinishedRun, taken: &mut RecoveryReport) -> RecoveryResult {
+        let Ok(served) = self.graph(&unfinished.graph) else { return RecoveryResult::OwnedElsewhere };
+        match self.recover_run(served, &unfinished).await {
+            Ok(RecoveryResult::NoCapacity) => taken.queued.push_back(unfinished),
             Ok(took) => return took,
             Err(problem) if problem.is_retryable() => {
-                tracing::warn!(run = %found.run, "a run is taken up later: {}", problem.detail());
+                tracing::warn!(run = %unfinished.run, "a run is taken up later: {}", problem.detail());
                 taken.has_transient_error = true;
-                taken.queued.push_back(found);
+                taken.queued.push_back(unfinished);
             }
             Err(problem) => {
-                self.record_recovery_failure(&found, problem).await;
+                self.record_recovery_failure(&unfinished, problem).await;
                 return RecoveryResult::Recovered;
             }
         }
@@ -161,15 +160,15 @@ impl RunService {
     }
 
     /// Records why a run could not be recovered: a client can continue it once the cause is fixed.
-    async fn record_recovery_failure(&self, found: &UnfinishedRun, problem: Problem) {
-        tracing::error!(run = %found.run, "a run could not be taken up: {}", problem.detail());
+    async fn record_recovery_failure(&self, unfinished: &UnfinishedRun, problem: Problem) {
+        tracing::error!(run = %unfinished.run, "a run could not be taken up: {}", problem.detail());
         // At shutdown the next server handles the run; if another process holds the thread, its record is newer
         // than this one.
-        let Ok(_place) = self.0.worker.acquire_slot_over_capacity(&found.thread, found.run) else { return };
+        let Ok(_slot) = self.0.worker.acquire_slot_over_capacity(&unfinished.thread, unfinished.run) else { return };
         let written = async {
-            let Some(_turn) = self.try_lease_thread(&found.thread).await? else { return Ok(()) };
-            let now = self.0.repository.run(found.run).await?.filter(RunRecord::is_unfinished);
-            let Some(mut record) = now.filter(|now| now.recoveries == found.recoveries) else { return Ok(()) };
+            let Some(_turn) = self.try_lease_thread(&unfinished.thread).await? else { return Ok(()) };
+            let now = self.0.repository.run(unfinished.run).await?.filter(RunRecord::is_unfinished);
+            let Some(mut record) = now.filter(|now| now.recoveries == unfinished.recoveries) else { return Ok(()) };
             record.set_ended(RunStatus::Orphaned, Some(problem.into()));
             match self.superseding_run(&record).await? {
                 None => self.0.repository.save(&record).await,
@@ -177,7 +176,7 @@ impl RunService {
             }
         };
         if let Err(problem) = written.await {
-            tracing::error!(run = %found.run, "that could not be written down: {}", problem.detail());
+            tracing::error!(run = %unfinished.run, "that could not be written down: {}", problem.detail());
         }
     }
 
@@ -204,23 +203,25 @@ impl RunService {
     async fn recover_run(
         &self,
         served: Arc<dyn ServedGraph>,
-        found: &UnfinishedRun,
+        unfinished: &UnfinishedRun,
     ) -> Result<RecoveryResult, Problem> {
-        let place = match self.0.worker.acquire_slot_over_capacity(&found.thread, found.run) {
-            Ok(place) => place,
+        let slot = match self.0.worker.acquire_slot_over_capacity(&unfinished.thread, unfinished.run) {
+            Ok(slot) => slot,
             // A later scan tries again.
             Err(problem) if problem.status() == 409 => return Ok(RecoveryResult::OwnedElsewhere),
             Err(problem) => return Err(problem),
         };
-        let Some(turn) = self.try_lease_thread(&found.thread).await? else { return Ok(RecoveryResult::OwnedElsewhere) };
+        let Some(turn) = self.try_lease_thread(&unfinished.thread).await? else {
+            return Ok(RecoveryResult::OwnedElsewhere);
+        };
         // The record may have changed before the lease was acquired; from here on no other process decides about
         // the run.
-        let Some(mut record) = self.0.repository.run(found.run).await?.filter(RunRecord::is_unfinished) else {
-            self.0.repository.sync_unfinished_entry(found.run).await?;
+        let Some(mut record) = self.0.repository.run(unfinished.run).await?.filter(RunRecord::is_unfinished) else {
+            self.0.repository.sync_unfinished_entry(unfinished.run).await?;
             return Ok(RecoveryResult::Recovered);
         };
-        if record.recoveries != found.recoveries {
-            self.0.repository.sync_unfinished_entry(found.run).await?;
+        if record.recoveries != unfinished.recoveries {
+            self.0.repository.sync_unfinished_entry(unfinished.run).await?;
             return Ok(RecoveryResult::OwnedElsewhere);
         }
         match self.superseding_run(&record).await? {
@@ -243,12 +244,12 @@ impl RunService {
                 self.0.repository.save(&record).await?;
             }
             RecoveryPlan::Resume(_) if self.0.worker.is_over_capacity() => return Ok(RecoveryResult::NoCapacity),
-            RecoveryPlan::Resume(what) => {
-                tracing::info!(run = %found.run, thread = %found.thread, "a run is taken up again");
+            RecoveryPlan::Resume(input) => {
+                tracing::info!(run = %unfinished.run, thread = %unfinished.thread, "a run is taken up again");
                 (record.status, record.ended_at, record.recoveries) = (RunStatus::Running, None, record.recoveries + 1);
                 // The record keeps the original input: the next server needs it if this process dies too.
-                let begins = StartKind::Recovered(turn);
-                self.dispatch(&served, place, RunStart { record, input: what, kind: begins, permit: None }).await?;
+                let kind = StartKind::Recovered(turn);
+                self.dispatch(&served, slot, RunStart { record, input, kind, permit: None }).await?;
             }
         }
         Ok(RecoveryResult::Recovered)
@@ -265,8 +266,8 @@ impl RunService {
             return Ok(());
         }
         let Some(died) = self.0.repository.run(before.run).await? else { return Ok(()) };
-        if let RecoveryPlan::Resume(what) = plan_recovery(served, &died).await? {
-            order.input = what;
+        if let RecoveryPlan::Resume(input) = plan_recovery(served, &died).await? {
+            order.input = input;
             if order.metadata.is_empty() {
                 order.metadata = died.request.metadata;
             }

@@ -129,9 +129,9 @@ impl RunRepository {
         let Some(now) = self.thread(&restored.thread).await?.filter(|now| now.run == restored.run) else {
             return Ok(());
         };
-        let mended = self.refresh_status(now.clone()).await?;
-        if mended != now {
-            self.0.batch(vec![put_thread(&mended)?]).await?;
+        let refreshed = self.refresh_status(now.clone()).await?;
+        if refreshed != now {
+            self.0.batch(vec![put_thread(&refreshed)?]).await?;
         }
         Ok(())
     }
@@ -140,12 +140,12 @@ impl RunRepository {
     /// failed deletion can be repeated.
     pub(crate) async fn delete_thread(&self, thread: &ThreadId) -> Result<(), Problem> {
         loop {
-            let found = self.0.search(SearchOp::new(thread_data_namespace(thread)).limit(DELETE_BATCH)).await?;
-            if found.is_empty() {
+            let hits = self.0.search(SearchOp::new(thread_data_namespace(thread)).limit(DELETE_BATCH)).await?;
+            if hits.is_empty() {
                 break;
             }
-            let gone = found.into_iter().map(|hit| DeleteOp::new(hit.item.namespace, hit.item.key).into());
-            self.0.batch(gone.collect()).await?;
+            let deletions = hits.into_iter().map(|hit| DeleteOp::new(hit.item.namespace, hit.item.key).into());
+            self.0.batch(deletions.collect()).await?;
         }
         let runs = self.runs(Filter::eq(["order", "thread"], thread.to_string())).await?;
         let mut operations: Vec<StoreOp> = runs.iter().flat_map(|record| removed(record.request.run)).collect();
@@ -209,17 +209,17 @@ impl RunRepository {
 
     /// Returns the runs that match, in order of their request, the oldest first.
     async fn runs(&self, filter: Filter) -> Result<Vec<RunRecord>, Problem> {
-        let mut found = Vec::new();
+        let mut records = Vec::new();
         loop {
             let search = SearchOp::new(RUNS).filter(filter.clone()).limit(500);
-            let hits = self.0.search(search.offset(found.len())).await?;
+            let hits = self.0.search(search.offset(records.len())).await?;
             let is_last = hits.len() < 500;
             for hit in &hits {
-                found.push(read::<RunRecord>(&hit.item)?);
+                records.push(read::<RunRecord>(&hit.item)?);
             }
             if is_last {
-                found.sort_by_key(|record| record.request.run);
-                return Ok(found);
+                records.sort_by_key(|record| record.request.run);
+                return Ok(records);
             }
         }
     }

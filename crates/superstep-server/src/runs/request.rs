@@ -81,9 +81,9 @@ impl RunRequest {
 
     /// Sets the title from a text, shortened to one line, unless the request has a title.
     #[must_use]
-    pub fn title_from_text(mut self, said: &str) -> Self {
+    pub fn title_from_text(mut self, text: &str) -> Self {
         self.title.get_or_insert_with(|| {
-            let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+            let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
             match line.char_indices().nth(MAX_TITLE_CHARS) {
                 Some((end, _)) => format!("{}...", &line[..end]),
                 None => line,
@@ -122,15 +122,15 @@ mod tests {
     #[test]
     fn an_order_is_read_back_as_it_was_written() {
         let answers = ResumeValues::from([(superstep::core::id::InterruptId::from_bits(7), Value::Bool(true))]);
-        for what in [RunInput::Input(serde_json::json!({"n": 1})), RunInput::Resume(answers), RunInput::Continue] {
-            let order = RunRequest::new("count", "t1", what).title("one").metadata("k", 1);
+        for input in [RunInput::Input(serde_json::json!({"n": 1})), RunInput::Resume(answers), RunInput::Continue] {
+            let order = RunRequest::new("count", "t1", input).title("one").metadata("k", 1);
             let text = serde_json::to_string(&order).unwrap();
             assert_eq!(serde_json::from_str::<RunRequest>(&text).unwrap(), order);
         }
     }
 
     #[test]
-    fn a_thread_is_called_by_what_was_said_unless_it_has_a_title() {
+    fn a_thread_is_titled_by_its_first_text_unless_it_has_a_title() {
         let order = || RunRequest::new("count", "t1", RunInput::Continue);
         let title = |order: RunRequest| order.title.unwrap();
         assert_eq!(title(order().title_from_text(" Piano\n every  Tuesday ")), "Piano every Tuesday");

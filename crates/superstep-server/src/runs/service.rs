@@ -75,12 +75,12 @@ impl RunService {
             NotifyingCheckpointer { checkpointer: config.storage.checkpointer, broadcaster: hub.clone() }.into();
         let graphs = graphs.into_iter().map(|graph| graph.with_storage(&config.storage));
         let registry = GraphRegistry::new(graphs.collect::<Vec<_>>())?;
-        let (ledger, worker) =
+        let (repository, worker) =
             (RunRepository::new(config.storage.store.clone()), Worker::new(config.max_concurrent_runs));
         let (gate, metrics, since) = (RateLimiter::default(), Metrics::new(), Instant::now());
         Ok(Self(Arc::new(ServiceInner {
             registry,
-            repository: ledger,
+            repository,
             broadcaster: hub,
             worker,
             rate_limiter: gate,
@@ -142,9 +142,9 @@ impl RunService {
         let pass = pass.map(RunPermit::refund_unless_started);
         let served = self.graph(&order.graph)?;
         served.validate(&order).await?;
-        let place = self.0.worker.acquire_slot(&order.thread, order.run)?;
+        let slot = self.0.worker.acquire_slot(&order.thread, order.run)?;
         // Created before the first await: the caller may drop the future before the run has started.
-        let leaving = StopOnDrop::new(place.brake(), stop);
+        let leaving = StopOnDrop::new(slot.stop_handle(), stop);
         // The slot keeps other calls of this process from changing the thread record.
         let before = self.0.repository.thread(&order.thread).await?;
         if let Some(before) = before.as_ref().filter(|_| order.context.is_null()) {
@@ -155,16 +155,16 @@ impl RunService {
         }
         let older = before.as_ref().filter(|before| before.is_unfinished() && before.run != order.run);
         let older = older.map(|before| before.run);
-        let (what, record) = (order.input.clone(), RunRecord::new(order));
-        let has_begun = self
+        let (input, record) = (order.input.clone(), RunRecord::new(order));
+        let has_started = self
             .dispatch(
                 &served,
-                place,
-                RunStart { record, input: what, kind: StartKind::First(before.map(Box::new)), permit: pass },
+                slot,
+                RunStart { record, input, kind: StartKind::First(before.map(Box::new)), permit: pass },
             )
             .await?;
         // The sender of an aborted task is dropped without a message.
-        has_begun.await.unwrap_or_else(|_| Err(Problem::shutting_down()))?;
+        has_started.await.unwrap_or_else(|_| Err(Problem::shutting_down()))?;
         if let Some(older) = older {
             self.close_superseded_run(older).await;
         }
@@ -175,38 +175,38 @@ impl RunService {
     pub(crate) async fn dispatch(
         &self,
         served: &Arc<dyn ServedGraph>,
-        place: RunSlot,
+        slot: RunSlot,
         start: RunStart,
     ) -> Result<StartedReceiver, Problem> {
-        let ServiceInner { worker, repository: ledger, broadcaster: hub, metrics, config, .. } = &*self.0;
-        let RunStart { record, input: what, kind: begins, permit: pass } = start;
-        let order = RunRequest { input: what, ..record.request.clone() };
-        let terms = RunOptions { control: place.control(), metrics: metrics.clone(), timeout: config.run_timeout };
+        let ServiceInner { worker, repository, broadcaster: hub, metrics, config, .. } = &*self.0;
+        let RunStart { record, input, kind, permit: pass } = start;
+        let order = RunRequest { input, ..record.request.clone() };
+        let terms = RunOptions { control: slot.control(), metrics: metrics.clone(), timeout: config.run_timeout };
         let running = served.start(&order, terms)?;
-        let before = match begins {
+        let before = match kind {
             StartKind::First(before) => Some(before.map(|before| *before)),
             StartKind::Recovered(turn) => {
                 // The persisted record keeps other processes from recovering the run again.
-                ledger.save(&record).await?;
+                repository.save(&record).await?;
                 drop(turn);
                 None
             }
         };
-        let ((written, is_written), (begun, has_begun)) = (oneshot::channel(), oneshot::channel());
-        let (ledger, hub) = (ledger.clone(), hub.clone());
+        let ((written, is_written), (started, has_started)) = (oneshot::channel(), oneshot::channel());
+        let (repository, hub) = (repository.clone(), hub.clone());
         worker.start(RunJob {
-            slot: place,
+            slot,
             handle: running,
             record,
-            repository: ledger,
+            repository,
             broadcaster: hub,
             permit: pass,
             thread_before: before,
             saved: written,
-            started: begun,
+            started,
         });
         is_written.await.unwrap_or_else(|_| Err(Problem::shutting_down()))?;
-        Ok(has_begun)
+        Ok(has_started)
     }
 
     /// Stops the run of a thread in this process; [`RunService::cancel`] also handles runs that no process executes.
@@ -255,7 +255,7 @@ impl RunService {
     /// Returns 404 if the thread does not exist, 409 if it has a run.
     pub async fn delete_thread(&self, thread: &ThreadId) -> Result<(), Problem> {
         // The slot keeps new runs off the thread during deletion.
-        let _place = self.0.worker.acquire_slot_over_capacity(thread, new_run_id())?;
+        let _slot = self.0.worker.acquire_slot_over_capacity(thread, new_run_id())?;
         self.get_thread(thread).await?;
         self.checkpointer().delete_thread(thread).await?;
         self.0.repository.delete_thread(thread).await?;
@@ -288,8 +288,8 @@ impl RunService {
     /// Returns true if the run of a thread was requested to stop and has not stopped yet.
     #[must_use]
     pub fn is_stopping(&self, thread: &ThreadId) -> bool {
-        let brake = self.0.worker.brake(thread);
-        brake.is_some_and(|brake| brake.control().is_draining() || brake.control().is_cancelled())
+        let stop_handle = self.0.worker.stop_handle(thread);
+        stop_handle.is_some_and(|handle| handle.control().is_draining() || handle.control().is_cancelled())
     }
 
     /// Returns true if the server is shutting down.
@@ -310,8 +310,8 @@ impl RunService {
     ///
     /// # Errors
     /// Returns 429 with `Retry-After` if the limit is reached.
-    pub fn acquire_permit(&self, what: &str, visitor: ClientAddress, limit: RateLimit) -> Result<RunPermit, Problem> {
-        self.0.rate_limiter.acquire(what, visitor, limit, Instant::now())
+    pub fn acquire_permit(&self, kind: &str, visitor: ClientAddress, limit: RateLimit) -> Result<RunPermit, Problem> {
+        self.0.rate_limiter.acquire(kind, visitor, limit, Instant::now())
     }
 
     /// Returns the number of the last persisted event of a thread; 0 if there is none.

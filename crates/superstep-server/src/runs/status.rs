@@ -77,15 +77,15 @@ impl RunService {
     /// Returns 409 if the run is in neither state.
     pub async fn mark_cancelled(&self, thread: &ThreadId) -> Result<(), Problem> {
         // The slot and the lease keep others, here and in other processes, from resuming the run meanwhile.
-        let _place = self.0.worker.acquire_slot_over_capacity(thread, new_run_id())?;
-        let known = self.get_thread(thread).await?;
+        let _slot = self.0.worker.acquire_slot_over_capacity(thread, new_run_id())?;
+        let thread_record = self.get_thread(thread).await?;
         let Some(_turn) = self.try_lease_thread(thread).await? else {
             let problem = Problem::conflict(format!("another process runs thread `{thread}`"));
             return Err(problem.with_hint("stop it there").with_thread(thread));
         };
-        let is_meant = |status: RunStatus| status == RunStatus::AwaitingInput || status.is_unfinished();
-        let found = self.0.repository.run(known.run).await?.filter(|record| is_meant(record.status));
-        let Some(mut record) = found else {
+        let is_match = |status: RunStatus| status == RunStatus::AwaitingInput || status.is_unfinished();
+        let active = self.0.repository.run(thread_record.run).await?.filter(|record| is_match(record.status));
+        let Some(mut record) = active else {
             return Err(Problem::conflict(format!("thread `{thread}` does not run")).with_thread(thread));
         };
         record.set_ended(RunStatus::Cancelled, None);

@@ -47,13 +47,13 @@ impl StopHandle {
 /// Guard that stops a run when dropped, if a stop mode is set.
 #[must_use = "one that is dropped stops the run"]
 pub(crate) struct StopOnDrop {
-    brake: StopHandle,
+    stop_handle: StopHandle,
     stop: Option<StopMode>,
 }
 
 impl StopOnDrop {
-    pub(crate) fn new(brake: StopHandle, stop: Option<StopMode>) -> Self {
-        Self { brake, stop }
+    pub(crate) fn new(stop_handle: StopHandle, stop: Option<StopMode>) -> Self {
+        Self { stop_handle, stop }
     }
 
     /// Disarms the guard: the run has ended, or continues without its client.
@@ -65,7 +65,7 @@ impl StopOnDrop {
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
         if let Some(stop) = self.stop {
-            self.brake.request(stop);
+            self.stop_handle.request(stop);
         }
     }
 }

@@ -45,7 +45,7 @@ struct ActiveRun {
 pub(crate) struct RunSlot {
     live: Arc<ActiveRuns>,
     thread: ThreadId,
-    hand: ActiveRun,
+    active_run: ActiveRun,
 }
 
 impl Drop for RunSlot {
@@ -56,16 +56,16 @@ impl Drop for RunSlot {
 
 impl RunSlot {
     pub(crate) fn control(&self) -> RunControl {
-        self.hand.stop_handle.control().clone()
+        self.active_run.stop_handle.control().clone()
     }
 
-    pub(crate) fn brake(&self) -> StopHandle {
-        self.hand.stop_handle.clone()
+    pub(crate) fn stop_handle(&self) -> StopHandle {
+        self.active_run.stop_handle.clone()
     }
 
     /// Returns true if the run ends because the server shuts down.
     fn is_suspended(&self) -> bool {
-        self.live.is_closing.load(Ordering::SeqCst) && !self.hand.stop_handle.is_requested()
+        self.live.is_closing.load(Ordering::SeqCst) && !self.active_run.stop_handle.is_requested()
     }
 }
 
@@ -122,9 +122,9 @@ impl Worker {
             let detail = format!("{most} runs at once are all that this server drives");
             return Err(Problem::too_many_requests(detail, Duration::from_secs(5)));
         }
-        let hand = ActiveRun { run, stop_handle: StopHandle::default() };
-        runs.insert(thread.clone(), hand.clone());
-        Ok(RunSlot { live: self.live.clone(), thread: thread.clone(), hand })
+        let active_run = ActiveRun { run, stop_handle: StopHandle::default() };
+        runs.insert(thread.clone(), active_run.clone());
+        Ok(RunSlot { live: self.live.clone(), thread: thread.clone(), active_run })
     }
 
     /// Returns true if more slots are taken than runs are permitted.
@@ -150,19 +150,19 @@ impl Worker {
 
     /// Stops the run of a thread; false if this process has none.
     pub(crate) fn stop(&self, thread: &ThreadId, stop: StopMode) -> bool {
-        let Some(brake) = self.brake(thread) else { return false };
-        brake.request(stop);
+        let Some(handle) = self.stop_handle(thread) else { return false };
+        handle.request(stop);
         true
     }
 
     /// Returns the stop handle of the run of a thread in this process.
-    pub(crate) fn brake(&self, thread: &ThreadId) -> Option<StopHandle> {
-        lock(&self.live.runs).get(thread).map(|hand| hand.stop_handle.clone())
+    pub(crate) fn stop_handle(&self, thread: &ThreadId) -> Option<StopHandle> {
+        lock(&self.live.runs).get(thread).map(|active| active.stop_handle.clone())
     }
 
     /// Returns the run of a thread in this process.
     pub(crate) fn active_run(&self, thread: &ThreadId) -> Option<RunId> {
-        lock(&self.live.runs).get(thread).map(|hand| hand.run)
+        lock(&self.live.runs).get(thread).map(|active| active.run)
     }
 
     /// Returns the number of active runs and their maximum.
@@ -176,15 +176,15 @@ impl Worker {
 
     /// Rejects new runs and drains the active ones; cancels them at `drained`, aborts them at `over`.
     pub(crate) async fn shut_down(&self, drained: Instant, over: Instant) {
-        let hands: Vec<ActiveRun> = {
+        let active_runs: Vec<ActiveRun> = {
             let runs = lock(&self.live.runs);
             self.live.is_closing.store(true, Ordering::SeqCst);
             runs.values().cloned().collect()
         };
-        hands.iter().for_each(|hand| hand.stop_handle.control().drain());
+        active_runs.iter().for_each(|active| active.stop_handle.control().drain());
         let mut tasks = std::mem::take(&mut *lock(&self.tasks));
         if timeout_at(drained, join_all(&mut tasks)).await.is_err() {
-            hands.iter().for_each(|hand| hand.stop_handle.control().cancel());
+            active_runs.iter().for_each(|active| active.stop_handle.control().cancel());
             let _ = timeout_at(over, join_all(&mut tasks)).await;
         }
         tasks.abort_all();
@@ -203,41 +203,41 @@ async fn join_all(tasks: &mut JoinSet<()>) {
 /// Persists a run and executes it to its end, even if the client that requested it has disconnected.
 async fn drive(job: RunJob) {
     let RunJob {
-        slot: place,
+        slot,
         handle: mut running,
         mut record,
-        repository: ledger,
+        repository,
         broadcaster: hub,
         permit: mut pass,
         thread_before: before,
         saved: written,
-        started: begun,
+        started,
     } = job;
     let run = record.request.run;
     // The record of a recovered run is persisted by the recovery.
     if before.is_some()
-        && let Err(problem) = ledger.save(&record).await
+        && let Err(problem) = repository.save(&record).await
     {
         // The slot is free before the client is notified, so that it may try again at once.
-        drop((place, pass));
+        drop((slot, pass));
         return drop(written.send(Err(problem)));
     }
     // From here on the run is recovered after a crash, and clients can subscribe.
     let line = hub.open(&record.request.thread, run);
     let _ = written.send(Ok(()));
     let Some(first) = running.next().await else {
-        let problem = rejected_before_start(running, record, &ledger, (before, place.is_suspended())).await;
-        drop((place, pass));
+        let problem = rejected_before_start(running, record, &repository, (before, slot.is_suspended())).await;
+        drop((slot, pass));
         line.end_run(run);
-        return drop(begun.send(Err(problem)));
+        return drop(started.send(Err(problem)));
     };
     line.publish(&first);
     if let Some(pass) = &mut pass {
         pass.mark_started();
     }
-    let _ = begun.send(Ok(()));
-    let mut look = None;
-    while let Some(event) = next(&mut running, &line, &mut look).await {
+    let _ = started.send(Ok(()));
+    let mut gap_deadline = None;
+    while let Some(event) = next(&mut running, &line, &mut gap_deadline).await {
         line.publish(&event);
     }
     let ended = running.finish().await;
@@ -245,35 +245,39 @@ async fn drive(job: RunJob) {
         Ok(ended) => ended.checkpoint,
         Err(error) => error.partial().and_then(|partial| partial.checkpoint),
     };
-    let (status, failure) = status_of(&ended, place.is_suspended());
+    let (status, failure) = status_of(&ended, slot.is_suspended());
     record.set_ended(status, failure);
     // Subscribers are notified last: a client that sees the end finds it persisted, and the thread free.
-    if let Err(problem) = retry_with_backoff(|| ledger.save_end(&record)).await {
+    if let Err(problem) = retry_with_backoff(|| repository.save_end(&record)).await {
         // The record still says `running`: the next recovery reads the end from the checkpoints.
         tracing::error!(%run, "the end of a run could not be written down: {}", problem.detail());
     }
-    drop((place, pass));
+    drop((slot, pass));
     match status {
         RunStatus::Suspended => line.suspend_run(),
         _ => line.end_run(run),
     }
 }
 
-/// Returns the next event. If events wait for a missing one, `look` is the time at which events already persisted
+/// Returns the next event. If events wait for a missing one, `gap_deadline` is the time at which events already persisted
 /// are skipped over: the missing event may have been persisted without being published. An event that is still
 /// being persisted is awaited.
-async fn next(running: &mut RunHandle, line: &ThreadBroadcast, look: &mut Option<Instant>) -> Option<StreamEvent> {
+async fn next(
+    running: &mut RunHandle,
+    line: &ThreadBroadcast,
+    gap_deadline: &mut Option<Instant>,
+) -> Option<StreamEvent> {
     while line.has_gap() {
-        let at = *look.get_or_insert_with(|| Instant::now() + GAP_TIMEOUT);
+        let at = *gap_deadline.get_or_insert_with(|| Instant::now() + GAP_TIMEOUT);
         if Instant::now() < at
             && let Ok(event) = timeout_at(at, running.next()).await
         {
             return event;
         }
         line.skip_stored_gap();
-        *look = None;
+        *gap_deadline = None;
     }
-    *look = None;
+    *gap_deadline = None;
     running.next().await
 }
 
@@ -299,12 +303,12 @@ async fn retry_with_backoff<T, F: Future<Output = Result<T, Problem>>>(attempt: 
 async fn rejected_before_start(
     running: RunHandle,
     mut record: RunRecord,
-    ledger: &RunRepository,
+    repository: &RunRepository,
     (before, is_suspended): (Option<Option<ThreadRecord>>, bool),
 ) -> Problem {
     let error = running.finish().await.err().unwrap_or_else(|| Error::internal("a run ended without a word"));
     let written = match before {
-        Some(before) => retry_with_backoff(|| ledger.revert_start(&record, before.clone())).await,
+        Some(before) => retry_with_backoff(|| repository.revert_start(&record, before.clone())).await,
         // The run was recovered after its process died, and the next server recovers it again; a short outage of
         // the storage does not make the run invalid.
         None if is_suspended || error.is_retryable() => Ok(()),
@@ -313,7 +317,7 @@ async fn rejected_before_start(
                 ErrorCode::Cancelled => record.set_ended(RunStatus::Cancelled, None),
                 _ => record.set_ended(RunStatus::Orphaned, Some(RunError::from(&error))),
             }
-            retry_with_backoff(|| ledger.save_end(&record)).await
+            retry_with_backoff(|| repository.save_end(&record)).await
         }
     };
     if let Err(problem) = written {

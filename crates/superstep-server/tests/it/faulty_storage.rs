@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 
 /// State with the results of both tasks.
 #[derive(GraphState, Clone, Debug, Serialize, Deserialize)]
-struct Work {
+struct WorkState {
     #[state(required)]
     topic: String,
     #[reduce(append)]
@@ -33,7 +33,7 @@ struct Inner {
     /// Each permit lets the second task of a run continue to its end.
     gate: Semaphore,
     /// Signalled when the second task has emitted all its events.
-    said: Semaphore,
+    emitted: Semaphore,
     /// True if the run context can be created; without it every run is rejected.
     has_key: AtomicBool,
     /// True if the checkpointer delays the end of the first task, and deletions.
@@ -53,28 +53,28 @@ struct Inner {
 
 struct Instructions {
     bench: FaultController,
-    says: u64,
+    event_count: u64,
     is_gated: bool,
     waits_for_hold: bool,
 }
 
-async fn first() -> WorkUpdate {
-    Work::update().log("first")
+async fn first() -> WorkStateUpdate {
+    WorkState::update().log("first")
 }
 
-async fn second(told: RunContext<Instructions>, cx: TaskContext) -> Result<WorkUpdate, NodeError> {
-    let bench = &told.bench.0;
-    if told.waits_for_hold {
+async fn second(instructions: RunContext<Instructions>, cx: TaskContext) -> Result<WorkStateUpdate, NodeError> {
+    let bench = &instructions.bench.0;
+    if instructions.waits_for_hold {
         bench.held.acquire().await.unwrap().forget();
     }
-    for number in 0..told.says {
+    for number in 0..instructions.event_count {
         cx.emit(number).await?;
     }
-    bench.said.add_permits(1);
-    if told.is_gated {
+    bench.emitted.add_permits(1);
+    if instructions.is_gated {
         bench.gate.acquire().await.unwrap().forget();
     }
-    Ok(Work::update().log("second"))
+    Ok(WorkState::update().log("second"))
 }
 
 impl FaultController {
@@ -82,7 +82,7 @@ impl FaultController {
         Self(Arc::new(Inner {
             stores: Storage::memory(),
             gate: Semaphore::new(0),
-            said: Semaphore::new(0),
+            emitted: Semaphore::new(0),
             has_key: AtomicBool::new(true),
             holds: AtomicBool::new(false),
             held: Semaphore::new(0),
@@ -95,7 +95,7 @@ impl FaultController {
     }
 
     fn app(&self) -> App {
-        let mut graph = StateGraph::<Work, Instructions>::new("work");
+        let mut graph = StateGraph::<WorkState, Instructions>::new("work");
         let (first, second) = (graph.add_node("first", first), graph.add_node("second", second));
         graph.add_edge(START, first);
         graph.add_edge(START, second);
@@ -107,8 +107,8 @@ impl FaultController {
                 return Err(Problem::new(503, ErrorCode::ModelAuth, "the model has no key"));
             }
             let is = |name: &str| order.context[name] == json!(true);
-            let (says, bench) = (order.context["says"].as_u64().unwrap_or_default(), bench.clone());
-            Ok(Instructions { bench, says, is_gated: is("gated"), waits_for_hold: is("waits_for_hold") })
+            let (event_count, bench) = (order.context["says"].as_u64().unwrap_or_default(), bench.clone());
+            Ok(Instructions { bench, event_count, is_gated: is("gated"), waits_for_hold: is("waits_for_hold") })
         }))
     }
 
@@ -123,13 +123,13 @@ impl FaultController {
         serve(vec![self.app()], config).await.unwrap()
     }
 
-    pub(crate) fn go_on(&self) {
+    pub(crate) fn continue_run(&self) {
         self.0.gate.add_permits(1);
     }
 
     /// Waits until the second task has emitted all its events.
-    pub(crate) async fn said(&self) {
-        self.0.said.acquire().await.unwrap().forget();
+    pub(crate) async fn wait_until_emitted(&self) {
+        self.0.emitted.acquire().await.unwrap().forget();
     }
 
     pub(crate) fn set_key(&self, is_there: bool) {
@@ -173,15 +173,16 @@ impl FaultController {
     }
 
     /// Resets all records to running, as if the end of the runs had never been persisted.
-    pub(crate) async fn forget_ends(&self) {
+    pub(crate) async fn reset_ends(&self) {
         for mut record in self.runs().await {
             record["status"] = json!("running");
             let name = |name: &str| record["order"][name].as_str().unwrap().to_owned();
             let (run, thread) = (name("run"), name("thread"));
             let items = &self.0.stores.store;
-            let mut known = items.get(["server", "threads"], thread.clone()).await.unwrap().unwrap().value.clone();
-            known["status"] = json!("running");
-            items.put(["server", "threads"], thread, known).await.unwrap();
+            let mut thread_record =
+                items.get(["server", "threads"], thread.clone()).await.unwrap().unwrap().value.clone();
+            thread_record["status"] = json!("running");
+            items.put(["server", "threads"], thread, thread_record).await.unwrap();
             items.put(["server", "runs"], run, record).await.unwrap();
         }
     }
@@ -222,13 +223,13 @@ pub(crate) fn order(thread: &str, options: Value) -> RunRequest {
 }
 
 /// Collects numbers and types of all events of a thread after a number, until the end.
-pub(crate) async fn heard(desk: &RunService, thread: &str, after: Option<u64>) -> Vec<(u64, String)> {
-    let mut feed = desk.subscribe(&ThreadId::from(thread), after).await.unwrap();
-    let mut heard = Vec::new();
-    while let Some(told) = feed.next().await {
-        heard.push((told.number(), told.kind().to_owned()));
+pub(crate) async fn collect_events(runs: &RunService, thread: &str, after: Option<u64>) -> Vec<(u64, String)> {
+    let mut feed = runs.subscribe(&ThreadId::from(thread), after).await.unwrap();
+    let mut events = Vec::new();
+    while let Some(event) = feed.next().await {
+        events.push((event.number(), event.kind().to_owned()));
     }
-    heard
+    events
 }
 
 /// A wrapper of storage that follows the switches of the bench.

@@ -42,13 +42,13 @@ async fn unknown_paths_methods_and_threads_are_problems() {
 #[tokio::test]
 async fn every_problem_of_a_body_is_listed_with_its_place() {
     let served = in_memory().await;
-    let given = json!({"topic": 7, "rounds": "many", "colour": "red", "asks": 1});
-    let (status, body) = problem(served.post("/api/tales", &given).await).await;
+    let request = json!({"topic": 7, "rounds": "many", "colour": "red", "asks": 1});
+    let (status, body) = problem(served.post("/api/tales", &request).await).await;
     assert_eq!((status, &body["code"]), (422, &json!("SS-002")));
     let errors = body["errors"].as_array().unwrap();
-    let places: Vec<&str> = errors.iter().map(|error| error["pointer"].as_str().unwrap()).collect();
-    for place in ["/topic", "/rounds", "/asks"] {
-        assert!(places.contains(&place), "{place} in {body}");
+    let pointers: Vec<&str> = errors.iter().map(|error| error["pointer"].as_str().unwrap()).collect();
+    for pointer in ["/topic", "/rounds", "/asks"] {
+        assert!(pointers.contains(&pointer), "{pointer} in {body}");
     }
     assert!(body.to_string().contains("colour"), "{body}");
     let topic = errors.iter().find(|error| error["pointer"] == "/topic").unwrap();
@@ -59,10 +59,10 @@ async fn every_problem_of_a_body_is_listed_with_its_place() {
 
 /// R-SRV-4: a request that only the graph can reject is rejected before a run exists, and nothing is persisted.
 #[tokio::test]
-async fn an_order_that_the_graph_refuses_leaves_nothing_behind() {
+async fn a_request_that_the_graph_rejects_leaves_nothing_behind() {
     use superstep_server::{RunInput, RunRequest};
     let served = in_memory().await;
-    let desk = served.server.run_service();
+    let runs = served.server.run_service();
     let rows = [
         (RunInput::Input(json!({"topic": 1, "colour": 2})), 422, vec!["/colour", "/topic"]),
         (RunInput::Input(json!({"colour": 2})), 422, vec!["/colour", "/topic"]),
@@ -70,23 +70,23 @@ async fn an_order_that_the_graph_refuses_leaves_nothing_behind() {
         (RunInput::Input(json!([])), 422, vec![""]),
         (RunInput::Continue, 422, vec![]),
     ];
-    for (what, status, places) in rows {
-        let order = RunRequest::new("tale", "t1", what);
+    for (input, status, expected) in rows {
+        let order = RunRequest::new("tale", "t1", input);
         let run = order.run;
-        let problem = desk.start(order).await.unwrap_err();
-        let mut found: Vec<&str> = problem.fields().iter().map(|part| part.pointer.as_str()).collect();
-        found.sort_unstable();
-        assert_eq!((problem.status(), found), (status, places));
-        assert!(desk.find_run(run).await.unwrap().is_none() && desk.find_thread(&"t1".into()).await.unwrap().is_none());
+        let problem = runs.start(order).await.unwrap_err();
+        let mut pointers: Vec<&str> = problem.fields().iter().map(|part| part.pointer.as_str()).collect();
+        pointers.sort_unstable();
+        assert_eq!((problem.status(), pointers), (status, expected));
+        assert!(runs.find_run(run).await.unwrap().is_none() && runs.find_thread(&"t1".into()).await.unwrap().is_none());
     }
-    let problem = desk.start(RunRequest::new("tales", "t1", RunInput::Continue)).await.unwrap_err();
+    let problem = runs.start(RunRequest::new("tales", "t1", RunInput::Continue)).await.unwrap_err();
     assert_eq!((problem.status(), problem.hint()), (404, Some("did you mean `tale`? known: `tale`")));
-    assert_eq!(desk.start(RunRequest::new("tale", "../t", RunInput::Continue)).await.unwrap_err().status(), 422);
+    assert_eq!(runs.start(RunRequest::new("tale", "../t", RunInput::Continue)).await.unwrap_err().status(), 422);
 }
 
 /// R-SRV-16: a body is rejected if it is too large, of another media type, or not JSON.
 #[tokio::test]
-async fn bodies_are_refused_by_size_kind_and_form() {
+async fn bodies_are_rejected_by_size_type_and_syntax() {
     let served = in_memory().await;
     let large = format!("{{\"topic\": \"{}\"}}", "x".repeat(70_000));
     assert_eq!(raw(&served, Some("application/json"), large).await.0, 413);
@@ -98,13 +98,13 @@ async fn bodies_are_refused_by_size_kind_and_form() {
 
 /// R-SRV-16: concurrent runs are limited per address and per server; both errors say when to try again.
 #[tokio::test]
-async fn limits_answer_429_and_say_when_to_come_back() {
+async fn limits_answer_429_with_a_retry_delay() {
     let mut config = ServerConfig::new(Storage::memory());
     config.max_concurrent_runs = 3;
     let served = start_server(config).await;
     let body = json!({"topic": "sea", "gated": true});
-    let first = served.tale(body.clone()).await;
-    served.tale(body.clone()).await;
+    let first = served.start_story(body.clone()).await;
+    served.start_story(body.clone()).await;
     let answer = served.post("/api/tales", &body).await;
     assert_eq!(answer.headers()["retry-after"], "10");
     assert_eq!(problem(answer).await.0, 429);
@@ -113,27 +113,27 @@ async fn limits_answer_429_and_say_when_to_come_back() {
     assert_eq!(served.client.delete(served.url(&format!("/api/tales/{first}"))).send().await.unwrap().status(), 202);
     reader.all().await;
     assert_eq!(served.json(&format!("/api/tales/{first}")).await["record"]["status"], "stopped");
-    served.tale(body).await;
-    let desk = served.server.run_service();
+    served.start_story(body).await;
+    let runs = served.server.run_service();
     let order = |thread: &str| {
-        let what = superstep_server::RunInput::Input(json!({"topic": "sea", "rounds": 1}));
-        superstep_server::RunRequest::new("tale", thread, what).context(json!({"gated": true}))
+        let input = superstep_server::RunInput::Input(json!({"topic": "sea", "rounds": 1}));
+        superstep_server::RunRequest::new("tale", thread, input).context(json!({"gated": true}))
     };
-    desk.start(order("a")).await.unwrap();
-    assert_eq!(desk.start(order("b")).await.unwrap_err().status(), 429);
+    runs.start(order("a")).await.unwrap();
+    assert_eq!(runs.start(order("b")).await.unwrap_err().status(), 429);
 }
 
 /// R-SRV-16, R-DEB-36: a rejected run does not count against the limit, whatever the reason.
 #[tokio::test]
-async fn a_run_that_is_refused_is_not_counted() {
+async fn a_rejected_run_is_not_counted() {
     let served = in_memory().await;
     let held = json!({"topic": "sea", "gated": true, "thread": "held"});
-    served.tale(held.clone()).await;
+    served.start_story(held.clone()).await;
     for _ in 0..LIMIT.max_requests {
         assert_eq!(served.post("/api/tales", &held).await.status(), 409);
     }
     for count in 1..LIMIT.max_requests {
-        let id = served.tale(json!({"topic": "sea", "rounds": 1, "thread": format!("t{count}")})).await;
+        let id = served.start_story(json!({"topic": "sea", "rounds": 1, "thread": format!("t{count}")})).await;
         served.reader(&id, None).await.all().await;
     }
     assert_eq!(served.post("/api/tales", &json!({"topic": "sea"})).await.status(), 429);
@@ -144,7 +144,7 @@ async fn a_run_that_is_refused_is_not_counted() {
 async fn a_busy_thread_is_a_conflict() {
     let served = in_memory().await;
     let body = json!({"topic": "sea", "gated": true, "thread": "t1"});
-    served.tale(body.clone()).await;
+    served.start_story(body.clone()).await;
     assert_eq!(problem(served.post("/api/tales", &body).await).await.0, 409);
     assert_eq!(problem(served.post("/api/tales/t1/answer", &json!(true)).await).await.0, 409);
     let stop = || async { served.client.delete(served.url("/api/tales/t2")).send().await.unwrap() };

@@ -17,9 +17,9 @@ use crate::shutdown_and_restart::{killed_in_the_third_round, on_file, short_leas
 use crate::support::{TempFile, TestServer, app, client, start_server};
 
 /// Waits until the last run of a thread has this persisted status.
-async fn until(desk: &RunService, thread: &str, status: RunStatus) {
+async fn until(runs: &RunService, thread: &str, status: RunStatus) {
     let wait = async {
-        while desk.find_thread(&thread.into()).await.unwrap().is_none_or(|known| known.status != status) {
+        while runs.find_thread(&thread.into()).await.unwrap().is_none_or(|record| record.status != status) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
@@ -34,14 +34,14 @@ async fn died(stores: &Storage, order: &RunRequest) {
     stores.store.put(["server", "unfinished"], order.run.to_string(), listed).await.unwrap();
 }
 
-fn tale(thread: &str, options: serde_json::Value) -> RunRequest {
+fn story_request(thread: &str, options: serde_json::Value) -> RunRequest {
     RunRequest::new("tale", thread, RunInput::Input(json!({"topic": "sea", "rounds": 3}))).context(options)
 }
 
 /// R-SRV-19, R-SRV-20: a process is killed while another server is up; its run continues within twenty seconds, and
 /// no round runs twice.
 #[tokio::test]
-async fn a_run_whose_process_is_killed_is_taken_up_by_a_server_that_is_up() {
+async fn a_run_whose_process_is_killed_is_recovered_by_a_running_server() {
     let scratch = TempFile::new();
     let served = start_server(ServerConfig::new(short_lease(&scratch.file()).await)).await;
     killed_in_the_third_round(&scratch).await;
@@ -69,12 +69,12 @@ async fn a_run_of_a_server_that_lives_is_left_alone() {
         let mut config = on_file(&scratch).await;
         config.recovery = resume;
         let second = start_server(config).await;
-        let id = first.tale(json!({"topic": "sea", "rounds": 3, "gated": true})).await;
+        let id = first.start_story(json!({"topic": "sea", "rounds": 3, "gated": true})).await;
         let thread = ThreadId::from(id.as_str());
         first.gate.add_permits(1);
         first.reader(&id, None).await.until("on_chain_end", "turn").await;
         // This run is found by a scan, so the live run has been scanned at least as often.
-        died(&on_file(&scratch).await.storage, &tale("dead", json!({}))).await;
+        died(&on_file(&scratch).await.storage, &story_request("dead", json!({}))).await;
         until(second.server.run_service(), "dead", status).await;
         let run = first.server.run_service().active_run(&thread).expect("it runs where it began");
         let record = first.server.run_service().find_run(run).await.unwrap().unwrap();
@@ -90,7 +90,7 @@ async fn a_run_of_a_server_that_lives_is_left_alone() {
 /// R-SRV-20: of several servers that find the same orphaned runs, some running and one starting, exactly one
 /// recovers each run.
 #[tokio::test]
-async fn a_dead_run_is_taken_up_by_one_of_several_servers() {
+async fn a_dead_run_is_recovered_by_one_of_several_servers() {
     let scratch = TempFile::new();
     let gate = Arc::new(Semaphore::new(0));
     let server = async |config: ServerConfig| {
@@ -102,7 +102,7 @@ async fn a_dead_run_is_taken_up_by_one_of_several_servers() {
     let mut third = None;
     for starts in [false, true] {
         let name = |number: u32| format!("dead-{starts}-{number}");
-        let dead: Vec<RunRequest> = (0..8).map(|number| tale(&name(number), json!({"gated": true}))).collect();
+        let dead: Vec<RunRequest> = (0..8).map(|number| story_request(&name(number), json!({"gated": true}))).collect();
         for order in &dead {
             died(&stores, order).await;
         }
@@ -126,34 +126,34 @@ async fn a_dead_run_is_taken_up_by_one_of_several_servers() {
 /// R-SRV-20: a process that was wrongly considered dead does not overwrite the record of the process that recovered
 /// its run.
 #[tokio::test]
-async fn a_run_that_was_taken_up_elsewhere_is_not_written_over() {
+async fn a_run_that_was_recovered_elsewhere_is_not_overwritten() {
     let bench = FaultController::new();
     let server = bench.serve(bench.config()).await;
-    let (desk, begun) = (server.run_service(), order("t", json!({"gated": true})));
-    desk.start(begun.clone()).await.unwrap();
-    bench.said().await;
+    let (runs, request) = (server.run_service(), order("t", json!({"gated": true})));
+    runs.start(request.clone()).await.unwrap();
+    bench.wait_until_emitted().await;
     bench
-        .overwrite(begun.run, |record| {
+        .overwrite(request.run, |record| {
             (record["status"], record["taken_up"]) = (json!("stopped"), json!(1));
         })
         .await;
-    bench.go_on();
-    while desk.active_run(&"t".into()).is_some() {
+    bench.continue_run();
+    while runs.active_run(&"t".into()).is_some() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let record = desk.find_run(begun.run).await.unwrap().unwrap();
+    let record = runs.find_run(request.run).await.unwrap().unwrap();
     assert_eq!((record.status, record.recoveries), (RunStatus::Cancelled, 1));
 }
 
 /// R-SRV-19: an orphaned run is reported as one that can be continued, and is continued or stopped on request; a
 /// run of another live server is reported as running.
 #[tokio::test]
-async fn a_run_that_died_goes_on_or_is_stopped_when_somebody_asks() {
+async fn a_run_that_died_is_continued_or_stopped_on_request() {
     let bench = FaultController::new();
     let (first, second) = (bench.serve(bench.config()).await, bench.serve(bench.config()).await);
     let (here, there) = (first.run_service(), second.run_service());
     here.start(order("lives", json!({"gated": true}))).await.unwrap();
-    bench.said().await;
+    bench.wait_until_emitted().await;
     let record = there.get_thread(&"lives".into()).await.unwrap();
     assert_eq!(there.current_status(&record).await.unwrap(), RunStatus::Running);
     assert_eq!(there.cancel(&"lives".into(), StopMode::Cancel).await.unwrap_err().status(), 409);
@@ -166,7 +166,7 @@ async fn a_run_that_died_goes_on_or_is_stopped_when_somebody_asks() {
         here.start(order(&thread, json!({}))).await.unwrap();
         until(here, &thread, RunStatus::Succeeded).await;
     }
-    bench.forget_ends().await;
+    bench.reset_ends().await;
     let record = there.get_thread(&"goes-on".into()).await.unwrap();
     assert_eq!(
         (record.status, there.current_status(&record).await.unwrap()),
@@ -181,22 +181,22 @@ async fn a_run_that_died_goes_on_or_is_stopped_when_somebody_asks() {
 
 /// R-SRV-20: a rejected run restores the earlier record, but not over changes of another server.
 #[tokio::test]
-async fn a_refused_run_restores_nothing_that_is_out_of_date() {
+async fn a_rejected_run_restores_no_outdated_record() {
     for has_later in [false, true] {
         let bench = FaultController::new();
         let (first, second) = (bench.serve(bench.config()).await, bench.serve(bench.config()).await);
         let (before, later) = (order("t", json!({"gated": true})), order("t", json!({})));
         first.run_service().start(before.clone()).await.unwrap();
-        bench.said().await;
+        bench.wait_until_emitted().await;
         bench.hold_taking();
-        let refused = RunRequest::new("work", "t", RunInput::Resume([(InterruptId::from_bits(7), json!(1))].into()));
-        let refusal = tokio::spawn({
-            let (desk, refused) = (second.run_service().clone(), refused.clone());
-            async move { desk.start(refused).await }
+        let rejected = RunRequest::new("work", "t", RunInput::Resume([(InterruptId::from_bits(7), json!(1))].into()));
+        let rejection = tokio::spawn({
+            let (runs, rejected) = (second.run_service().clone(), rejected.clone());
+            async move { runs.start(rejected).await }
         });
         bench.held().await;
-        assert_eq!(first.run_service().get_thread(&"t".into()).await.unwrap().run, refused.run);
-        bench.go_on();
+        assert_eq!(first.run_service().get_thread(&"t".into()).await.unwrap().run, rejected.run);
+        bench.continue_run();
         while first.run_service().active_run(&"t".into()).is_some() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -205,11 +205,11 @@ async fn a_refused_run_restores_nothing_that_is_out_of_date() {
             until(first.run_service(), "t", RunStatus::Succeeded).await;
         }
         bench.release();
-        refusal.await.unwrap().unwrap_err();
-        let known = second.run_service().get_thread(&"t".into()).await.unwrap();
+        rejection.await.unwrap().unwrap_err();
+        let record = second.run_service().get_thread(&"t".into()).await.unwrap();
         let last = if has_later { later.run } else { before.run };
-        assert_eq!((known.run, known.status), (last, RunStatus::Succeeded));
-        assert_eq!(second.run_service().find_run(refused.run).await.unwrap(), None);
+        assert_eq!((record.run, record.status), (last, RunStatus::Succeeded));
+        assert_eq!(second.run_service().find_run(rejected.run).await.unwrap(), None);
         assert_eq!(second.run_service().find_run(before.run).await.unwrap().unwrap().status, RunStatus::Succeeded);
         assert_eq!(bench.listed().await, 0);
     }

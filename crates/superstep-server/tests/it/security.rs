@@ -7,7 +7,7 @@ use crate::support::{client, in_memory, start_server};
 
 /// R-SRV-15a: a foreign host name is rejected, whatever address it resolves to.
 #[tokio::test]
-async fn requests_by_a_foreign_name_are_refused() {
+async fn requests_by_a_foreign_name_are_rejected() {
     let served = start_server(ServerConfig::new(Storage::memory()).allow_host("studio.example")).await;
     let port = served.server.address().port();
     let rows = [
@@ -27,7 +27,7 @@ async fn requests_by_a_foreign_name_are_refused() {
 
 /// R-SRV-15a: pages of other origins can change and read nothing, unless the origin is allowed.
 #[tokio::test]
-async fn pages_of_other_origins_are_refused_unless_listed() {
+async fn pages_of_other_origins_are_rejected_unless_listed() {
     let served = start_server(ServerConfig::new(Storage::memory()).allow_origin("https://studio.example/")).await;
     let own = served.server.url();
     let rows = [
@@ -96,7 +96,7 @@ async fn a_page_that_is_missing_says_what_to_do() {
 
 /// R-SRV-1: the server listens on loopback by default; other addresses need `--insecure`.
 #[tokio::test]
-async fn an_open_address_is_refused_unless_somebody_insists() {
+async fn an_open_address_is_rejected_unless_insecure_is_set() {
     let config = || ServerConfig::new(Storage::memory()).host("0.0.0.0").port(0);
     let error = serve(vec![], config()).await.err().unwrap();
     assert!(error.to_string().contains("--insecure"), "{error}");

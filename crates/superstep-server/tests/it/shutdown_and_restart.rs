@@ -21,17 +21,17 @@ pub(crate) async fn words(served: &TestServer, id: &str) -> usize {
 }
 
 /// Waits until the server rejects new runs.
-async fn closing(desk: &RunService) {
-    while !desk.is_shutting_down() {
+async fn closing(runs: &RunService) {
+    while !runs.is_shutting_down() {
         tokio::task::yield_now().await;
     }
 }
 
 /// Waits until the run of a thread has this persisted status. A dropped server releases its leases a moment later,
 /// so the next one may need two scans.
-pub(crate) async fn until(desk: &RunService, thread: &ThreadId, status: RunStatus) {
+pub(crate) async fn until(runs: &RunService, thread: &ThreadId, status: RunStatus) {
     let wait = async {
-        while desk.get_thread(thread).await.unwrap().status != status {
+        while runs.get_thread(thread).await.unwrap().status != status {
             tokio::task::yield_now().await;
         }
     };
@@ -41,85 +41,88 @@ pub(crate) async fn until(desk: &RunService, thread: &ThreadId, status: RunStatu
 /// R-SRV-18: at shutdown a run finishes and saves its superstep, subscribers are notified, and the next server
 /// continues the run.
 #[tokio::test]
-async fn shutdown_saves_tells_readers_and_the_next_server_goes_on() {
+async fn shutdown_saves_notifies_readers_and_the_next_server_continues() {
     let scratch = TempFile::new();
     let served = start_server(on_file(&scratch).await).await;
-    let id = served.tale(json!({"topic": "sea", "rounds": 4, "gated": true})).await;
+    let id = served.start_story(json!({"topic": "sea", "rounds": 4, "gated": true})).await;
     let mut reader = served.reader(&id, None).await;
     served.gate.add_permits(1);
-    let mut heard = Vec::new();
-    while heard.iter().filter(|sent: &&SseEvent| sent.event == "on_chain_start" && sent.data["name"] == "turn").count()
+    let mut received = Vec::new();
+    while received
+        .iter()
+        .filter(|sent: &&SseEvent| sent.event == "on_chain_start" && sent.data["name"] == "turn")
+        .count()
         < 2
     {
-        heard.push(reader.next().await.unwrap());
+        received.push(reader.next().await.unwrap());
     }
-    let (desk, gate, begun) = (served.server.run_service().clone(), served.gate.clone(), Instant::now());
+    let (runs, gate, started) = (served.server.run_service().clone(), served.gate.clone(), Instant::now());
     let shutdown = tokio::spawn(served.server.shutdown());
-    closing(&desk).await;
-    let refused = desk.start(RunRequest::new("tale", "t2", RunInput::Input(json!({"topic": "x"})))).await.unwrap_err();
-    assert_eq!(refused.status(), 503);
+    closing(&runs).await;
+    let rejected = runs.start(RunRequest::new("tale", "t2", RunInput::Input(json!({"topic": "x"})))).await.unwrap_err();
+    assert_eq!(rejected.status(), 503);
     // The running superstep finishes; the next one does not start.
     gate.add_permits(3);
     let mut rest = reader.all().await;
     let last = rest.pop().unwrap();
     assert_eq!((last.event.as_str(), last.id), ("shutdown", None));
-    heard.extend(rest);
+    received.extend(rest);
     shutdown.await.unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(10));
-    let record = desk.get_thread(&id.as_str().into()).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(10));
+    let record = runs.get_thread(&id.as_str().into()).await.unwrap();
     assert_eq!(record.status, RunStatus::Suspended);
-    drop((desk, gate));
+    drop((runs, gate));
 
     let served = start_server(on_file(&scratch).await).await;
     assert_eq!(served.server.recovered_runs(), 1);
     served.gate.add_permits(4);
-    heard.extend(served.reader(&id, heard.last().unwrap().id).await.all().await);
+    received.extend(served.reader(&id, received.last().unwrap().id).await.all().await);
     assert_eq!(words(&served, &id).await, 4);
     assert_eq!(served.json(&format!("/api/tales/{id}")).await["record"]["status"], "finished");
-    assert_eq!(heard, served.reader(&id, None).await.all().await);
+    assert_eq!(received, served.reader(&id, None).await.all().await);
 }
 
 /// R-SRV-11, R-SRV-18, R-DEB-35: a run whose client has disconnected stops, even if the server shuts down in the
 /// same superstep: the next server does not continue the run.
 #[tokio::test]
-async fn a_run_whose_reader_has_left_does_not_go_on_with_the_next_server() {
+async fn a_run_whose_reader_has_left_does_not_continue_on_the_next_server() {
     let scratch = TempFile::new();
     let served = start_server(on_file(&scratch).await).await;
     let body = json!({"topic": "sea", "rounds": 3, "gated": true, "attached": true, "thread": "t"});
     let request = served.client.post(served.url("/api/tales")).json(&body).header("accept", "text/event-stream");
     let mut reader = SseReader::new(request.send().await.unwrap());
     reader.until("on_chain_start", "turn").await;
-    let (desk, gate, thread) = (served.server.run_service().clone(), served.gate.clone(), ThreadId::from("t"));
+    let (runs, gate, thread) = (served.server.run_service().clone(), served.gate.clone(), ThreadId::from("t"));
     drop(reader);
     let noticed = async {
-        while !desk.is_stopping(&thread) {
+        while !runs.is_stopping(&thread) {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(Duration::from_secs(30), noticed).await.unwrap();
     let shutdown = tokio::spawn(served.server.shutdown());
-    closing(&desk).await;
+    closing(&runs).await;
     gate.add_permits(3);
     shutdown.await.unwrap();
-    assert_eq!(desk.get_thread(&thread).await.unwrap().status, RunStatus::Cancelled);
-    drop((desk, gate));
+    assert_eq!(runs.get_thread(&thread).await.unwrap().status, RunStatus::Cancelled);
+    drop((runs, gate));
     let served = start_server(on_file(&scratch).await).await;
     assert_eq!((served.server.recovered_runs(), words(&served, "t").await), (0, 1));
 }
 
 /// R-SRV-18: a superstep that does not finish is cancelled; the thread stays at its last complete superstep.
 #[tokio::test]
-async fn a_superstep_that_does_not_end_is_let_go_of_at_shutdown() {
+async fn a_superstep_that_does_not_end_is_cancelled_at_shutdown() {
     let scratch = TempFile::new();
     let mut config = on_file(&scratch).await;
     config.drain_timeout = Duration::from_millis(50);
     let served = start_server(config).await;
-    let id = served.tale(json!({"topic": "sea", "rounds": 3, "gated": true})).await;
-    let (desk, begun) = (served.server.run_service().clone(), Instant::now());
+    let id = served.start_story(json!({"topic": "sea", "rounds": 3, "gated": true})).await;
+    let (runs, started) = (served.server.run_service().clone(), Instant::now());
     served.server.shutdown().await;
-    assert!(begun.elapsed() < Duration::from_secs(10));
-    assert_eq!(desk.get_thread(&id.as_str().into()).await.unwrap().status, RunStatus::Suspended);
-    drop(desk);
+    assert!(started.elapsed() < Duration::from_secs(10));
+    assert_eq!(runs.get_thread(&id.as_str().into()).await.unwrap().status, RunStatus::Suspended);
+    drop(runs);
     let served = start_server(on_file(&scratch).await).await;
     served.gate.add_permits(3);
     served.reader(&id, None).await.all().await;
@@ -128,10 +131,10 @@ async fn a_superstep_that_does_not_end_is_let_go_of_at_shutdown() {
 
 /// R-SRV-19: orphaned runs are found at startup; with `on request` they are marked, and one call continues them.
 #[tokio::test]
-async fn a_run_that_died_is_marked_and_goes_on_when_somebody_asks() {
+async fn a_run_that_died_is_marked_and_continues_on_request() {
     let scratch = TempFile::new();
     let served = start_server(on_file(&scratch).await).await;
-    let id = served.tale(json!({"topic": "sea", "rounds": 3, "gated": true})).await;
+    let id = served.start_story(json!({"topic": "sea", "rounds": 3, "gated": true})).await;
     let mut reader = served.reader(&id, None).await;
     served.gate.add_permits(1);
     reader.until("on_chain_end", "turn").await;
@@ -139,25 +142,25 @@ async fn a_run_that_died_is_marked_and_goes_on_when_somebody_asks() {
     let mut config = on_file(&scratch).await;
     config.recovery = RecoveryMode::Manual;
     let served = start_server(config).await;
-    let (desk, thread) = (served.server.run_service(), ThreadId::from(id.as_str()));
-    until(desk, &thread, RunStatus::Orphaned).await;
+    let (runs, thread) = (served.server.run_service(), ThreadId::from(id.as_str()));
+    until(runs, &thread, RunStatus::Orphaned).await;
     // The options of the first run still apply: the rounds are gated.
-    desk.start(RunRequest::new("tale", &thread, RunInput::Continue)).await.unwrap();
-    assert_eq!(desk.get_thread(&thread).await.unwrap().context, json!({"gated": true, "speaks": false}));
+    runs.start(RunRequest::new("tale", &thread, RunInput::Continue)).await.unwrap();
+    assert_eq!(runs.get_thread(&thread).await.unwrap().context, json!({"gated": true, "speaks": false}));
     served.gate.add_permits(2);
     served.reader(&id, None).await.all().await;
-    assert_eq!((words(&served, &id).await, desk.get_thread(&thread).await.unwrap().status), (3, RunStatus::Succeeded));
+    assert_eq!((words(&served, &id).await, runs.get_thread(&thread).await.unwrap().status), (3, RunStatus::Succeeded));
 }
 
 /// R-SRV-19: recovery reads the end of a run from its checkpoints if the record lacks it, and a run that has saved
 /// nothing starts with its input.
 #[tokio::test]
-async fn taking_up_asks_the_checkpoints_and_not_the_record() {
+async fn recovery_reads_the_checkpoints_and_not_the_record() {
     let scratch = TempFile::new();
     let served = start_server(on_file(&scratch).await).await;
-    let done = served.tale(json!({"topic": "sea", "rounds": 2, "thread": "done"})).await;
-    let asked = served.tale(json!({"topic": "sea", "rounds": 1, "asks": true, "thread": "asked"})).await;
-    for id in [&done, &asked] {
+    let done = served.start_story(json!({"topic": "sea", "rounds": 2, "thread": "done"})).await;
+    let paused = served.start_story(json!({"topic": "sea", "rounds": 1, "asks": true, "thread": "asked"})).await;
+    for id in [&done, &paused] {
         served.reader(id, None).await.all().await;
     }
     let before = served.reader(&done, None).await.all().await;
@@ -180,8 +183,8 @@ async fn taking_up_asks_the_checkpoints_and_not_the_record() {
     let served = start_server(on_file(&scratch).await).await;
     assert_eq!(served.server.recovered_runs(), 3);
     let status = |id: &str| {
-        let (desk, id) = (served.server.run_service().clone(), ThreadId::from(id));
-        async move { desk.get_thread(&id).await.unwrap().status }
+        let (service, id) = (served.server.run_service().clone(), ThreadId::from(id));
+        async move { service.get_thread(&id).await.unwrap().status }
     };
     served.reader("new", None).await.all().await;
     assert_eq!((status("new").await, words(&served, "new").await), (RunStatus::Succeeded, 1));
@@ -199,14 +202,14 @@ async fn taking_up_asks_the_checkpoints_and_not_the_record() {
 async fn a_reader_that_comes_back_after_a_restart_misses_nothing() {
     let scratch = TempFile::new();
     let served = start_server(on_file(&scratch).await).await;
-    let id = served.tale(json!({"topic": "sea", "rounds": 4, "speaks": true})).await;
-    let whole = served.reader(&id, None).await.all().await;
+    let id = served.start_story(json!({"topic": "sea", "rounds": 4, "speaks": true})).await;
+    let all = served.reader(&id, None).await.all().await;
     served.server.shutdown().await;
     let served = start_server(on_file(&scratch).await).await;
-    for place in 0..whole.len() {
-        let rest = served.reader(&id, whole[place].id).await.all().await;
-        let kept = whole[place + 1..].iter().filter(|sent| sent.event != "on_chat_model_stream");
-        assert_eq!(rest, kept.cloned().collect::<Vec<_>>(), "cut after {place}");
+    for index in 0..all.len() {
+        let rest = served.reader(&id, all[index].id).await.all().await;
+        let stored = all[index + 1..].iter().filter(|sent| sent.event != "on_chat_model_stream");
+        assert_eq!(rest, stored.cloned().collect::<Vec<_>>(), "cut after {index}");
     }
 }
 
@@ -253,29 +256,32 @@ pub(crate) async fn killed_in_the_third_round(scratch: &TempFile) -> Vec<SseEven
     let request = client().post(url + "/api/tales").json(&body).header("accept", "text/event-stream");
     let mut reader = SseReader::new(request.send().await.unwrap());
     // Two rounds have finished; the third never does in that process.
-    let mut heard = Vec::new();
-    while heard.iter().filter(|sent: &&SseEvent| sent.event == "on_chain_start" && sent.data["name"] == "turn").count()
+    let mut received = Vec::new();
+    while received
+        .iter()
+        .filter(|sent: &&SseEvent| sent.event == "on_chain_start" && sent.data["name"] == "turn")
+        .count()
         < 3
     {
-        heard.push(reader.next().await.unwrap());
+        received.push(reader.next().await.unwrap());
     }
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(reader.next().await.is_none());
-    heard
+    received
 }
 
 /// R-SRV-9, R-SRV-19: the run of a killed server is recovered by the next; a client receives every event once.
 #[tokio::test]
-async fn a_killed_server_is_followed_by_one_that_goes_on() {
+async fn a_killed_server_is_followed_by_one_that_continues() {
     let scratch = TempFile::new();
-    let heard = killed_in_the_third_round(&scratch).await;
+    let received = killed_in_the_third_round(&scratch).await;
     let served = start_server(ServerConfig::new(short_lease(&scratch.file()).await)).await;
     assert_eq!(served.server.recovered_runs(), 1);
     served.gate.add_permits(5);
-    let back = served.reader("t1", heard.last().unwrap().id).await.all().await;
+    let back = served.reader("t1", received.last().unwrap().id).await.all().await;
     assert_eq!(words(&served, "t1").await, 5);
-    assert!(back.iter().all(|sent| sent.id > heard.last().unwrap().id));
+    assert!(back.iter().all(|sent| sent.id > received.last().unwrap().id));
     assert_eq!(back.last().unwrap().event, "on_chain_end");
     let record = served.server.run_service().get_thread(&"t1".into()).await.unwrap();
     assert_eq!(record.status, RunStatus::Succeeded);
@@ -287,7 +293,7 @@ async fn a_killed_server_is_followed_by_one_that_goes_on() {
 async fn an_answer_that_was_given_before_the_crash_counts() {
     let scratch = TempFile::new();
     let served = start_server(on_file(&scratch).await).await;
-    let id = served.tale(json!({"topic": "sea", "rounds": 1, "asks": true, "gated": true})).await;
+    let id = served.start_story(json!({"topic": "sea", "rounds": 1, "asks": true, "gated": true})).await;
     served.gate.add_permits(1);
     let first = served.reader(&id, None).await.all().await;
     assert_eq!(served.post(&format!("/api/tales/{id}/answer"), &json!(true)).await.status(), 202);

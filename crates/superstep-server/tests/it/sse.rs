@@ -15,10 +15,10 @@ fn ids(sent: &[SseEvent]) -> Vec<u64> {
     sent.iter().map(|sent| sent.id.expect("every event of a run has an id")).collect()
 }
 
-async fn told_whole(served: &TestServer) -> (String, Vec<SseEvent>) {
-    let id = served.tale(json!({"topic": "sea", "rounds": 4, "speaks": true})).await;
-    let told = served.reader(&id, None).await.all().await;
-    (id, told)
+async fn stream_all(served: &TestServer) -> (String, Vec<SseEvent>) {
+    let id = served.start_story(json!({"topic": "sea", "rounds": 4, "speaks": true})).await;
+    let events = served.reader(&id, None).await.all().await;
+    (id, events)
 }
 
 /// R-SRV-6: a stream has `id`, `event` and `data` lines, a retry delay, an end, and headers against proxy
@@ -26,12 +26,12 @@ async fn told_whole(served: &TestServer) -> (String, Vec<SseEvent>) {
 #[tokio::test]
 async fn events_come_with_rising_ids_under_their_names() {
     let served = in_memory().await;
-    let (id, told) = told_whole(&served).await;
-    assert!(ids(&told).is_sorted_by(|a, b| a < b));
-    assert_eq!((told[0].event.as_str(), told.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
-    let pieces: Vec<_> = told.iter().filter(|sent| sent.event == "on_chat_model_stream").collect();
+    let (id, events) = stream_all(&served).await;
+    assert!(ids(&events).is_sorted_by(|a, b| a < b));
+    assert_eq!((events[0].event.as_str(), events.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
+    let pieces: Vec<_> = events.iter().filter(|sent| sent.event == "on_chat_model_stream").collect();
     assert_eq!(pieces.len(), 16);
-    assert_eq!(told.last().unwrap().data["data"]["output"]["words"].as_array().unwrap().len(), 4);
+    assert_eq!(events.last().unwrap().data["data"]["output"]["words"].as_array().unwrap().len(), 4);
     let answer = served.get(&format!("/api/tales/{id}/stream")).await;
     let header = |name: &str| answer.headers()[name].to_str().unwrap().to_owned();
     assert_eq!(header("content-type"), "text/event-stream; charset=utf-8");
@@ -43,30 +43,30 @@ async fn events_come_with_rising_ids_under_their_names() {
 
 /// R-SRV-9: disconnected at 50 positions, a client that reconnects with its last id receives exactly the rest.
 #[tokio::test]
-async fn a_reader_that_was_cut_off_hears_every_event_once() {
+async fn a_disconnected_reader_receives_every_event_once() {
     let served = in_memory().await;
-    let (id, whole) = told_whole(&served).await;
-    let mut place = 7;
+    let (id, all) = stream_all(&served).await;
+    let mut index = 7;
     for _ in 0..50 {
         // A fixed walk through all positions, the same in every test run.
-        place = (place * 31 + 17) % whole.len();
+        index = (index * 31 + 17) % all.len();
         let mut reader = served.reader(&id, None).await;
         let mut joined = Vec::new();
-        for _ in 0..=place {
+        for _ in 0..=index {
             joined.push(reader.next().await.unwrap());
         }
         drop(reader);
         let last = joined.last().unwrap().id;
         joined.extend(served.reader(&id, last).await.all().await);
-        assert_eq!(joined, whole, "cut after {place}");
+        assert_eq!(joined, all, "cut after {index}");
     }
 }
 
 /// R-SRV-9, R-SRV-10: clients that reconnect during a run receive the same events as one that stays connected.
 #[tokio::test]
-async fn readers_of_a_live_run_hear_the_same() {
+async fn readers_of_a_live_run_receive_the_same() {
     let served = in_memory().await;
-    let id = served.tale(json!({"topic": "sea", "rounds": 6, "speaks": true, "gated": true})).await;
+    let id = served.start_story(json!({"topic": "sea", "rounds": 6, "speaks": true, "gated": true})).await;
     let mut staying = served.reader(&id, None).await;
     let mut leaving = served.reader(&id, None).await;
     let (mut stayed, mut left) = (Vec::new(), Vec::new());
@@ -87,15 +87,15 @@ async fn readers_of_a_live_run_hear_the_same() {
 
 /// R-SRV-9: evicted events are read from the journal, up to where the replay buffer starts.
 #[tokio::test]
-async fn what_the_ring_let_go_of_is_read_from_the_store() {
+async fn evicted_events_are_read_from_the_store() {
     let mut config = ServerConfig::new(Storage::memory());
     config.replay_buffer = ReplayBufferConfig { max_events: 5, ..ReplayBufferConfig::default() };
     let served = start_server(config).await;
-    let id = served.tale(json!({"topic": "sea", "rounds": 20})).await;
-    let told = served.reader(&id, None).await.all().await;
-    let numbers = ids(&told);
+    let id = served.start_story(json!({"topic": "sea", "rounds": 20})).await;
+    let events = served.reader(&id, None).await.all().await;
+    let numbers = ids(&events);
     assert!(numbers.is_sorted_by(|a, b| a < b) && numbers[0] == 1, "{numbers:?}");
-    assert_eq!(told.iter().filter(|sent| sent.event == "on_chain_end" && sent.data["name"] == "turn").count(), 20);
+    assert_eq!(events.iter().filter(|sent| sent.event == "on_chain_end" && sent.data["name"] == "turn").count(), 20);
     for after in [0, 1, numbers.len() as u64 / 2] {
         let rest = ids(&served.reader(&id, Some(after)).await.all().await);
         let expected: Vec<u64> = numbers.iter().copied().filter(|number| *number > after).collect();
@@ -105,28 +105,28 @@ async fn what_the_ring_let_go_of_is_read_from_the_store() {
 
 /// R-SRV-9: a client that lags is disconnected and never waited for; it reconnects with its last id.
 #[tokio::test]
-async fn a_reader_that_is_too_slow_is_let_go_of_and_comes_back() {
+async fn a_lagging_reader_is_disconnected_and_reconnects() {
     let mut config = ServerConfig::new(Storage::memory());
     config.replay_buffer = ReplayBufferConfig { max_events: 8, ..ReplayBufferConfig::default() };
     let served = start_server(config).await;
-    let (id, desk) =
-        (served.tale(json!({"topic": "sea", "rounds": 30, "gated": true})).await, served.server.run_service());
-    let mut slow = desk.subscribe(&id.as_str().into(), None).await.unwrap();
-    let mut heard = vec![slow.next().await.unwrap().number()];
+    let (id, runs) =
+        (served.start_story(json!({"topic": "sea", "rounds": 30, "gated": true})).await, served.server.run_service());
+    let mut slow = runs.subscribe(&id.as_str().into(), None).await.unwrap();
+    let mut received = vec![slow.next().await.unwrap().number()];
     served.gate.add_permits(30);
     // The run ends although no client reads.
-    let mut quick = served.reader(&id, heard.last().copied()).await;
+    let mut quick = served.reader(&id, received.last().copied()).await;
     while quick.next().await.is_some() {}
-    while let Some(told) = slow.next().await {
-        heard.push(told.number());
+    while let Some(event) = slow.next().await {
+        received.push(event.number());
     }
     assert!(matches!(slow.end(), Some(SubscriptionEnd::Lagged)), "{:?}", slow.end());
-    let mut back = desk.subscribe(&id.as_str().into(), heard.last().copied()).await.unwrap();
-    while let Some(told) = back.next().await {
-        heard.push(told.number());
+    let mut back = runs.subscribe(&id.as_str().into(), received.last().copied()).await.unwrap();
+    while let Some(event) = back.next().await {
+        received.push(event.number());
     }
     assert!(matches!(back.end(), Some(SubscriptionEnd::RunEnded)));
-    assert_eq!(heard, ids(&served.reader(&id, None).await.all().await));
+    assert_eq!(received, ids(&served.reader(&id, None).await.all().await));
 }
 
 /// R-SRV-6: a comment is sent as heartbeat if there are no events.
@@ -136,7 +136,7 @@ async fn silence_is_broken_by_comments() {
     assert_eq!(config.sse.heartbeat_interval, Duration::from_secs(15));
     config.sse.heartbeat_interval = Duration::from_millis(5);
     let served = start_server(config).await;
-    let id = served.tale(json!({"topic": "sea", "rounds": 1, "gated": true})).await;
+    let id = served.start_story(json!({"topic": "sea", "rounds": 1, "gated": true})).await;
     let mut reader = served.reader(&id, None).await;
     reader.until("on_chain_start", "turn").await;
     // The heartbeat arrives while the run is gated; only then does the run continue.
@@ -158,7 +158,7 @@ async fn reader_waits(reader: &mut SseReader) -> bool {
 
 /// R-SRV-11: a run continues if its client disconnects, unless the client asked for it to stop.
 #[tokio::test]
-async fn leaving_stops_a_run_only_where_that_was_asked_for() {
+async fn leaving_stops_a_run_only_when_requested() {
     let served = in_memory().await;
     for (attached, expected) in [(false, "finished"), (true, "stopped")] {
         let (thread, gate) = (format!("t-{attached}"), &served.gate);
@@ -185,23 +185,23 @@ async fn leaving_stops_a_run_only_where_that_was_asked_for() {
 /// R-SRV-11, R-DEB-35: if the client disconnects while the run starts, the run stops after its first superstep at
 /// the latest.
 #[tokio::test]
-async fn leaving_while_a_run_begins_stops_it() {
+async fn leaving_while_a_run_starts_stops_it() {
     let served = in_memory().await;
-    let (desk, visitor) = (served.server.run_service(), ClientAddress::from(std::net::IpAddr::from([127, 0, 0, 1])));
+    let (runs, visitor) = (served.server.run_service(), ClientAddress::from(std::net::IpAddr::from([127, 0, 0, 1])));
     let order = RunRequest::new("tale", "t", RunInput::Input(json!({"topic": "sea", "rounds": 3})))
         .context(json!({"gated": true}));
-    let pass = desk.acquire_permit("tale", visitor, LIMIT).unwrap();
-    let starting = desk.start_and_subscribe(order, pass, None, StopMode::Drain);
+    let pass = runs.acquire_permit("tale", visitor, LIMIT).unwrap();
+    let starting = runs.start_and_subscribe(order, pass, None, StopMode::Drain);
     // On this single thread the run does not make progress before the future of the request is polled and pending.
-    assert!(starting.now_or_never().is_none() && desk.active_run(&"t".into()).is_some());
+    assert!(starting.now_or_never().is_none() && runs.active_run(&"t".into()).is_some());
     served.gate.add_permits(3);
     let over = async {
-        while desk.active_run(&"t".into()).is_some() {
+        while runs.active_run(&"t".into()).is_some() {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(Duration::from_secs(30), over).await.unwrap();
-    assert_eq!(desk.get_thread(&"t".into()).await.unwrap().status, RunStatus::Cancelled);
+    assert_eq!(runs.get_thread(&"t".into()).await.unwrap().status, RunStatus::Cancelled);
     let state = served.json("/api/tales/t").await["state"]["values"].clone();
     assert!(state["words"].as_array().is_none_or(|words| words.len() <= 1), "{state}");
 }
@@ -216,13 +216,13 @@ async fn drained(served: &TestServer, thread: &str) {
 #[tokio::test]
 async fn numbers_rise_along_the_thread_over_several_runs() {
     let served = in_memory().await;
-    let id = served.tale(json!({"topic": "sea", "rounds": 2, "asks": true})).await;
+    let id = served.start_story(json!({"topic": "sea", "rounds": 2, "asks": true})).await;
     let first = served.reader(&id, None).await.all().await;
     assert_eq!(served.json(&format!("/api/tales/{id}")).await["record"]["status"], "waiting");
     assert_eq!(served.post(&format!("/api/tales/{id}/answer"), &json!(true)).await.status(), 202);
-    let whole = served.reader(&id, None).await.all().await;
-    assert!(whole.len() > first.len() && ids(&whole).is_sorted_by(|a, b| a < b));
-    assert_eq!(whole[..first.len()], first);
+    let all = served.reader(&id, None).await.all().await;
+    assert!(all.len() > first.len() && ids(&all).is_sorted_by(|a, b| a < b));
+    assert_eq!(all[..first.len()], first);
     let state = served.json(&format!("/api/tales/{id}")).await;
     assert_eq!((&state["record"]["status"], &state["state"]["values"]["approved"]), (&json!("finished"), &json!(true)));
 }

@@ -11,17 +11,17 @@ use superstep_server::{
 };
 use tokio::time::timeout;
 
-use crate::faulty_storage::{FaultController, heard, order};
+use crate::faulty_storage::{FaultController, collect_events, order};
 use crate::shutdown_and_restart::until;
 
 const LONG: Duration = Duration::from_secs(30);
 
-async fn known(desk: &RunService, thread: &str) -> ThreadRecord {
-    desk.get_thread(&thread.into()).await.unwrap()
+async fn thread_record(runs: &RunService, thread: &str) -> ThreadRecord {
+    runs.get_thread(&thread.into()).await.unwrap()
 }
 
-fn count(heard: &[(u64, String)], kind: &str) -> usize {
-    heard.iter().filter(|(_, told)| told == kind).count()
+fn count(events: &[(u64, String)], kind: &str) -> usize {
+    events.iter().filter(|(_, event_kind)| event_kind == kind).count()
 }
 
 /// R-SRV-9: events that are not persisted stay buffered beyond the buffer size, for clients that reconnect.
@@ -31,48 +31,48 @@ async fn what_is_not_stored_yet_is_held_for_readers_that_come_back() {
     let mut config = bench.config();
     config.replay_buffer = ReplayBufferConfig { max_events: 20, ..ReplayBufferConfig::default() };
     let server = bench.serve(config).await;
-    let desk = server.run_service();
-    desk.start(order("t", json!({"says": 200, "gated": true}))).await.unwrap();
-    let mut feed = desk.subscribe(&"t".into(), None).await.unwrap();
+    let runs = server.run_service();
+    runs.start(order("t", json!({"says": 200, "gated": true}))).await.unwrap();
+    let mut feed = runs.subscribe(&"t".into(), None).await.unwrap();
     let mut first = Vec::new();
     while count(&first, "on_custom_event") < 200 {
-        let told = timeout(LONG, feed.next()).await.unwrap().expect("nothing is let go of before it is stored");
-        first.push((told.number(), told.kind().to_owned()));
+        let event = timeout(LONG, feed.next()).await.unwrap().expect("nothing is let go of before it is stored");
+        first.push((event.number(), event.kind().to_owned()));
     }
     // None of these events is persisted: the superstep has not finished.
-    let mut back = desk.subscribe(&"t".into(), Some(first[3].0)).await.unwrap();
+    let mut back = runs.subscribe(&"t".into(), Some(first[3].0)).await.unwrap();
     for expected in &first[4..] {
-        let told = timeout(LONG, back.next()).await.unwrap().unwrap();
-        assert_eq!((told.number(), told.kind()), (expected.0, expected.1.as_str()));
+        let event = timeout(LONG, back.next()).await.unwrap().unwrap();
+        assert_eq!((event.number(), event.kind()), (expected.0, expected.1.as_str()));
     }
-    bench.go_on();
-    let whole = heard(desk, "t", None).await;
-    assert_eq!(whole[..first.len()], first);
-    assert_eq!(whole.last().unwrap().1, "on_chain_end");
+    bench.continue_run();
+    let all = collect_events(runs, "t", None).await;
+    assert_eq!(all[..first.len()], first);
+    assert_eq!(all.last().unwrap().1, "on_chain_end");
 }
 
 /// R-SRV-9: beyond the hard limit a client is told to wait, and then receives every event.
 #[tokio::test]
-async fn a_reader_is_told_when_more_was_said_than_is_held_or_stored() {
+async fn a_reader_fails_when_events_exceed_buffer_and_store() {
     let bench = FaultController::new();
     let mut config = bench.config();
     config.replay_buffer = ReplayBufferConfig { max_events: 2, ..ReplayBufferConfig::default() };
     let server = bench.serve(config).await;
-    let desk = server.run_service();
-    desk.start(order("t", json!({"says": 1000, "gated": true}))).await.unwrap();
-    bench.said().await;
-    let mut feed = desk.subscribe(&"t".into(), None).await.unwrap();
-    let mut whole = Vec::new();
-    while let Some(told) = timeout(LONG, feed.next()).await.unwrap() {
-        whole.push((told.number(), told.kind().to_owned()));
+    let runs = server.run_service();
+    runs.start(order("t", json!({"says": 1000, "gated": true}))).await.unwrap();
+    bench.wait_until_emitted().await;
+    let mut feed = runs.subscribe(&"t".into(), None).await.unwrap();
+    let mut received = Vec::new();
+    while let Some(event) = timeout(LONG, feed.next()).await.unwrap() {
+        received.push((event.number(), event.kind().to_owned()));
     }
     let Some(SubscriptionEnd::Failed(problem)) = feed.end() else { panic!("{:?}", feed.end()) };
     assert_eq!((problem.status(), problem.is_retryable()), (503, true));
-    bench.go_on();
-    until(desk, &"t".into(), RunStatus::Succeeded).await;
-    whole.extend(heard(desk, "t", whole.last().map(|(number, _)| *number)).await);
-    assert_eq!(count(&whole, "on_custom_event"), 1000);
-    let numbers: Vec<u64> = whole.iter().map(|(number, _)| *number).collect();
+    bench.continue_run();
+    until(runs, &"t".into(), RunStatus::Succeeded).await;
+    received.extend(collect_events(runs, "t", received.last().map(|(number, _)| *number)).await);
+    assert_eq!(count(&received, "on_custom_event"), 1000);
+    let numbers: Vec<u64> = received.iter().map(|(number, _)| *number).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
 }
 
@@ -81,60 +81,60 @@ async fn a_reader_is_told_when_more_was_said_than_is_held_or_stored() {
 async fn an_event_that_is_saved_slowly_is_not_passed() {
     let bench = FaultController::new();
     let server = bench.serve(bench.config()).await;
-    let desk = server.run_service();
+    let runs = server.run_service();
     bench.hold();
-    desk.start(order("t", json!({"says": 3, "gated": true, "waits_for_hold": true}))).await.unwrap();
-    let mut feed = desk.subscribe(&"t".into(), None).await.unwrap();
+    runs.start(order("t", json!({"says": 3, "gated": true, "waits_for_hold": true}))).await.unwrap();
+    let mut feed = runs.subscribe(&"t".into(), None).await.unwrap();
     let mut live = Vec::new();
-    bench.said().await;
+    bench.wait_until_emitted().await;
     // Longer than the timeout for a missing event.
-    while let Ok(Some(told)) = timeout(Duration::from_millis(700), feed.next()).await {
-        live.push((told.number(), told.kind().to_owned()));
+    while let Ok(Some(event)) = timeout(Duration::from_millis(700), feed.next()).await {
+        live.push((event.number(), event.kind().to_owned()));
     }
     assert_eq!(count(&live, "on_custom_event"), 0);
     bench.release();
-    bench.go_on();
-    while let Some(told) = timeout(LONG, feed.next()).await.unwrap() {
-        live.push((told.number(), told.kind().to_owned()));
+    bench.continue_run();
+    while let Some(event) = timeout(LONG, feed.next()).await.unwrap() {
+        live.push((event.number(), event.kind().to_owned()));
     }
     assert_eq!(count(&live, "on_custom_event"), 3);
-    let served = desk.graph("work").unwrap();
-    let kept = served.events(&"t".into(), &superstep::EventsQuery::default()).await.unwrap();
-    let kept = kept.into_iter().map(|kept| (kept.number, kept.event["event"].as_str().unwrap().to_owned()));
-    assert_eq!(live, kept.collect::<Vec<_>>());
+    let served = runs.graph("work").unwrap();
+    let stored = served.events(&"t".into(), &superstep::EventsQuery::default()).await.unwrap();
+    let stored = stored.into_iter().map(|stored| (stored.number, stored.event["event"].as_str().unwrap().to_owned()));
+    assert_eq!(live, stored.collect::<Vec<_>>());
 }
 
 /// R-SRV-19: a run that cannot be recovered has an error, and one call continues it once the cause is fixed.
 #[tokio::test]
-async fn a_run_that_cannot_be_taken_up_says_why_and_goes_on_when_asked() {
+async fn a_run_that_cannot_be_recovered_has_an_error_and_continues_on_request() {
     let bench = FaultController::new();
     bench.died(&order("t", json!({"says": 1}))).await;
     bench.set_key(false);
     let server = bench.serve(bench.config()).await;
-    let desk = server.run_service();
-    let record = known(desk, "t").await;
+    let runs = server.run_service();
+    let record = thread_record(runs, "t").await;
     assert_eq!(record.status, RunStatus::Orphaned);
     assert_eq!(record.error.unwrap().message, "the model has no key");
     bench.set_key(true);
-    desk.start(RunRequest::new("work", "t", RunInput::Continue)).await.unwrap();
-    assert_eq!(count(&heard(desk, "t", None).await, "on_custom_event"), 1);
-    let record = known(desk, "t").await;
+    runs.start(RunRequest::new("work", "t", RunInput::Continue)).await.unwrap();
+    assert_eq!(count(&collect_events(runs, "t", None).await, "on_custom_event"), 1);
+    let record = thread_record(runs, "t").await;
     assert_eq!((record.status, record.error), (RunStatus::Succeeded, None));
 }
 
 /// R-SRV-19: a short storage outage during recovery does not fail the run; recovery is tried again.
 #[tokio::test]
-async fn a_run_is_taken_up_when_the_store_is_back() {
+async fn a_run_is_recovered_when_the_store_is_back() {
     let bench = FaultController::new();
     let died = order("t", json!({"says": 1}));
     bench.died(&died).await;
     bench.lock(1);
     let server = bench.serve(bench.config()).await;
-    let desk = server.run_service();
+    let runs = server.run_service();
     assert_eq!(server.recovered_runs(), 1);
-    assert_eq!(desk.find_run(died.run).await.unwrap().unwrap().status, RunStatus::Running);
-    timeout(LONG, bench.said()).await.unwrap();
-    until(desk, &"t".into(), RunStatus::Succeeded).await;
+    assert_eq!(runs.find_run(died.run).await.unwrap().unwrap().status, RunStatus::Running);
+    timeout(LONG, bench.wait_until_emitted()).await.unwrap();
+    until(runs, &"t".into(), RunStatus::Succeeded).await;
 }
 
 /// R-SRV-19: the record of an unfinished run is closed once another run has started on its thread.
@@ -142,22 +142,22 @@ async fn a_run_is_taken_up_when_the_store_is_back() {
 async fn a_run_that_did_not_end_is_closed_by_the_next_one() {
     let bench = FaultController::new();
     let server = bench.serve(bench.config()).await;
-    let (desk, older, newer) = (server.run_service(), order("t", json!({})), order("t", json!({})));
-    desk.start(older.clone()).await.unwrap();
-    heard(desk, "t", None).await;
-    bench.forget_ends().await;
-    let refused = RunRequest::new("work", "t", RunInput::Resume([(InterruptId::from_bits(7), json!(1))].into()));
-    desk.start(refused).await.unwrap_err();
-    assert_eq!(desk.find_run(older.run).await.unwrap().unwrap().status, RunStatus::Running);
-    desk.start(newer.clone()).await.unwrap();
-    heard(desk, "t", None).await;
-    assert_eq!(desk.find_run(older.run).await.unwrap().unwrap().status, RunStatus::Cancelled);
-    assert_eq!(desk.find_run(newer.run).await.unwrap().unwrap().status, RunStatus::Succeeded);
+    let (runs, older, newer) = (server.run_service(), order("t", json!({})), order("t", json!({})));
+    runs.start(older.clone()).await.unwrap();
+    collect_events(runs, "t", None).await;
+    bench.reset_ends().await;
+    let rejected = RunRequest::new("work", "t", RunInput::Resume([(InterruptId::from_bits(7), json!(1))].into()));
+    runs.start(rejected).await.unwrap_err();
+    assert_eq!(runs.find_run(older.run).await.unwrap().unwrap().status, RunStatus::Running);
+    runs.start(newer.clone()).await.unwrap();
+    collect_events(runs, "t", None).await;
+    assert_eq!(runs.find_run(older.run).await.unwrap().unwrap().status, RunStatus::Cancelled);
+    assert_eq!(runs.find_run(newer.run).await.unwrap().unwrap().status, RunStatus::Succeeded);
 }
 
 /// R-SRV-19: recovered runs wait for a free slot if the maximum number of runs is reached.
 #[tokio::test]
-async fn a_run_that_is_taken_up_waits_for_a_place() {
+async fn a_recovered_run_waits_for_a_slot() {
     let bench = FaultController::new();
     for thread in ["t1", "t2"] {
         bench.died(&order(thread, json!({"gated": true}))).await;
@@ -166,9 +166,9 @@ async fn a_run_that_is_taken_up_waits_for_a_place() {
     config.max_concurrent_runs = 1;
     let server = bench.serve(config).await;
     assert_eq!(server.recovered_runs(), 2);
-    bench.said().await;
+    bench.wait_until_emitted().await;
     for _ in 0..2 {
-        bench.go_on();
+        bench.continue_run();
     }
     for thread in ["t1", "t2"] {
         let done = async {
@@ -177,7 +177,7 @@ async fn a_run_that_is_taken_up_waits_for_a_place() {
                 .find_thread(&thread.into())
                 .await
                 .unwrap()
-                .is_none_or(|known| known.status != RunStatus::Succeeded)
+                .is_none_or(|record| record.status != RunStatus::Succeeded)
             {
                 tokio::task::yield_now().await;
             }
@@ -188,35 +188,35 @@ async fn a_run_that_is_taken_up_waits_for_a_place() {
 
 /// R-SRV-19: the record of an older run that was never closed is closed, and the run is not recovered.
 #[tokio::test]
-async fn an_older_run_that_did_not_end_is_closed_and_not_taken_up() {
+async fn an_older_run_that_did_not_end_is_closed_and_not_recovered() {
     let bench = FaultController::new();
     let old = order("t", json!({"says": 1}));
     let server = bench.serve(bench.config()).await;
     server.run_service().start(order("t", json!({}))).await.unwrap();
-    let before = heard(server.run_service(), "t", None).await;
-    let newest = known(server.run_service(), "t").await;
+    let before = collect_events(server.run_service(), "t", None).await;
+    let newest = thread_record(server.run_service(), "t").await;
     server.shutdown().await;
     bench.died(&old).await;
     let server = bench.serve(bench.config()).await;
-    let desk = server.run_service();
-    assert_eq!(desk.find_run(old.run).await.unwrap().unwrap().status, RunStatus::Cancelled);
-    assert_eq!(known(desk, "t").await, newest);
-    assert_eq!(heard(desk, "t", None).await, before);
+    let runs = server.run_service();
+    assert_eq!(runs.find_run(old.run).await.unwrap().unwrap().status, RunStatus::Cancelled);
+    assert_eq!(thread_record(runs, "t").await, newest);
+    assert_eq!(collect_events(runs, "t", None).await, before);
 }
 
 /// R-SRV-19: the end of a run is persisted despite a short storage outage.
 #[tokio::test]
-async fn the_end_of_a_run_is_written_down_when_the_store_is_back() {
+async fn the_end_of_a_run_is_saved_when_the_store_is_back() {
     let bench = FaultController::new();
     let server = bench.serve(bench.config()).await;
-    let desk = server.run_service();
-    desk.start(order("t", json!({"gated": true}))).await.unwrap();
-    let mut feed = desk.subscribe(&"t".into(), None).await.unwrap();
+    let runs = server.run_service();
+    runs.start(order("t", json!({"gated": true}))).await.unwrap();
+    let mut feed = runs.subscribe(&"t".into(), None).await.unwrap();
     bench.fail(1);
-    bench.go_on();
+    bench.continue_run();
     while timeout(LONG, feed.next()).await.unwrap().is_some() {}
-    assert_eq!(known(desk, "t").await.status, RunStatus::Succeeded);
-    assert_eq!(desk.active_run(&"t".into()), None);
+    assert_eq!(thread_record(runs, "t").await.status, RunStatus::Succeeded);
+    assert_eq!(runs.active_run(&"t".into()), None);
 }
 
 /// R-SRV-19: a thread has records of its newest runs only, and none after its deletion; no run starts during the
@@ -225,73 +225,73 @@ async fn the_end_of_a_run_is_written_down_when_the_store_is_back() {
 async fn records_of_old_runs_go_and_all_of_them_with_their_thread() {
     let bench = FaultController::new();
     let server = bench.serve(bench.config()).await;
-    let desk = server.run_service();
-    desk.start(order("t", json!({}))).await.unwrap();
-    let first = heard(desk, "t", None).await;
+    let service = server.run_service();
+    service.start(order("t", json!({}))).await.unwrap();
+    let first = collect_events(service, "t", None).await;
     for _ in 0..24 {
-        desk.start(order("t", json!({}))).await.unwrap();
-        heard(desk, "t", None).await;
+        service.start(order("t", json!({}))).await.unwrap();
+        collect_events(service, "t", None).await;
     }
-    desk.start(order("other", json!({}))).await.unwrap();
-    heard(desk, "other", None).await;
+    service.start(order("other", json!({}))).await.unwrap();
+    collect_events(service, "other", None).await;
     let runs = bench.runs().await;
     assert_eq!(runs.iter().filter(|run| run["order"]["thread"] == "t").count(), 20);
-    let newest = known(desk, "t").await.run.to_string();
+    let newest = thread_record(service, "t").await.run.to_string();
     assert!(runs.iter().any(|run| run["order"]["run"] == json!(newest)));
 
     bench.hold();
     let forgetting = tokio::spawn({
-        let desk = desk.clone();
-        async move { desk.delete_thread(&"t".into()).await }
+        let service = service.clone();
+        async move { service.delete_thread(&"t".into()).await }
     });
     bench.held().await;
-    assert_eq!(desk.start(order("t", json!({}))).await.unwrap_err().status(), 409);
+    assert_eq!(service.start(order("t", json!({}))).await.unwrap_err().status(), 409);
     bench.release();
     forgetting.await.unwrap().unwrap();
     assert_eq!((bench.runs().await.len(), bench.listed().await), (1, 0));
-    assert_eq!(desk.subscribe(&"t".into(), None).await.err().unwrap().status(), 404);
+    assert_eq!(service.subscribe(&"t".into(), None).await.err().unwrap().status(), 404);
     // A new thread of the same name starts from nothing.
-    desk.start(order("t", json!({}))).await.unwrap();
-    assert_eq!(heard(desk, "t", None).await, first);
+    service.start(order("t", json!({}))).await.unwrap();
+    assert_eq!(collect_events(service, "t", None).await, first);
 }
 
 /// R-SRV-19: application data of a thread is deleted with the thread, in any amount, and data of other threads
 /// stays.
 #[tokio::test]
-async fn belongings_go_with_their_thread() {
+async fn thread_data_is_deleted_with_its_thread() {
     let bench = FaultController::new();
     let config = bench.config();
     let store = config.storage.store.clone();
     let server = bench.serve(config).await;
-    let desk = server.run_service();
+    let runs = server.run_service();
     for thread in ["a.b", "a", "a.b.c"] {
-        desk.start(order(thread, json!({}))).await.unwrap();
-        heard(desk, thread, None).await;
+        runs.start(order(thread, json!({}))).await.unwrap();
+        collect_events(runs, thread, None).await;
         for key in 0..45 {
             store.put(thread_data_namespace(&thread.into()), key.to_string(), json!("long")).await.unwrap();
         }
     }
-    desk.delete_thread(&"a.b".into()).await.unwrap();
+    runs.delete_thread(&"a.b".into()).await.unwrap();
     for (thread, left) in [("a.b", 0), ("a", 45), ("a.b.c", 45)] {
-        let found = store.search(SearchOp::new(thread_data_namespace(&thread.into())).limit(100)).await.unwrap();
-        assert_eq!(found.len(), left, "{thread}");
+        let hits = store.search(SearchOp::new(thread_data_namespace(&thread.into())).limit(100)).await.unwrap();
+        assert_eq!(hits.len(), left, "{thread}");
     }
 }
 
 /// R-SRV-19: with recovery on request too, a run that died before its input was saved starts with its input.
 #[tokio::test]
-async fn a_run_that_had_saved_nothing_goes_on_with_what_was_asked_of_it() {
+async fn a_run_that_had_saved_nothing_continues_with_its_input() {
     let bench = FaultController::new();
     let died = order("t", json!({"says": 2})).metadata("colour", "red");
     bench.died(&died).await;
     let mut config = bench.config();
     config.recovery = RecoveryMode::Manual;
     let server = bench.serve(config).await;
-    let desk = server.run_service();
-    assert_eq!(known(desk, "t").await.status, RunStatus::Orphaned);
-    desk.start(RunRequest::new("work", "t", RunInput::Continue)).await.unwrap();
-    assert_eq!(count(&heard(desk, "t", None).await, "on_custom_event"), 2);
-    let state = desk.graph("work").unwrap().state(&"t".into()).await.unwrap();
+    let runs = server.run_service();
+    assert_eq!(thread_record(runs, "t").await.status, RunStatus::Orphaned);
+    runs.start(RunRequest::new("work", "t", RunInput::Continue)).await.unwrap();
+    assert_eq!(count(&collect_events(runs, "t", None).await, "on_custom_event"), 2);
+    let state = runs.graph("work").unwrap().state(&"t".into()).await.unwrap();
     assert_eq!((&state.values["topic"], &state.metadata["colour"]), (&json!("sea"), &json!("red")));
 }
 
@@ -304,23 +304,23 @@ async fn a_run_that_died_before_its_end_was_saved_has_an_end_after_a_restart() {
         let server = bench.serve(bench.config()).await;
         bench.lose_end(true);
         server.run_service().start(order("t", json!({}))).await.unwrap();
-        let whole = heard(server.run_service(), "t", None).await;
+        let all = collect_events(server.run_service(), "t", None).await;
         server.shutdown().await;
         bench.lose_end(false);
-        bench.forget_ends().await;
+        bench.reset_ends().await;
         let mut config = bench.config();
         config.recovery = resume;
         let server = bench.serve(config).await;
-        let desk = server.run_service();
-        assert_eq!(known(desk, "t").await.status, RunStatus::Succeeded);
-        let mut feed = desk.subscribe(&"t".into(), None).await.unwrap();
-        let mut told = Vec::new();
+        let runs = server.run_service();
+        assert_eq!(thread_record(runs, "t").await.status, RunStatus::Succeeded);
+        let mut feed = runs.subscribe(&"t".into(), None).await.unwrap();
+        let mut events = Vec::new();
         while let Some(next) = feed.next().await {
-            told.push(next);
+            events.push(next);
         }
-        let (last, start) = (told.last().unwrap(), told.first().unwrap().event());
-        assert_eq!((told.len(), last.kind(), &last.event()["parent_ids"]), (whole.len(), "on_chain_end", &json!([])));
-        assert!(last.number() > whole.last().unwrap().0);
+        let (last, start) = (events.last().unwrap(), events.first().unwrap().event());
+        assert_eq!((events.len(), last.kind(), &last.event()["parent_ids"]), (all.len(), "on_chain_end", &json!([])));
+        assert!(last.number() > all.last().unwrap().0);
         let event = last.event();
         assert_eq!((&event["run_id"], &event["name"]), (&start["run_id"], &start["name"]));
         assert_eq!(
@@ -329,8 +329,8 @@ async fn a_run_that_died_before_its_end_was_saved_has_an_end_after_a_restart() {
         );
         // The final event is not published a second time.
         server.shutdown().await;
-        bench.forget_ends().await;
+        bench.reset_ends().await;
         let server = bench.serve(bench.config()).await;
-        assert_eq!(heard(server.run_service(), "t", None).await.len(), told.len());
+        assert_eq!(collect_events(server.run_service(), "t", None).await.len(), events.len());
     }
 }

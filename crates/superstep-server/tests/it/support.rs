@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, State as Given};
+use axum::extract::{Path, State as AxumState};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
@@ -32,7 +32,7 @@ pub(crate) struct StoryState {
     topic: String,
     #[state(max = 1000)]
     rounds: u32,
-    asks: bool,
+    needs_approval: bool,
     approved: Option<bool>,
     #[reduce(append)]
     words: Vec<String>,
@@ -41,7 +41,7 @@ pub(crate) struct StoryState {
 /// Run context: an optional gate that delays rounds, and an optional model.
 pub(crate) struct StoryContext {
     gate: Option<Arc<Semaphore>>,
-    voice: Option<SharedModel>,
+    model: Option<SharedModel>,
 }
 
 /// A model that streams fixed words, one by one.
@@ -63,31 +63,31 @@ impl Model for ScriptedModel {
 }
 
 async fn turn(
-    tale: View<StoryState>,
-    hall: RunContext<StoryContext>,
+    story: View<StoryState>,
+    context: RunContext<StoryContext>,
     cx: TaskContext,
 ) -> Result<StoryStateUpdate, NodeError> {
-    if let Some(gate) = &hall.gate {
+    if let Some(gate) = &context.gate {
         gate.acquire().await.unwrap().forget();
     }
-    let word = match &hall.voice {
-        Some(voice) => cx.model(voice).messages(tale.topic.as_str()).await?.message.text().into_owned(),
+    let word = match &context.model {
+        Some(model) => cx.model(model).messages(story.topic.as_str()).await?.message.text().into_owned(),
         None => "hm".to_owned(),
     };
-    Ok(StoryState::update().words(format!("{} {word}", tale.words.len())))
+    Ok(StoryState::update().words(format!("{} {word}", story.words.len())))
 }
 
 async fn approve(
-    tale: View<StoryState>,
-    hall: RunContext<StoryContext>,
-    ask: Interrupts,
+    story: View<StoryState>,
+    context: RunContext<StoryContext>,
+    interrupts: Interrupts,
 ) -> Result<StoryStateUpdate, NodeError> {
-    if !tale.asks {
+    if !story.needs_approval {
         return Ok(StoryState::update());
     }
     let schema = json!({"type": "boolean"});
-    let yes = ask.raise_with_schema("approve", &tale.topic, "Is it good?", Some(schema)).await?;
-    if let Some(gate) = &hall.gate {
+    let yes = interrupts.raise_with_schema("approve", &story.topic, "Is it good?", Some(schema)).await?;
+    if let Some(gate) = &context.gate {
         gate.acquire().await.unwrap().forget();
     }
     Ok(StoryState::update().approved(yes == json!(true)))
@@ -98,10 +98,10 @@ fn graph(gate: &Arc<Semaphore>) -> Arc<dyn superstep_server::ServedGraph> {
     let turn = graph.add_node("turn", turn);
     let approve = graph.add_node("approve", approve);
     graph.add_edge(START, turn);
-    let is_told = |tale: &StoryState| tale.words.len() as u32 >= tale.rounds;
+    let is_complete = |story: &StoryState| story.words.len() as u32 >= story.rounds;
     graph.add_conditional_edges(
         turn,
-        move |tale: &StoryState| if is_told(tale) { Goto::node(approve) } else { Goto::node(turn) },
+        move |story: &StoryState| if is_complete(story) { Goto::node(approve) } else { Goto::node(turn) },
         [turn, approve],
     );
     graph.add_edge(approve, END);
@@ -109,8 +109,8 @@ fn graph(gate: &Arc<Semaphore>) -> Arc<dyn superstep_server::ServedGraph> {
     let gate = gate.clone();
     serve_graph(graph.compile().unwrap(), move |order| {
         let gate = order.context["gated"].as_bool().unwrap_or_default().then(|| gate.clone());
-        let voice = order.context["speaks"].as_bool().unwrap_or_default().then(|| ScriptedModel.into());
-        Ok(StoryContext { gate, voice })
+        let model = order.context["speaks"].as_bool().unwrap_or_default().then(|| ScriptedModel.into());
+        Ok(StoryContext { gate, model })
     })
 }
 
@@ -127,8 +127,8 @@ struct NewStory {
     gated: bool,
     #[serde(default)]
     speaks: bool,
-    #[serde(default)]
-    asks: bool,
+    #[serde(default, rename = "asks")]
+    needs_approval: bool,
     /// Closing the connection stops the run.
     #[serde(default)]
     attached: bool,
@@ -144,58 +144,62 @@ pub(crate) const LIMIT: RateLimit =
 
 #[utoipa::path(post, path = "/api/tales", request_body = NewStory, responses((status = OK)))]
 async fn start(
-    Given(desk): Given<RunService>,
+    AxumState(runs): AxumState<RunService>,
     visitor: ClientAddress,
     headers: HeaderMap,
     body: ValidatedJson<NewStory>,
 ) -> HandlerResult {
     let ValidatedJson(new) = body;
     let thread = new.thread.map_or_else(new_thread_id, ThreadId::from);
-    let input = json!({"topic": new.topic, "rounds": new.rounds, "asks": new.asks});
+    let input = json!({"topic": new.topic, "rounds": new.rounds, "needs_approval": new.needs_approval});
     let order = RunRequest::new("tale", &thread, RunInput::Input(input))
         .context(json!({"gated": new.gated, "speaks": new.speaks}))
         .title(new.topic);
-    let pass = desk.acquire_permit("tale", visitor, LIMIT)?;
+    let pass = runs.acquire_permit("tale", visitor, LIMIT)?;
     let streams = headers.get("accept").is_some_and(|accept| accept == "text/event-stream");
     if streams && new.attached {
-        return Ok(sse_response(desk.start_and_subscribe(order, pass, None, StopMode::Drain).await?, encode_v2_events));
+        return Ok(sse_response(runs.start_and_subscribe(order, pass, None, StopMode::Drain).await?, encode_v2_events));
     }
-    desk.start_with_permit(order, pass).await?;
+    runs.start_with_permit(order, pass).await?;
     if streams {
-        return Ok(sse_response(desk.subscribe(&thread, None).await?, encode_v2_events));
+        return Ok(sse_response(runs.subscribe(&thread, None).await?, encode_v2_events));
     }
     Ok((StatusCode::ACCEPTED, Json(json!({"id": thread}))).into_response())
 }
 
 #[utoipa::path(get, path = "/api/tales/{id}/stream", responses((status = OK)))]
 async fn stream(
-    Given(desk): Given<RunService>,
+    AxumState(runs): AxumState<RunService>,
     Path(id): Path<String>,
     LastEventId(after): LastEventId,
 ) -> HandlerResult {
-    Ok(sse_response(desk.subscribe(&id.into(), after).await?, encode_v2_events))
+    Ok(sse_response(runs.subscribe(&id.into(), after).await?, encode_v2_events))
 }
 
 #[utoipa::path(get, path = "/api/tales/{id}", responses((status = OK)))]
-async fn look(Given(desk): Given<RunService>, Path(id): Path<String>) -> HandlerResult {
+async fn get_story(AxumState(runs): AxumState<RunService>, Path(id): Path<String>) -> HandlerResult {
     let thread = ThreadId::from(id);
-    let record = desk.get_thread(&thread).await?;
-    let state = desk.graph("tale")?.state(&thread).await?;
+    let record = runs.get_thread(&thread).await?;
+    let state = runs.graph("tale")?.state(&thread).await?;
     Ok(Json(json!({"record": record, "state": state})).into_response())
 }
 
 #[utoipa::path(post, path = "/api/tales/{id}/answer", responses((status = ACCEPTED)))]
-async fn answer(Given(desk): Given<RunService>, Path(id): Path<String>, Json(given): Json<Value>) -> HandlerResult {
+async fn answer(
+    AxumState(runs): AxumState<RunService>,
+    Path(id): Path<String>,
+    Json(value): Json<Value>,
+) -> HandlerResult {
     let thread = ThreadId::from(id);
-    let state = desk.graph("tale")?.state(&thread).await?;
+    let state = runs.graph("tale")?.state(&thread).await?;
     let Some(question) = state.interrupts().next() else { return Err(Problem::conflict("it does not wait")) };
-    desk.start(RunRequest::new("tale", &thread, RunInput::Resume([(question.id, given)].into()))).await?;
+    runs.start(RunRequest::new("tale", &thread, RunInput::Resume([(question.id, value)].into()))).await?;
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
 #[utoipa::path(delete, path = "/api/tales/{id}", responses((status = ACCEPTED)))]
-async fn stop(Given(desk): Given<RunService>, Path(id): Path<String>) -> HandlerResult {
-    desk.stop(&id.into(), StopMode::Cancel)?;
+async fn stop(AxumState(runs): AxumState<RunService>, Path(id): Path<String>) -> HandlerResult {
+    runs.stop(&id.into(), StopMode::Cancel)?;
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
@@ -205,7 +209,7 @@ pub(crate) fn app(gate: &Arc<Semaphore>) -> App {
     let routes = OpenApiRouter::new()
         .routes(routes!(start))
         .routes(routes!(stream))
-        .routes(routes!(look, stop))
+        .routes(routes!(get_story, stop))
         .routes(routes!(answer));
     App::new("tale", "Tales <&>").graph(graph(gate)).routes(routes).page("index.html")
 }
@@ -252,7 +256,7 @@ impl TestServer {
     }
 
     /// Starts a tale, and returns its id.
-    pub(crate) async fn tale(&self, body: Value) -> String {
+    pub(crate) async fn start_story(&self, body: Value) -> String {
         let answer = self.post("/api/tales", &body).await;
         assert_eq!(answer.status(), 202, "{}", answer.text().await.unwrap());
         let answer: Value = answer.json().await.unwrap();
@@ -309,11 +313,11 @@ impl SseReader {
         let (mut id, mut event, mut data) = (None, None, String::new());
         for line in block.lines() {
             match line.split_once(": ").unwrap() {
-                ("id", given) => id = Some(given.parse().unwrap()),
-                ("event", given) => event = Some(given.to_owned()),
-                ("data", given) => data.push_str(given),
+                ("id", value) => id = Some(value.parse().unwrap()),
+                ("event", value) => event = Some(value.to_owned()),
+                ("data", value) => data.push_str(value),
                 ("", comment) => self.comments.push(comment.to_owned()),
-                (field, given) => assert_eq!((field, given), ("retry", "2000")),
+                (field, value) => assert_eq!((field, value), ("retry", "2000")),
             }
         }
         let data = serde_json::from_str(&data);

@@ -24,7 +24,7 @@ async fn health_tells_what_there_is_and_no_secret() {
     let settings = Settings::parse(&sources).unwrap();
     let served = start_server(ServerConfig::from_settings(&settings).await.unwrap()).await;
     assert_eq!(served.json("/ok").await, json!({"ok": true}));
-    served.tale(json!({"topic": "sea", "gated": true})).await;
+    served.start_story(json!({"topic": "sea", "gated": true})).await;
     let text = served.get("/api/health").await.text().await.unwrap();
     assert!(!text.contains("sk-very-secret") && !served.get("/metrics").await.text().await.unwrap().contains("sk-"));
     let health: Value = serde_json::from_str(&text).unwrap();
@@ -40,7 +40,7 @@ async fn health_tells_what_there_is_and_no_secret() {
 #[tokio::test]
 async fn runs_are_measured() {
     let served = in_memory().await;
-    let id = served.tale(json!({"topic": "sea", "rounds": 2})).await;
+    let id = served.start_story(json!({"topic": "sea", "rounds": 2})).await;
     served.reader(&id, None).await.all().await;
     let answer = served.get("/metrics").await;
     assert_eq!(answer.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
@@ -90,9 +90,9 @@ async fn settings_reach_the_server() {
     assert_eq!((config.port_in_use, config.recovery), (PortInUse::NextFree, RecoveryMode::Manual));
     assert_eq!((config.drain_timeout.as_secs(), config.max_concurrent_runs, config.allowed_hosts.len()), (2, 256, 1));
     let served = start_server(config).await;
-    let ask = served.client.get(served.url("/ok")).header("host", "studio.example");
-    assert_eq!(ask.send().await.unwrap().status(), 200);
+    let request = served.client.get(served.url("/ok")).header("host", "studio.example");
+    assert_eq!(request.send().await.unwrap().status(), 200);
     assert_eq!(served.post("/api/tales", &json!({"topic": "sea"})).await.status(), 413);
-    let wrong = SettingsSources::new().toml("superstep.toml", "[server]\nallowed_hosts = \"one\"");
-    assert!(Settings::parse(&wrong).unwrap_err().to_string().contains("expected a list of text"));
+    let invalid = SettingsSources::new().toml("superstep.toml", "[server]\nallowed_hosts = \"one\"");
+    assert!(Settings::parse(&invalid).unwrap_err().to_string().contains("expected a list of text"));
 }

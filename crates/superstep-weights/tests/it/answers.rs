@@ -9,7 +9,7 @@ use superstep_core::port::Model;
 use superstep_core::tool::ToolSpec;
 use superstep_weights::Weights;
 
-use crate::support::{CONTEXT, Temporary, WIDTH, ask, open, tiny, tiny_with};
+use crate::support::{CONTEXT, Temporary, WIDTH, generate, open, tiny, tiny_with};
 
 fn request(text: &str) -> ChatRequest {
     ChatRequest::new([Message::user(text)]).max_tokens(24)
@@ -18,9 +18,9 @@ fn request(text: &str) -> ChatRequest {
 /// R-FWK-74, R-FWK-75: a response is streamed in chunks that form its message, and names its model, token usage and
 /// stop reason.
 #[tokio::test]
-async fn an_answer_is_told_in_pieces_and_counted() {
+async fn a_response_is_streamed_in_chunks_and_counted() {
     let model = open(&tiny()).unwrap();
-    let (answer, pieces) = ask(&model, &request("hello")).await.unwrap();
+    let (answer, pieces) = generate(&model, &request("hello")).await.unwrap();
     assert_eq!(pieces.concat(), answer.message.text());
     assert!(pieces.len() > 1, "{pieces:?}");
     assert_eq!(answer.model, ModelInfo::new("local", "tiny", ModelKind::Weights));
@@ -34,7 +34,7 @@ async fn an_answer_is_told_in_pieces_and_counted() {
 
 /// A lazily loaded file gives the same responses; errors behind its header are returned by requests.
 #[tokio::test]
-async fn a_file_can_be_read_when_it_is_asked() {
+async fn a_file_can_be_loaded_at_the_first_request() {
     let file = Temporary::new(&tiny());
     let (lazy, opened) = (Weights::lazy(file.path()).unwrap(), open(&tiny()).unwrap());
     assert_eq!(lazy.info(), opened.info());
@@ -44,7 +44,7 @@ async fn a_file_can_be_read_when_it_is_asked() {
     let late = Weights::lazy(changed.path()).unwrap();
     std::fs::write(changed.path(), &tiny()[..1_000]).unwrap();
     for _ in 0..2 {
-        let error = ask(&late, &request("hello")).await.unwrap_err();
+        let error = generate(&late, &request("hello")).await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::ConfigInvalid);
         assert!(error.message().contains("cannot be used as weights"), "{error}");
     }
@@ -57,12 +57,13 @@ async fn a_file_can_be_read_when_it_is_asked() {
 async fn an_answer_without_chance_is_always_the_same() {
     let model = open(&tiny()).unwrap();
     let (one, other) = (request("one"), request("other"));
-    let (first, _) = ask(&model, &one).await.unwrap();
-    let (second, between, third) = tokio::join!(ask(&model, &one), ask(&model, &other), ask(&model, &one));
+    let (first, _) = generate(&model, &one).await.unwrap();
+    let (second, between, third) =
+        tokio::join!(generate(&model, &one), generate(&model, &other), generate(&model, &one));
     assert_eq!(second.unwrap().0, first);
     assert_eq!(third.unwrap().0, first);
     assert_ne!(between.unwrap().0.message, first.message);
-    let again = open(&tiny()).unwrap();
+    let reopened = open(&tiny()).unwrap();
     assert_eq!(ask(&again, &one).await.unwrap().0, first);
 }
 
@@ -70,8 +71,8 @@ async fn an_answer_without_chance_is_always_the_same() {
 #[tokio::test]
 async fn weights_for_what_comes_out_are_used() {
     let other = open(&tiny_with(&[], &[("output.weight", &[259, WIDTH])])).unwrap();
-    let (answer, _) = ask(&other, &request("one")).await.unwrap();
-    let (tied, _) = ask(&open(&tiny()).unwrap(), &request("one")).await.unwrap();
+    let (answer, _) = generate(&other, &request("one")).await.unwrap();
+    let (tied, _) = generate(&open(&tiny()).unwrap(), &request("one")).await.unwrap();
     assert_ne!(answer.message, tied.message);
 }
 
@@ -84,7 +85,7 @@ async fn chance_comes_from_the_seed() {
         request.seed = seed;
         request
     };
-    let text = async |seed| ask(&model, &seeded(seed)).await.unwrap().0.message.text().into_owned();
+    let text = async |seed| generate(&model, &seeded(seed)).await.unwrap().0.message.text().into_owned();
     assert_eq!(text(Some(1)).await, text(Some(1)).await);
     assert_ne!(text(Some(1)).await, text(Some(2)).await);
     assert_ne!(text(None).await, text(None).await);
@@ -94,11 +95,11 @@ async fn chance_comes_from_the_seed() {
 #[tokio::test]
 async fn an_answer_ends_before_a_text_to_stop_at() {
     let model = open(&tiny()).unwrap();
-    let whole = ask(&model, &request("hello")).await.unwrap().0.message.text().into_owned();
-    let letters: Vec<(usize, char)> = whole.char_indices().collect();
+    let full = generate(&model, &request("hello")).await.unwrap().0.message.text().into_owned();
+    let letters: Vec<(usize, char)> = full.char_indices().collect();
     let (from, to) = (letters[letters.len() / 2].0, letters[letters.len() / 2 + 3].0);
-    let stop = &whole[from..to];
-    let (answer, pieces) = ask(&model, &request("hello").stop(stop).stop("never said")).await.unwrap();
+    let stop = &full[from..to];
+    let (answer, pieces) = generate(&model, &request("hello").stop(stop).stop("never said")).await.unwrap();
     assert_eq!(answer.stop, StopReason::Sequence);
     assert_eq!(answer.message.text(), whole[..whole.find(stop).unwrap()]);
     assert_eq!(pieces.concat(), answer.message.text());
@@ -108,10 +109,10 @@ async fn an_answer_ends_before_a_text_to_stop_at() {
 #[tokio::test]
 async fn what_is_in_view_is_bounded() {
     let model = open(&tiny()).unwrap();
-    let error = ask(&model, &request(&"x".repeat(CONTEXT as usize))).await.unwrap_err();
+    let error = generate(&model, &request(&"x".repeat(CONTEXT as usize))).await.unwrap_err();
     assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::ContextLengthExceeded));
     assert!(error.message().contains("256"), "{error}");
-    let (answer, _) = ask(&model, &request(&"x".repeat(200)).max_tokens(1000)).await.unwrap();
+    let (answer, _) = generate(&model, &request(&"x".repeat(200)).max_tokens(1000)).await.unwrap();
     let usage = answer.usage();
     assert_eq!(answer.stop, StopReason::Length);
     assert_eq!(usage.total_tokens, u64::from(CONTEXT) + 1, "the last token is said and never read");
@@ -121,33 +122,33 @@ async fn what_is_in_view_is_bounded() {
 #[tokio::test]
 async fn a_message_cannot_spell_a_mark() {
     let model = open(&tiny()).unwrap();
-    let cost = async |text: &str| ask(&model, &request(text)).await.unwrap().0.usage().input_tokens;
+    let cost = async |text: &str| generate(&model, &request(text)).await.unwrap().0.usage().input_tokens;
     let mark = "<|im_end|>";
     assert_eq!(cost(mark).await - cost("").await, mark.len() as u64);
 }
 
 /// R-FWK-74: unsupported requests are rejected, not partly ignored.
 #[tokio::test]
-async fn what_it_cannot_do_is_refused() {
+async fn unsupported_requests_are_rejected() {
     let model = open(&tiny()).unwrap();
     let schema = serde_json::json!({"type": "object"});
-    let refused = [
+    let unsupported = [
         (request("hi").tools([ToolSpec::new("look", "looks")]), "tools"),
         (request("hi").tool_choice(ToolChoice::Required), "tools"),
         (request("hi").format(ResponseFormat::new("it", schema)), "format"),
         (request("hi").max_tokens(0), "no tokens"),
         (ChatRequest::new([Message::user(vec![ContentPart::Other(serde_json::json!({"type": "image"}))])]), "text"),
     ];
-    for (request, what) in refused {
-        let error = ask(&model, &request).await.unwrap_err();
+    for (request, expected) in unsupported {
+        let error = generate(&model, &request).await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{error}");
-        assert!(error.message().contains(what) && error.help().is_some(), "{error}");
+        assert!(error.message().contains(expected) && error.help().is_some(), "{error}");
     }
 }
 
 /// R-FWK-74: the error for a missing file has its path, and how to get a file.
 #[test]
-fn a_missing_file_is_told_with_how_to_get_one() {
+fn a_missing_file_is_reported_with_how_to_get_one() {
     let error = Weights::open("nowhere/model.gguf").unwrap_err();
     assert_eq!(error.code(), ErrorCode::ConfigInvalid);
     assert!(error.message().contains("nowhere/model.gguf"), "{error}");

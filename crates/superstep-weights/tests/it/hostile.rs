@@ -7,16 +7,16 @@ use crate::support::{WIDTH, open, tiny, tiny_with};
 
 /// Returns the end of the header: behind the entry of the last tensor.
 fn head(file: &[u8]) -> usize {
-    place(file, b"blk.1.ffn_down.weight") + 64
+    end_of(file, b"blk.1.ffn_down.weight") + 64
 }
 
 /// Returns the end of these bytes in a file.
-fn place(file: &[u8], bytes: &[u8]) -> usize {
+fn end_of(file: &[u8], bytes: &[u8]) -> usize {
     let at = file.windows(bytes.len()).position(|window| window == bytes).unwrap();
     at + bytes.len()
 }
 
-fn refused(bytes: &[u8]) -> Error {
+fn open_error(bytes: &[u8]) -> Error {
     let error = open(bytes).unwrap_err();
     assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{error}");
     assert!(!error.message().contains("panicked"), "{error}");
@@ -25,24 +25,24 @@ fn refused(bytes: &[u8]) -> Error {
 
 /// A file truncated at any position is an error.
 #[test]
-fn a_file_that_was_cut_off_is_refused() {
+fn a_truncated_file_is_rejected() {
     let file = tiny();
     let head = head(&file);
-    let places = (0..head).step_by(53).chain((head..file.len()).step_by(4_999)).chain([file.len() - 1]);
-    for length in places {
-        refused(&file[..length]);
+    let lengths = (0..head).step_by(53).chain((head..file.len()).step_by(4_999)).chain([file.len() - 1]);
+    for length in lengths {
+        open_error(&file[..length]);
     }
     open(&file).unwrap();
 }
 
 /// Every wrong count, length and offset is an error before memory is allocated for it.
 #[test]
-fn numbers_that_are_not_true_are_refused() {
+fn invalid_numbers_are_rejected() {
     let file = tiny();
-    let text = |key: &str| place(&file, key.as_bytes());
-    let tensor = |name: &str| place(&file, name.as_bytes());
+    let text = |key: &str| end_of(&file, key.as_bytes());
+    let tensor = |name: &str| end_of(&file, name.as_bytes());
     let long = [u64::MAX, u64::MAX / 2, 1 << 40, 1 << 31, 1 << 24, 65_537];
-    let places = [
+    let offsets = [
         ("the number of tensors", 8),
         ("the number of keys", 16),
         ("the length of a key", 24),
@@ -55,20 +55,20 @@ fn numbers_that_are_not_true_are_refused() {
         ("the second dimension", tensor("token_embd.weight") + 12),
         ("the place of a tensor", tensor("token_embd.weight") + 24),
     ];
-    for (what, at) in places {
-        for wrong in long {
+    for (label, at) in offsets {
+        for invalid in long {
             let mut file = file.clone();
-            file[at..at + 8].copy_from_slice(&wrong.to_le_bytes());
-            let error = open(&file).expect_err(&format!("{what}: {wrong}"));
-            assert!(!error.message().contains("panicked"), "{what}: {wrong}: {error}");
+            file[at..at + 8].copy_from_slice(&invalid.to_le_bytes());
+            let error = open(&file).expect_err(&format!("{label}: {invalid}"));
+            assert!(!error.message().contains("panicked"), "{label}: {invalid}: {error}");
         }
     }
-    for (what, at) in [("the kind of a value", text("general.name")), ("dimensions", tensor("token_embd.weight"))] {
-        for wrong in [9_u32, 13, u32::MAX] {
+    for (label, at) in [("the kind of a value", text("general.name")), ("dimensions", tensor("token_embd.weight"))] {
+        for invalid in [9_u32, 13, u32::MAX] {
             let mut file = file.clone();
-            file[at..at + 4].copy_from_slice(&wrong.to_le_bytes());
-            let error = open(&file).expect_err(&format!("{what}: {wrong}"));
-            assert!(!error.message().contains("panicked"), "{what}: {wrong}: {error}");
+            file[at..at + 4].copy_from_slice(&invalid.to_le_bytes());
+            let error = open(&file).expect_err(&format!("{label}: {invalid}"));
+            assert!(!error.message().contains("panicked"), "{label}: {invalid}: {error}");
         }
     }
 }
@@ -102,12 +102,12 @@ fn no_byte_of_the_head_can_end_the_process() {
 
 /// Returns the range of the token types and texts.
 fn text_range(file: &[u8]) -> std::ops::Range<usize> {
-    place(file, b"tokenizer.ggml.token_type") + 16..place(file, b"tokenizer.ggml.merges") - 40
+    end_of(file, b"tokenizer.ggml.token_type") + 16..end_of(file, b"tokenizer.ggml.merges") - 40
 }
 
 /// A model that would be executed wrongly is rejected: another architecture, other dimensions, unknown tensors.
 #[test]
-fn a_model_that_is_not_understood_is_refused() {
+fn an_unsupported_model_is_rejected() {
     let text = |text: &str| Value::String(text.to_owned());
     let changed = [
         ("general.architecture", text("qwen2"), "`qwen2`"),
@@ -129,29 +129,29 @@ fn a_model_that_is_not_understood_is_refused() {
         ("llama.rope.dimension_count", Value::U32(8), "positions"),
         ("llama.rope.scaling.type", text("yarn"), "`yarn`"),
     ];
-    for (key, value, said) in changed {
-        let error = refused(&tiny_with(&[(key, value.clone())], &[]));
-        assert!(error.message().contains(said), "{key}: {error}");
+    for (key, value, expected) in changed {
+        let error = open_error(&tiny_with(&[(key, value.clone())], &[]));
+        assert!(error.message().contains(expected), "{key}: {error}");
     }
-    let error = refused(&tiny_with(&[], &[("blk.0.attn_q.bias", &[WIDTH])]));
+    let error = open_error(&tiny_with(&[], &[("blk.0.attn_q.bias", &[WIDTH])]));
     assert!(error.message().contains("`blk.0.attn_q.bias`"), "{error}");
-    assert!(refused(b"no weights at all").message().contains("not a GGUF file"));
+    assert!(open_error(b"no weights at all").message().contains("not a GGUF file"));
 }
 
 /// Overlapping tensors would need more memory than the file has bytes.
 #[test]
-fn tensors_that_share_their_bytes_are_refused() {
+fn tensors_that_share_their_bytes_are_rejected() {
     let mut file = tiny();
     let parts =
         ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down", "attn_norm", "ffn_norm"];
     let parts = parts.iter().flat_map(|part| [format!("blk.0.{part}"), format!("blk.1.{part}")]);
     for name in parts.chain(["token_embd".to_owned(), "output_norm".to_owned()]) {
         // The number of dimensions, the dimensions, the type; then the offset.
-        let at = place(&file, format!("{name}.weight").as_bytes());
+        let at = end_of(&file, format!("{name}.weight").as_bytes());
         let at = at + 8 + 8 * usize::from(file[at]);
         file[at..at + 8].copy_from_slice(&0_u64.to_le_bytes());
     }
     // Leaves space for the largest tensor.
     file.truncate(head(&file) + 32 + 259 * WIDTH / 32 * 20);
-    assert!(refused(&file).message().contains("share"));
+    assert!(open_error(&file).message().contains("share"));
 }

@@ -13,7 +13,7 @@ use superstep_core::{model::MessageChunk, port::BoxFuture};
 use superstep_weights::{VARIABLE, Weights};
 use tokio::sync::Notify;
 
-use crate::support::{ask, open};
+use crate::support::{generate, open};
 
 /// Returns one model for all tests, because loading takes seconds.
 fn model() -> &'static Weights {
@@ -26,14 +26,14 @@ fn model() -> &'static Weights {
 async fn it_talks() {
     let question = "Argue the positive side of: Should AI be regulated? 2-3 sentences";
     let request = ChatRequest::new([Message::user(question)]).max_tokens(40);
-    let (answer, pieces) = ask(model(), &request).await.unwrap();
+    let (answer, pieces) = generate(model(), &request).await.unwrap();
     let text = answer.message.text();
     println!("{}: {text}", answer.model);
     assert_eq!(pieces.concat(), text);
     assert!(answer.usage().output_tokens > 20, "{text}");
     assert!(text.split(' ').count() > 15 && text.contains("AI"), "{text}");
     assert_eq!((answer.model.provider.as_ref(), answer.model.kind), ("local", ModelKind::Weights));
-    let (again, _) = ask(model(), &request).await.unwrap();
+    let (repeated, _) = generate(model(), &request).await.unwrap();
     assert_eq!(again, answer);
 }
 
@@ -41,12 +41,12 @@ async fn it_talks() {
 #[tokio::test]
 async fn it_knows_the_capital_of_france() {
     let request = ChatRequest::new([Message::system("Be short."), Message::user("What is the capital of France?")]);
-    let (answer, _) = ask(model(), &request).await.unwrap();
+    let (answer, _) = generate(model(), &request).await.unwrap();
     assert!(answer.message.text().contains("Paris"), "{}", answer.message.text());
     assert_eq!(answer.stop, StopReason::End);
-    let (short, _) = ask(model(), &request.clone().max_tokens(3)).await.unwrap();
+    let (short, _) = generate(model(), &request.clone().max_tokens(3)).await.unwrap();
     assert_eq!((short.stop, short.message.usage.map(|usage| usage.output_tokens)), (StopReason::Length, Some(3)));
-    let (before, _) = ask(model(), &request.stop("Paris")).await.unwrap();
+    let (before, _) = generate(model(), &request.stop("Paris")).await.unwrap();
     assert_eq!(before.stop, StopReason::Sequence);
     assert!(!before.message.text().contains("Paris"));
 }
@@ -66,21 +66,21 @@ impl ChunkListener for First<'_> {
 async fn a_dropped_answer_frees_the_thread() {
     let long =
         ChatRequest::new([Message::user("Write a very long story about a ship.")]).max_tokens(4000).temperature(2.0);
-    let heard = Notify::new();
-    let mut first = First(&heard);
+    let received = Notify::new();
+    let mut first = First(&received);
     let mut pieces = ChunkSender::new(&mut first);
     tokio::select! {
         answer = model().generate(&long, &mut pieces) => panic!("nobody waited for {answer:?}"),
-        () = heard.notified() => {}
+        () = received.notified() => {}
     }
     let short = ChatRequest::new([Message::user("Hi!")]).max_tokens(2);
-    let answer = tokio::time::timeout(Duration::from_secs(60), ask(model(), &short)).await;
+    let answer = tokio::time::timeout(Duration::from_secs(60), generate(model(), &short)).await;
     assert_eq!(answer.expect("the thread is busy with what nobody wants").unwrap().0.usage().output_tokens, 2);
 }
 
 /// The real file, truncated or with another count in its header, is an error.
 #[test]
-fn a_damaged_file_is_refused() {
+fn a_corrupt_file_is_rejected() {
     let path = PathBuf::from(std::env::var_os(VARIABLE).unwrap());
     let mut bytes = Vec::new();
     std::fs::File::open(&path).unwrap().take(8 << 20).read_to_end(&mut bytes).unwrap();

@@ -25,7 +25,7 @@ pub(crate) fn tiny() -> Vec<u8> {
 pub(crate) fn tiny_with(changed: &[(&str, Value)], added: &[(&str, &[usize])]) -> Vec<u8> {
     let mut metadata = metadata();
     for (key, value) in changed {
-        metadata.retain(|(known, _)| known != key);
+        metadata.retain(|(existing, _)| existing != key);
         metadata.push((key.to_string(), value.clone()));
     }
     let mut tensors: Vec<(String, Vec<usize>)> = tensors();
@@ -71,7 +71,7 @@ fn metadata() -> Vec<(String, Value)> {
 }
 
 fn tensors() -> Vec<(String, Vec<usize>)> {
-    let (kept, inner) = (WIDTH / 2, 96);
+    let (kv_width, inner) = (WIDTH / 2, 96);
     let mut tensors =
         vec![("token_embd.weight".to_owned(), vec![259, WIDTH]), ("output_norm.weight".to_owned(), vec![WIDTH])];
     for layer in 0..2 {
@@ -139,9 +139,9 @@ pub(crate) fn open(bytes: &[u8]) -> Result<Weights> {
 
 /// A listener that records text chunks.
 #[derive(Default)]
-pub(crate) struct Heard(pub(crate) Vec<String>);
+pub(crate) struct TextRecorder(pub(crate) Vec<String>);
 
-impl ChunkListener for Heard {
+impl ChunkListener for TextRecorder {
     fn on_chunk(&mut self, piece: MessageChunk) -> Option<BoxFuture<'_, ()>> {
         if let MessageChunk::Text(text) = piece {
             self.0.push(text);
@@ -151,8 +151,8 @@ impl ChunkListener for Heard {
 }
 
 /// Sends a request; also returns the chunks.
-pub(crate) async fn ask(model: &Weights, request: &ChatRequest) -> Result<(ChatResponse, Vec<String>)> {
-    let mut heard = Heard::default();
-    let answer = model.generate(request, &mut ChunkSender::new(&mut heard)).await?;
-    Ok((answer, heard.0))
+pub(crate) async fn generate(model: &Weights, request: &ChatRequest) -> Result<(ChatResponse, Vec<String>)> {
+    let mut recorder = TextRecorder::default();
+    let answer = model.generate(request, &mut ChunkSender::new(&mut recorder)).await?;
+    Ok((answer, recorder.0))
 }

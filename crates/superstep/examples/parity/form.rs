@@ -23,7 +23,7 @@ pub(crate) fn text(form: &Value) -> String {
 
 fn look_up(env: &Value, path: &str) -> Value {
     let step = |value: &Value, key: &str| match value {
-        Value::Array(items) => key.parse::<usize>().ok().and_then(|place| items.get(place)).cloned(),
+        Value::Array(items) => key.parse::<usize>().ok().and_then(|index| items.get(index)).cloned(),
         other => other.get(key).cloned(),
     };
     path.split('.').try_fold(env.clone(), |value, key| step(&value, key)).unwrap_or(Value::Null)
@@ -57,7 +57,7 @@ fn fill_map(map: &Map<String, Value>, env: &Value) -> Value {
 }
 
 /// Converts the items of a `goto`: node names and sends.
-pub(crate) fn places(items: &Value, env: &Value) -> Goto {
+pub(crate) fn goto_targets(items: &Value, env: &Value) -> Goto {
     let mut go = Goto::none();
     for item in many(items) {
         if let Value::String(_) = item {
@@ -78,17 +78,17 @@ pub(crate) fn places(items: &Value, env: &Value) -> Goto {
 }
 
 pub(crate) fn command(form: &Value, env: &Value) -> Command<DynamicState> {
-    let mut made = Command::new();
+    let mut result = Command::new();
     if let Some(update) = form.get("update").filter(|update| !update.is_null()) {
-        made = made.update(fill(update, env));
+        result = result.update(fill(update, env));
     }
-    for hop in places(&form["goto"], env) {
-        made = match hop {
-            GotoTarget::To(node) => made.and_goto(node),
-            GotoTarget::Send(send) => made.send(*send),
+    for hop in goto_targets(&form["goto"], env) {
+        result = match hop {
+            GotoTarget::To(node) => result.and_goto(node),
+            GotoTarget::Send(send) => result.send(*send),
         };
     }
-    if form["parent"] == true { made.to_parent() } else { made }
+    if form["parent"] == true { result.to_parent() } else { result }
 }
 
 /// Computes the output of a node from its form.
@@ -108,7 +108,7 @@ pub(crate) fn act(form: Value, mut env: Value, cx: TaskContext) -> BoxFuture<'st
             return act(form["then"].clone(), env, cx).await;
         }
         if form.get("ask").is_some() || form.get("ask_until").is_some() {
-            env["answers"] = ask(&form, &env, &cx).await?;
+            env["answers"] = raise_interrupts(&form, &env, &cx).await?;
             env["answer"] = env["answers"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
             return act(form["then"].clone(), env, cx).await;
         }
@@ -129,7 +129,7 @@ pub(crate) fn act(form: Value, mut env: Value, cx: TaskContext) -> BoxFuture<'st
 }
 
 /// Raises all interrupts of a form and returns their resume values.
-async fn ask(form: &Value, env: &Value, cx: &TaskContext) -> Result<Value, NodeError> {
+async fn raise_interrupts(form: &Value, env: &Value, cx: &TaskContext) -> Result<Value, NodeError> {
     let put = async |question: Value| cx.interrupts().raise_with_schema(&text(&question), &question, "", None).await;
     let mut answers = Vec::new();
     for question in form.get("ask").map(many).unwrap_or_default() {
@@ -145,34 +145,35 @@ async fn ask(form: &Value, env: &Value, cx: &TaskContext) -> Result<Value, NodeE
 
 /// Returns the goto targets of a form: those for the parent graph, or all others.
 pub(crate) fn targets(form: &Value, parent: bool) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     match form {
         Value::Object(map) => {
             for item in form.get("goto").map(many).unwrap_or_default() {
                 if (form["parent"] == true) == parent {
-                    found.push(text(item.get("node").unwrap_or(item)));
+                    names.push(text(item.get("node").unwrap_or(item)));
                 }
             }
-            found.extend(map.values().flat_map(|value| targets(value, parent)));
+            names.extend(map.values().flat_map(|value| targets(value, parent)));
         }
-        Value::Array(items) => found.extend(items.iter().flat_map(|item| targets(item, parent))),
+        Value::Array(items) => names.extend(items.iter().flat_map(|item| targets(item, parent))),
         _ => {}
     }
-    found
+    names
 }
 
 /// Returns a part of a stream without ids and times.
-pub(crate) fn shown(mode: StreamMode, data: &Value) -> Value {
-    if let Some(asked) = data.get("__interrupt__") {
-        return json!({ "__interrupt__": many(asked).iter().map(|one| &one["value"]).collect::<Vec<_>>() });
+pub(crate) fn normalized(mode: StreamMode, data: &Value) -> Value {
+    if let Some(interrupts) = data.get("__interrupt__") {
+        return json!({ "__interrupt__": many(interrupts).iter().map(|one| &one["value"]).collect::<Vec<_>>() });
     }
     match mode {
         StreamMode::Tasks if data.get("input").is_some() => json!({ "name": data["name"], "begins": true }),
         StreamMode::Tasks => {
-            let (fails, asks) = (!data["error"].is_null(), many(&data["interrupts"]).len());
+            let (fails, interrupt_count) = (!data["error"].is_null(), many(&data["interrupts"]).len());
             let is_empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
-            let result = Some(plain(&data["result"])).filter(|result| !fails && asks == 0 && !is_empty(result));
-            json!({ "name": data["name"], "result": result, "fails": fails, "asks": asks })
+            let result =
+                Some(plain(&data["result"])).filter(|result| !fails && interrupt_count == 0 && !is_empty(result));
+            json!({ "name": data["name"], "result": result, "fails": fails, "asks": interrupt_count })
         }
         StreamMode::Checkpoints => json!({
             "values": plain(&data["values"]), "next": data["next"], "step": data["metadata"]["step"],

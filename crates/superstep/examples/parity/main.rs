@@ -18,7 +18,7 @@ use superstep::{IntoNode, NodeBuilder, Result, StateSnapshot, StateUpdate, Strea
 
 mod form;
 
-use form::{Forms, act, command, fill, many, places, plain, shown, targets, text};
+use form::{Forms, act, command, fill, goto_targets, many, normalized, plain, targets, text};
 
 /// Future of a node of a case.
 type Acting = BoxFuture<'static, Result<Forms, NodeError>>;
@@ -118,11 +118,11 @@ impl Builder<'_> {
             let (inner, spec) = (inner.clone(), spec.clone());
             Box::pin(async move {
                 let mut env = json!({ "state": state.to_json(), "runs": 1 });
-                let mut found = Vec::new();
+                let mut outputs = Vec::new();
                 for input in many(&spec["calls"]) {
-                    found.push(inner.invoke(fill(input, &env)).nested_in(&cx).await?.to_json()?);
+                    outputs.push(inner.invoke(fill(input, &env)).nested_in(&cx).await?.to_json()?);
                 }
-                env["answers"] = Value::Array(found);
+                env["answers"] = Value::Array(outputs);
                 act(spec["then"].clone(), env, cx).await
             })
         })
@@ -132,7 +132,7 @@ impl Builder<'_> {
 fn add<M, F, H>(
     graph: &mut StateGraph<DynamicState>,
     name: &str,
-    mut made: NodeBuilder<F, H>,
+    mut builder: NodeBuilder<F, H>,
     spec: &Value,
     defer: bool,
 ) where
@@ -142,7 +142,7 @@ fn add<M, F, H>(
         let on = policy["on"].as_str().unwrap_or("").to_owned();
         let attempts = u32::try_from(policy["attempts"].as_u64().unwrap_or(1)).unwrap_or(1);
         let retry = RetryPolicy::exponential(attempts).initial_interval(Duration::from_millis(1)).without_jitter();
-        made = made.retry(retry.retry_on(move |error| error.error().message().contains(&on)));
+        builder = builder.retry(retry.retry_on(move |error| error.error().message().contains(&on)));
     }
     let mut leads = targets(&spec["returns"], false);
     leads.extend(targets(&spec["on_error"], false));
@@ -150,15 +150,15 @@ fn add<M, F, H>(
         leads.extend(targets(&inner.1["returns"], true));
     }
     if !leads.is_empty() {
-        made = made.goto_targets(leads);
+        builder = builder.goto_targets(leads);
     }
-    graph.add_node(name, if defer { made.defer() } else { made });
+    graph.add_node(name, if defer { builder.defer() } else { builder });
 }
 
 fn route(graph: &mut StateGraph<DynamicState>, form: Value) {
     let from = text(&form["from"]);
     let Some(by) = form["by"].as_str().map(str::to_owned) else {
-        let decide = move |state: &DynamicState| places(&form["goto"], &json!({ "state": state.to_json() }));
+        let decide = move |state: &DynamicState| goto_targets(&form["goto"], &json!({ "state": state.to_json() }));
         graph.add_conditional_edges(from, decide, RouteTargets::ANY);
         return;
     };
@@ -171,7 +171,7 @@ fn route(graph: &mut StateGraph<DynamicState>, form: Value) {
 /// A compiled case, whose calls run one after the other.
 struct Case {
     graph: CompiledGraph<DynamicState>,
-    keeps: bool,
+    has_checkpointer: bool,
 }
 
 impl Case {
@@ -190,7 +190,7 @@ impl Case {
             Ok(Some(outcome)) => {
                 seen["state"] = plain(&outcome.to_json().unwrap_or_default());
                 seen["interrupts"] = json!(outcome.interrupts().len());
-                if self.keeps && call.get("stream").is_none() {
+                if self.has_checkpointer && call.get("stream").is_none() {
                     seen["out"] = seen["state"].clone();
                 }
             }
@@ -202,7 +202,7 @@ impl Case {
                 }
             }
         }
-        if let (true, Ok(state)) = (self.keeps, self.graph.threads().get_state(thread).await) {
+        if let (true, Ok(state)) = (self.has_checkpointer, self.graph.threads().get_state(thread).await) {
             let mut next = state.next.clone();
             next.sort();
             next.dedup();
@@ -228,7 +228,7 @@ impl Case {
         while let Some(part) = stream.next().await {
             let path = part.namespace.as_str().split('|').filter(|segment| !segment.is_empty());
             let path: Vec<&str> = path.map(|segment| segment.split(':').next().unwrap_or(segment)).collect();
-            parts.push(json!([part.mode, path, shown(part.mode, &part.data.to_json())]));
+            parts.push(json!([part.mode, path, normalized(part.mode, &part.data.to_json())]));
         }
         stream.finish().await.map(Some)
     }
@@ -243,8 +243,8 @@ impl Case {
         next.dedup();
         let nth = usize::try_from(at["nth"].as_u64().unwrap_or(0)).unwrap_or(0);
         let states = self.history(thread).await?;
-        let found = states.iter().rev().filter(|state| state.next == next).nth(nth);
-        found
+        let snapshot = states.iter().rev().filter(|state| state.next == next).nth(nth);
+        snapshot
             .map(StateSnapshot::id)
             .ok_or_else(|| superstep::Error::internal(format!("nothing at which {next:?} is due")))
     }
@@ -281,14 +281,14 @@ impl Case {
         let (graph, none) = (&self.graph, Value::Null);
         Ok(if let Some(input) = call.get("invoke") {
             let run = graph.invoke(fill(input, &none));
-            if self.keeps { run.thread(thread) } else { run }
+            if self.has_checkpointer { run.thread(thread) } else { run }
         } else if let Some(answer) = call.get("resume") {
             graph.resume(thread, answer)
-        } else if let Some(asked) = call.get("resume_map").and_then(Value::as_object) {
+        } else if let Some(resume_map) = call.get("resume_map").and_then(Value::as_object) {
             let state = graph.threads().get_state(thread).await?;
             let id = |name: &str| state.interrupts().into_iter().find(|open| open.name == name).map(|open| open.id);
             let unknown = || superstep::core::id::InterruptId::from_bits(1);
-            let answers = asked.iter().map(|(name, answer)| (id(name).unwrap_or_else(unknown), answer.clone()));
+            let answers = resume_map.iter().map(|(name, answer)| (id(name).unwrap_or_else(unknown), answer.clone()));
             graph.resume_with(thread, answers.collect::<ResumeValues>())
         } else if let Some(form) = call.get("command") {
             graph.command(thread, command(form, &none))
@@ -308,17 +308,17 @@ fn update(form: &Value) -> StateUpdate {
 
 async fn line(case: &Value, compat: Compat) -> Value {
     let ran = Ran::default();
-    let keeps = case["checkpointer"] != false;
-    let made = Builder { compat, ran: &ran }.graph(case, "case").and_then(|mut graph| {
-        if keeps {
+    let has_checkpointer = case["checkpointer"] != false;
+    let compiled = Builder { compat, ran: &ran }.graph(case, "case").and_then(|mut graph| {
+        if has_checkpointer {
             graph.checkpointer(MemoryCheckpointer::new());
         }
         graph.compile()
     });
     let mut calls = Vec::new();
-    match made {
+    match compiled {
         Ok(graph) => {
-            let case_ = Case { graph, keeps };
+            let case_ = Case { graph, has_checkpointer };
             for call in many(&case["calls"]) {
                 calls.push(case_.call(call).await);
             }

@@ -59,10 +59,10 @@ pub(super) fn compile<C: Send + Sync + 'static>(parts: AgentParts) -> Result<Com
     let tools = parts.tools.map(|tools| graph.add_node("tools", node(tools).reads(PRIVATE)));
     let after_agent = reserve_hook_nodes(&mut graph, middlewares, HookPoint::AfterAgent);
     let nodes = AgentNodes { before_agent, before_model, model, after_model, tools, after_agent };
-    let places = nodes.places();
-    connect(&mut graph, &nodes, &places, is_corrected, parts.has_return_direct);
-    for place in nodes.hooks() {
-        define(&mut graph, place, &places, &listed)?;
+    let endpoints = nodes.endpoints();
+    connect(&mut graph, &nodes, &endpoints, is_corrected, parts.has_return_direct);
+    for hook in nodes.hooks() {
+        define(&mut graph, hook, &endpoints, &listed)?;
     }
     graph.input_fields(["messages"]).recursion_limit(parts.recursion_limit);
     if let Some(checkpointer) = parts.checkpointer {
@@ -75,11 +75,11 @@ pub(super) fn compile<C: Send + Sync + 'static>(parts: AgentParts) -> Result<Com
 }
 
 impl AgentNodes {
-    fn places(&self) -> LoopEndpoints {
+    fn endpoints(&self) -> LoopEndpoints {
         LoopEndpoints {
-            entry: self.before_model.first().map_or(self.model, |place| place.handle).into(),
+            entry: self.before_model.first().map_or(self.model, |hook| hook.handle).into(),
             tools: self.tools.map(Into::into),
-            exit: self.after_agent.first().map_or(END, |place| place.handle.into()),
+            exit: self.after_agent.first().map_or(END, |hook| hook.handle.into()),
         }
     }
 
@@ -92,37 +92,40 @@ impl AgentNodes {
 fn connect<C: Send + Sync + 'static>(
     graph: &mut StateGraph<AgentState, C>,
     nodes: &AgentNodes,
-    places: &LoopEndpoints,
+    endpoints: &LoopEndpoints,
     is_corrected: bool,
     has_direct: bool,
 ) {
-    graph.add_sequence(std::iter::once(START).chain(hook_endpoints(&nodes.before_agent)).chain([places.entry.clone()]));
+    graph.add_sequence(
+        std::iter::once(START).chain(hook_endpoints(&nodes.before_agent)).chain([endpoints.entry.clone()]),
+    );
     graph.add_sequence(hook_endpoints(&nodes.before_model).chain([nodes.model.into()]));
     graph.add_sequence(std::iter::once(nodes.model.into()).chain(hook_endpoints(&nodes.after_model)));
     // After the model has responded, a correction or a hook may add a message; then the model is called again without
     // running tools in between.
     let repeats = is_corrected || !nodes.after_model.is_empty();
-    let again = Some(places.entry.clone()).filter(|_| repeats);
-    let ways: Vec<Endpoint> = places.tools.iter().cloned().chain(again).chain([places.exit.clone()]).collect();
-    let last = nodes.after_model.last().map_or(nodes.model, |place| place.handle);
-    let known = places.clone();
-    graph.add_conditional_edges(last, move |state: &AgentState| routing::after_model(state, &known), ways);
+    let loop_entry = Some(endpoints.entry.clone()).filter(|_| repeats);
+    let targets: Vec<Endpoint> =
+        endpoints.tools.iter().cloned().chain(loop_entry).chain([endpoints.exit.clone()]).collect();
+    let last = nodes.after_model.last().map_or(nodes.model, |hook| hook.handle);
+    let loop_endpoints = endpoints.clone();
+    graph.add_conditional_edges(last, move |state: &AgentState| routing::after_model(state, &loop_endpoints), targets);
     if let Some(tools) = nodes.tools {
-        let known = places.clone();
+        let loop_endpoints = endpoints.clone();
         match has_direct {
             true => graph.add_conditional_edges(
                 tools,
-                move |state: &AgentState| routing::after_tools(state, &known),
-                vec![places.entry.clone(), places.exit.clone()],
+                move |state: &AgentState| routing::after_tools(state, &loop_endpoints),
+                vec![endpoints.entry.clone(), endpoints.exit.clone()],
             ),
-            false => graph.add_edge(tools, places.entry.clone()),
+            false => graph.add_edge(tools, endpoints.entry.clone()),
         };
     }
     graph.add_sequence(hook_endpoints(&nodes.after_agent).chain(nodes.after_agent.first().map(|_| END)));
 }
 
-fn hook_endpoints(places: &[HookEntry]) -> impl Iterator<Item = Endpoint> {
-    places.iter().map(|place| place.handle.into())
+fn hook_endpoints(hooks: &[HookEntry]) -> impl Iterator<Item = Endpoint> {
+    hooks.iter().map(|hook| hook.handle.into())
 }
 
 /// Reserves the nodes of the hooks that run at `when`, in call order.
@@ -136,23 +139,23 @@ fn reserve_hook_nodes<C: Send + Sync + 'static>(
         HookPoint::BeforeAgent | HookPoint::BeforeModel => have.collect(),
         HookPoint::AfterModel | HookPoint::AfterAgent => have.rev().collect(),
     };
-    let place = |middleware: Arc<dyn DynMiddleware>| {
+    let reserve = |middleware: Arc<dyn DynMiddleware>| {
         let handle = graph.reserve_node(&format!("{}.{}", middleware.name(), when.name()));
         HookEntry { middleware, when, handle }
     };
-    ordered.into_iter().map(place).collect()
+    ordered.into_iter().map(reserve).collect()
 }
 
 fn define<C: Send + Sync + 'static>(
     graph: &mut StateGraph<AgentState, C>,
-    place: &HookEntry,
-    places: &LoopEndpoints,
+    hook: &HookEntry,
+    endpoints: &LoopEndpoints,
     listed: &ToolSet,
 ) -> Result<()> {
-    let HookEntry { middleware, when, handle } = place;
+    let HookEntry { middleware, when, handle } = hook;
     let mut jumps = Vec::new();
     for jump in middleware.hooks().jumps {
-        let Some(end) = places.at(jump) else {
+        let Some(end) = endpoints.at(jump) else {
             let fact = format!("`{}` may jump to the tools, and the agent has none", middleware.name());
             return Err(Error::new(ErrorCode::InvalidGraph, fact));
         };
@@ -198,7 +201,7 @@ impl<C> Node<AgentState, C> for HookNode {
         // remain as the response of this turn.
         let is_stale = state.structured_response.is_some() && TurnCounters::from_state(&state) != state.turn;
         let hook = HookContext { state, task: cx, name: self.name.clone(), tools: self.tools.clone() };
-        let HookUpdate { messages, middleware_state: kept, jump } = self.middleware.hook(self.when, hook).await?;
+        let HookUpdate { messages, middleware_state: new_state, jump } = self.middleware.hook(self.when, hook).await?;
         let mut update = AgentState::update();
         if is_stale {
             update = update.structured_response(None);
@@ -206,8 +209,8 @@ impl<C> Node<AgentState, C> for HookNode {
         if !messages.0.is_empty() {
             update = update.messages(HookUpdate::mark_added(messages, &self.name));
         }
-        if let Some(kept) = kept {
-            update = update.middleware_state((self.name.to_string(), kept));
+        if let Some(new_state) = new_state {
+            update = update.middleware_state((self.name.to_string(), new_state));
         }
         let command = match jump {
             Some(jump) => Command::goto(self.end_of(jump)?),
@@ -219,8 +222,8 @@ impl<C> Node<AgentState, C> for HookNode {
 
 impl HookNode {
     fn end_of(&self, jump: JumpTo) -> Result<Endpoint> {
-        let known = self.jumps.iter().find(|(known, _)| *known == jump);
-        known.map(|(_, end)| end.clone()).ok_or_else(|| {
+        let allowed = self.jumps.iter().find(|(allowed, _)| *allowed == jump);
+        allowed.map(|(_, end)| end.clone()).ok_or_else(|| {
             let fact = format!("`{}` jumps to `{jump:?}`, and did not say that it may", self.name);
             Error::new(ErrorCode::InvalidRoute, fact)
                 .with_help("name it in its hooks: `Hooks::none()…can_jump_to([..])`")

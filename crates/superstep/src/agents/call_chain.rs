@@ -34,13 +34,13 @@ pub struct ModelRequest {
 /// The rest of the chain behind a middleware: the next middleware, and finally the model.
 #[derive(Clone)]
 pub struct NextModel {
-    around: MiddlewareChain,
+    chain: MiddlewareChain,
     at: usize,
 }
 
 impl NextModel {
-    pub(super) fn first(around: &MiddlewareChain) -> Self {
-        Self { around: around.clone(), at: 0 }
+    pub(super) fn first(chain: &MiddlewareChain) -> Self {
+        Self { chain: chain.clone(), at: 0 }
     }
 
     /// Runs the rest of the chain.
@@ -48,10 +48,10 @@ impl NextModel {
     /// # Errors
     /// Returns an error if the model or a middleware of the rest of the chain fails.
     pub fn run(self, request: ModelRequest) -> BoxFuture<'static, Result<ChatResponse, NodeError>> {
-        let Self { around, at } = self;
+        let Self { chain: around, at } = self;
         Box::pin(async move {
             match around.get(at).cloned() {
-                Some(middleware) => middleware.wrap_model(request, Self { around, at: at + 1 }).await,
+                Some(middleware) => middleware.wrap_model(request, Self { chain: around, at: at + 1 }).await,
                 None => Ok(request.task.model(&request.model).request(request.request).await?),
             }
         })
@@ -93,7 +93,7 @@ impl Clone for ToolCallRequest {
 /// The rest of the chain behind a middleware: the next middleware, and finally the tool.
 #[derive(Clone)]
 pub struct NextTool {
-    around: MiddlewareChain,
+    chain: MiddlewareChain,
     at: usize,
     tool: SharedTool,
 }
@@ -104,10 +104,10 @@ impl NextTool {
     /// # Errors
     /// Returns an error if the tool or a middleware of the rest of the chain fails.
     pub fn run(self, request: ToolCallRequest) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let Self { around, at, tool } = self;
+        let Self { chain: around, at, tool } = self;
         Box::pin(async move {
             match around.get(at).cloned() {
-                Some(middleware) => middleware.wrap_tool(request, Self { around, at: at + 1, tool }).await,
+                Some(middleware) => middleware.wrap_tool(request, Self { chain: around, at: at + 1, tool }).await,
                 None => tool.call(request.call).await,
             }
         })
@@ -117,17 +117,17 @@ impl NextTool {
 /// Wraps a tool with the middleware of an agent, and marks results that are the response of the agent
 /// (`return_direct`). With `is_judged`, a middleware handles approvals, so the tool requires approval only if a
 /// policy names it.
-pub(super) fn wrap_tool(tool: SharedTool, around: &MiddlewareChain, is_judged: bool) -> SharedTool {
+pub(super) fn wrap_tool(tool: SharedTool, chain: &MiddlewareChain, is_judged: bool) -> SharedTool {
     let spec = tool.spec();
-    if around.is_empty() && !spec.return_direct && !(is_judged && spec.annotations.destructive) {
+    if chain.is_empty() && !spec.return_direct && !(is_judged && spec.annotations.destructive) {
         return tool;
     }
-    WrappedTool { tool, around: around.clone(), is_approval_handled: is_judged }.into()
+    WrappedTool { tool, chain: chain.clone(), is_approval_handled: is_judged }.into()
 }
 
 struct WrappedTool {
     tool: SharedTool,
-    around: MiddlewareChain,
+    chain: MiddlewareChain,
     is_approval_handled: bool,
 }
 
@@ -140,7 +140,7 @@ impl Tool for WrappedTool {
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        let next = NextTool { around: self.around.clone(), at: 0, tool: self.tool.clone() };
+        let next = NextTool { chain: self.chain.clone(), at: 0, tool: self.tool.clone() };
         let spec = self.tool.spec().clone();
         let is_direct = spec.return_direct;
         let mut output = next.run(ToolCallRequest { spec, call }).await?;

@@ -72,7 +72,7 @@ pub fn handoff_tool(agent: impl Into<String>, description: impl AsRef<str>) -> S
 pub fn handoff_targets(messages: &Messages) -> Vec<String> {
     let mut agents: Vec<String> = Vec::new();
     for (_, agent) in trailing_handoffs(messages) {
-        if !agents.iter().any(|known| known == agent) {
+        if !agents.iter().any(|name| name == agent) {
             agents.push(agent.to_owned());
         }
     }
@@ -82,9 +82,9 @@ pub fn handoff_targets(messages: &Messages) -> Vec<String> {
 /// Returns the handoff messages at the end of a conversation, with their target agents.
 pub(super) fn trailing_handoffs(messages: &Messages) -> Vec<(&Message, &str)> {
     let results = messages.iter().rev().take_while(|message| message.role == Role::Tool);
-    let mut found: Vec<_> = results.filter_map(|message| Some((message, target(message)?))).collect();
-    found.reverse();
-    found
+    let mut handoffs: Vec<_> = results.filter_map(|message| Some((message, target(message)?))).collect();
+    handoffs.reverse();
+    handoffs
 }
 
 fn target(message: &Message) -> Option<&str> {

@@ -189,8 +189,8 @@ impl HookUpdate {
     ///
     /// # Errors
     /// Returns an error if the value does not serialize to JSON.
-    pub fn set_middleware_state(mut self, what: impl Serialize) -> Result<Self, NodeError> {
-        self.middleware_state = Some(serde_json::to_value(what)?);
+    pub fn set_middleware_state(mut self, state: impl Serialize) -> Result<Self, NodeError> {
+        self.middleware_state = Some(serde_json::to_value(state)?);
         Ok(self)
     }
 

@@ -88,9 +88,9 @@ where
     F: Fn(A, TaskContext) -> Fut + std::marker::Send + Sync + 'static,
     Fut: Future<Output = Result<B, NodeError>> + std::marker::Send + 'static,
 {
-    Arc::new(move |given, cx| match serde_json::from_value(given) {
-        Ok(given) => {
-            let future = work(given, cx);
+    Arc::new(move |input, cx| match serde_json::from_value(input) {
+        Ok(input) => {
+            let future = work(input, cx);
             Box::pin(async move { Ok(serde_json::to_value(future.await?)?) })
         }
         Err(error) => {
@@ -232,9 +232,9 @@ impl<I: Serialize, O: DeserializeOwned, C: std::marker::Send + Sync + 'static> M
     /// # Errors
     /// Returns an error if the input does not serialize to JSON.
     pub fn invoke(&self, input: &I) -> Result<RunBuilder<MapReduceState, C>> {
-        let unfit =
+        let invalid_input =
             |error| Error::new(ErrorCode::InputInvalid, format!("the input cannot be written as JSON: {error}"));
-        Ok(self.graph.invoke(MapReduceState::input().input(serde_json::to_value(input).map_err(unfit)?)))
+        Ok(self.graph.invoke(MapReduceState::input().input(serde_json::to_value(input).map_err(invalid_input)?)))
     }
 
     /// Returns the compiled graph, for resuming, history, diagrams and everything else.
@@ -280,9 +280,9 @@ impl<C> Node<MapReduceState, C> for MapTask {
     type Output = MapReduceStateUpdate;
 
     async fn run(&self, cx: TaskContext) -> Result<MapReduceStateUpdate, NodeError> {
-        let SendPayload((place, item)): SendPayload<(usize, Value)> = FromTask::<MapReduceState, C>::from_task(&cx)?;
+        let SendPayload((index, item)): SendPayload<(usize, Value)> = FromTask::<MapReduceState, C>::from_task(&cx)?;
         let result = (self.0)(item, cx).await?;
-        Ok(MapReduceState::update().results((place, result)))
+        Ok(MapReduceState::update().results((index, result)))
     }
 }
 
@@ -294,7 +294,7 @@ impl<C> Node<MapReduceState, C> for Reduce {
     async fn run(&self, cx: TaskContext) -> Result<MapReduceStateUpdate, NodeError> {
         let state: View<MapReduceState> = FromTask::<MapReduceState, C>::from_task(&cx)?;
         let mut results = state.results.clone();
-        results.sort_by_key(|(place, _)| *place);
+        results.sort_by_key(|(index, _)| *index);
         let results = results.into_iter().map(|(_, result)| result).collect();
         let output = (self.0)(results, cx).await?;
         Ok(MapReduceState::update().results(Overwrite(Vec::new())).output(output))

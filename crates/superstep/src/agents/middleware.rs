@@ -64,8 +64,8 @@ pub trait Middleware: Send + Sync + 'static {
     /// the type. Names are unique within an agent.
     fn name(&self) -> &str {
         let name = type_name::<Self>();
-        let whole = name.split('<').next().unwrap_or(name);
-        whole.rsplit("::").next().unwrap_or(whole)
+        let path = name.split('<').next().unwrap_or(name);
+        path.rsplit("::").next().unwrap_or(path)
     }
 
     /// Returns the hooks that the agent calls. Hooks that are not listed are never called.

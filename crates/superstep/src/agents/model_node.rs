@@ -21,7 +21,7 @@ pub(super) struct AgentModelNode {
     pub(super) static_tool_specs: Option<Vec<Arc<ToolSpec>>>,
     pub(super) prompt: Option<SystemPrompt>,
     pub(super) structured: Option<StructuredResponse>,
-    pub(super) around: MiddlewareChain,
+    pub(super) middleware_chain: MiddlewareChain,
     /// Agent name that the responses carry.
     pub(super) agent_name: Option<String>,
     pub(super) max_iterations: u32,
@@ -41,7 +41,7 @@ impl<C> Node<AgentState, C> for AgentModelNode {
         let had_answer = state.structured_response.is_some();
         let answer_tool = self.structured.as_ref().and_then(|structured| structured.tool(&self.model));
         let request = ModelRequest { model: self.model.clone(), request, state, task: cx, response_tool: answer_tool };
-        let answer = NextModel::first(&self.around).run(request).await?;
+        let answer = NextModel::first(&self.middleware_chain).run(request).await?;
         self.update(answer, turn.with_model_call(), is_last, had_answer)
     }
 }
@@ -90,11 +90,11 @@ impl AgentModelNode {
             Some((_, ParsedResponse::Done(value, closing))) => {
                 Ok(update.messages(together(message, closing)).turn(turn).structured_response(value))
             }
-            Some((structured, ParsedResponse::Wrong(fault, told))) => {
+            Some((structured, ParsedResponse::Invalid(fault, feedback))) => {
                 if is_last || turn.corrections() >= structured.corrections {
                     return Err(structured.failed(&self.model, &fault).into());
                 }
-                Ok(update.messages(together(message, told)).turn(turn.with_format_retry()))
+                Ok(update.messages(together(message, feedback)).turn(turn.with_format_retry()))
             }
         }
     }
@@ -102,9 +102,9 @@ impl AgentModelNode {
     /// Removes tool calls that will not run; some models send calls although tool choice is `none`.
     fn drop_tool_calls(&self, message: &mut Message) {
         let is_answer = |call: &_| self.structured.as_ref().is_some_and(|structured| structured.is_response_call(call));
-        let asked = message.tool_calls.len();
+        let requested_calls = message.tool_calls.len();
         message.tool_calls.retain(is_answer);
-        if message.tool_calls.len() < asked {
+        if message.tool_calls.len() < requested_calls {
             message.metadata.insert("out_of_rounds".to_owned(), true.into());
         }
     }

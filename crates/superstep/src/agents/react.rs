@@ -185,16 +185,16 @@ impl ReactAgent {
         self.check()?;
         let has_tools = self.tools.has_sources() || self.tools.static_specs().next().is_some();
         let has_direct = self.tools.has_sources() || self.tools.static_specs().any(|spec| spec.return_direct);
-        let around = self.around(|hooks| hooks.wrap_tool_call);
+        let tool_chain = self.middleware_chain(|hooks| hooks.wrap_tool_call);
         let judges = self.middlewares.iter().any(|middleware| middleware.hooks().handles_tool_approval);
-        let tools = self.tools.clone().map(move |tool| wrap_tool(tool, &around, judges));
+        let tools = self.tools.clone().map(move |tool| wrap_tool(tool, &tool_chain, judges));
         let round = 2 + self.count(HookPoint::BeforeModel) + self.count(HookPoint::AfterModel);
         let ends = self.count(HookPoint::BeforeAgent) + self.count(HookPoint::AfterAgent);
         let after = self.count(HookPoint::AfterModel) + self.count(HookPoint::AfterAgent);
-        let around = self.around(|hooks| hooks.wrap_model_call);
+        let model_chain = self.middleware_chain(|hooks| hooks.wrap_model_call);
         let tools = has_tools.then(|| (self.settings)(ToolNode::new(tools)));
         let model = AgentModelNode {
-            around,
+            middleware_chain: model_chain,
             model: self.model,
             static_tool_specs: (!self.tools.has_sources()).then(|| self.tools.static_specs().cloned().collect()),
             tools: self.tools,
@@ -222,7 +222,7 @@ impl ReactAgent {
         })
     }
 
-    fn around(&self, has: impl Fn(&Hooks) -> bool) -> MiddlewareChain {
+    fn middleware_chain(&self, has: impl Fn(&Hooks) -> bool) -> MiddlewareChain {
         self.middlewares.iter().filter(|middleware| has(&middleware.hooks())).cloned().collect()
     }
 
@@ -233,16 +233,16 @@ impl ReactAgent {
 
     /// Checks the configuration before anything runs.
     fn check(&self) -> Result<()> {
-        let twice = |what: &str, name: &str| {
-            Err(Error::new(ErrorCode::InvalidGraph, format!("two {what} of the agent are called `{name}`"))
+        let twice = |kind: &str, name: &str| {
+            Err(Error::new(ErrorCode::InvalidGraph, format!("two {kind} of the agent are called `{name}`"))
                 .with_help("give one another name"))
         };
-        let mut known = BTreeSet::new();
-        if let Some(spec) = self.tools.static_specs().find(|spec| !known.insert(spec.name.as_str())) {
+        let mut names = BTreeSet::new();
+        if let Some(spec) = self.tools.static_specs().find(|spec| !names.insert(spec.name.as_str())) {
             return twice("tools", &spec.name);
         }
-        let mut known = BTreeSet::new();
-        if let Some(middleware) = self.middlewares.iter().find(|middleware| !known.insert(middleware.name())) {
+        let mut names = BTreeSet::new();
+        if let Some(middleware) = self.middlewares.iter().find(|middleware| !names.insert(middleware.name())) {
             return twice("middlewares", middleware.name());
         }
         self.structured.as_ref().and_then(StructuredResponse::problem).map_or(Ok(()), Err)

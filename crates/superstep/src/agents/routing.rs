@@ -19,14 +19,14 @@ pub(super) struct LoopEndpoints {
 }
 
 /// Returns the target after a model call.
-pub(super) fn after_model(state: &AgentState, places: &LoopEndpoints) -> Goto {
+pub(super) fn after_model(state: &AgentState, endpoints: &LoopEndpoints) -> Goto {
     if state.structured_response.is_some() {
-        return Goto::node(places.exit.clone());
+        return Goto::node(endpoints.exit.clone());
     }
-    match &places.tools {
+    match &endpoints.tools {
         Some(tools) if has_pending_tool_calls(&state.messages) => Goto::node(tools.clone()),
-        _ if ends_with_model_message(state) => Goto::node(places.exit.clone()),
-        _ => Goto::node(places.entry.clone()),
+        _ if ends_with_model_message(state) => Goto::node(endpoints.exit.clone()),
+        _ => Goto::node(endpoints.entry.clone()),
     }
 }
 
@@ -58,10 +58,10 @@ pub(super) fn rejected_tool_message(call: &ToolCall, reason: &str) -> Message {
 }
 
 /// Returns the target after the tool node: the end if all results are marked as the response of the agent.
-pub(super) fn after_tools(state: &AgentState, places: &LoopEndpoints) -> Goto {
+pub(super) fn after_tools(state: &AgentState, endpoints: &LoopEndpoints) -> Goto {
     let mut results = state.messages.iter().rev().take_while(|message| message.role == Role::Tool).peekable();
     let is_direct = results.peek().is_some()
         && results
             .all(|message| message.metadata.get(RETURN_DIRECT).and_then(serde_json::Value::as_bool) == Some(true));
-    Goto::node(if is_direct { places.exit.clone() } else { places.entry.clone() })
+    Goto::node(if is_direct { endpoints.exit.clone() } else { endpoints.entry.clone() })
 }

@@ -73,8 +73,8 @@ impl TurnCounters {
     /// Returns the turn of a state: a new turn if a user message was added since the last one.
     #[must_use]
     pub fn from_state(state: &AgentState) -> Self {
-        let begun_by = state.messages.iter().rev().find(|message| is_from_user(message));
-        let id = begun_by.and_then(|message| message.id.as_ref());
+        let turn_start = state.messages.iter().rev().find(|message| is_from_user(message));
+        let id = turn_start.and_then(|message| message.id.as_ref());
         match id {
             // Without an id the message was replaced by a summary: the turn is still the same.
             None => state.turn.clone(),

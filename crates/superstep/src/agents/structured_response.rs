@@ -40,7 +40,7 @@ pub(super) enum ParsedResponse {
     /// The structured response, with messages that close its open calls.
     Done(Value, Vec<Message>),
     /// Not a valid structured response, with the messages that tell the model so.
-    Wrong(String, Vec<Message>),
+    Invalid(String, Vec<Message>),
 }
 
 impl StructuredResponse {
@@ -105,17 +105,19 @@ impl StructuredResponse {
             return reading;
         }
         // These calls never run, and an open call would end the agent without a response.
-        let close = |told: Vec<Message>| {
-            let is_told = |call: &&ToolCall| told.iter().any(|told| told.tool_call_id.as_ref() == Some(&call.id));
-            let open = answer.message.tool_calls.iter().filter(|call| !is_told(call));
-            let closed: Vec<Message> = open.map(|call| refused(call, "not executed: there are no tools")).collect();
-            [told, closed].concat()
+        let close = |messages: Vec<Message>| {
+            let is_answered =
+                |call: &&ToolCall| messages.iter().any(|message| message.tool_call_id.as_ref() == Some(&call.id));
+            let open = answer.message.tool_calls.iter().filter(|call| !is_answered(call));
+            let closed: Vec<Message> =
+                open.map(|call| error_tool_message(call, "not executed: there are no tools")).collect();
+            [messages, closed].concat()
         };
         match reading {
             ParsedResponse::Pending => {
-                ParsedResponse::Wrong("a tool was called, and there are none".to_owned(), close(Vec::new()))
+                ParsedResponse::Invalid("a tool was called, and there are none".to_owned(), close(Vec::new()))
             }
-            ParsedResponse::Wrong(fault, told) => ParsedResponse::Wrong(fault, close(told)),
+            ParsedResponse::Invalid(fault, messages) => ParsedResponse::Invalid(fault, close(messages)),
             done @ ParsedResponse::Done(..) => done,
         }
     }
@@ -133,7 +135,7 @@ impl StructuredResponse {
             None if !answer.message.tool_calls.is_empty() => ParsedResponse::Pending,
             None => {
                 let text = format!("Give the answer by a call of `{}`.", self.spec.name);
-                ParsedResponse::Wrong("the answer was not given by a call".to_owned(), vec![correction_message(text)])
+                ParsedResponse::Invalid("the answer was not given by a call".to_owned(), vec![correction_message(text)])
             }
         }
     }
@@ -144,7 +146,7 @@ impl StructuredResponse {
             Ok(value) => ParsedResponse::Done(value, Vec::new()),
             Err(fault) => {
                 let text = format!("This is not the answer that is asked for: {fault}. Answer again, with JSON only.");
-                ParsedResponse::Wrong(fault, vec![correction_message(text)])
+                ParsedResponse::Invalid(fault, vec![correction_message(text)])
             }
         }
     }
@@ -158,21 +160,22 @@ impl StructuredResponse {
         match checked.and_then(|()| (self.check)(&call.args)) {
             Ok(()) => {
                 let others = message.tool_calls.iter().filter(|other| other.id != call.id);
-                let closed = others.map(|other| refused(other, "not executed: the answer was given"));
+                let closed = others.map(|other| error_tool_message(other, "not executed: the answer was given"));
                 let closed = std::iter::once(accepted(call)).chain(closed).collect();
                 ParsedResponse::Done(call.args.clone(), closed)
             }
             Err(fault) => {
-                let told = refused(call, &format!("this is not the answer that is asked for: {fault}"));
-                ParsedResponse::Wrong(fault, vec![told])
+                let correction =
+                    error_tool_message(call, &format!("this is not the answer that is asked for: {fault}"));
+                ParsedResponse::Invalid(fault, vec![correction])
             }
         }
     }
 
     /// Returns the error of a model whose responses stay invalid.
     pub(super) fn failed(&self, model: &SharedModel, fault: &str) -> Error {
-        let said = format!("the answer has not the form `{}`: {fault}", self.format.name);
-        crate::models::ModelErrorKind::InvalidResponse.error(&model.info(), said)
+        let text = format!("the answer has not the form `{}`: {fault}", self.format.name);
+        crate::models::ModelErrorKind::InvalidResponse.error(&model.info(), text)
     }
 }
 
@@ -185,6 +188,6 @@ fn accepted(call: &ToolCall) -> Message {
     Message::tool(&call.id, "done").with_name(&call.name)
 }
 
-fn refused(call: &ToolCall, text: &str) -> Message {
+fn error_tool_message(call: &ToolCall, text: &str) -> Message {
     Message::tool(&call.id, text).with_name(&call.name).with_status(ToolStatus::Error)
 }

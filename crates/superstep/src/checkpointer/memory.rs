@@ -67,7 +67,7 @@ impl MemoryCheckpointer {
 
     /// Calls a function with a thread, if the thread exists.
     fn with_thread<T>(&self, thread: &ThreadId, question: impl FnOnce(&Thread) -> T) -> Option<T> {
-        self.find(thread).map(|found| question(&lock(&found)))
+        self.find(thread).map(|existing| question(&lock(&existing)))
     }
 
     fn all(&self) -> Vec<Arc<Mutex<Thread>>> {
@@ -82,19 +82,19 @@ impl Checkpointer for MemoryCheckpointer {
         }
         let mut shard = self.shard(thread);
         // Not `entry`, which would keep an entry for a thread whose lease is not acquired.
-        if let Some(found) = shard.get(thread) {
-            lock(found).acquire_lease(thread, run, &self.0.fence)
+        if let Some(existing) = shard.get(thread) {
+            lock(existing).acquire_lease(thread, run, &self.0.fence)
         } else {
-            let mut fresh = Thread::default();
-            let lease = fresh.acquire_lease(thread, run, &self.0.fence)?;
-            shard.insert(thread.clone(), Arc::new(Mutex::new(fresh)));
+            let mut new_thread = Thread::default();
+            let lease = new_thread.acquire_lease(thread, run, &self.0.fence)?;
+            shard.insert(thread.clone(), Arc::new(Mutex::new(new_thread)));
             Ok(lease)
         }
     }
 
     fn release(&self, lease: &Lease) {
         let mut shard = self.shard(&lease.thread);
-        let is_empty = shard.get(&lease.thread).is_some_and(|found| lock(found).release_lease(lease.fence));
+        let is_empty = shard.get(&lease.thread).is_some_and(|existing| lock(existing).release_lease(lease.fence));
         if is_empty {
             shard.remove(&lease.thread);
         }
@@ -102,7 +102,7 @@ impl Checkpointer for MemoryCheckpointer {
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         match self.find(&commit.lease.thread) {
-            Some(found) => lock(&found).commit(commit),
+            Some(existing) => lock(&existing).commit(commit),
             None => Err(errors::lease_lost(&commit.lease)),
         }
     }
@@ -122,22 +122,24 @@ impl Checkpointer for MemoryCheckpointer {
         namespace: &CheckpointNamespace,
         query: &HistoryQuery,
     ) -> Result<Vec<CheckpointTuple>> {
-        let found = self.with_thread(thread, |thread| thread.line(namespace).map(|line| line.history(query))).flatten();
-        found.unwrap_or_else(|| Ok(Vec::new())).map_err(|error| error.with_thread(Some(thread)))
+        let checkpoints =
+            self.with_thread(thread, |thread| thread.line(namespace).map(|line| line.history(query))).flatten();
+        checkpoints.unwrap_or_else(|| Ok(Vec::new())).map_err(|error| error.with_thread(Some(thread)))
     }
 
     async fn threads(&self, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
         let after = query.after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
         let most = query.limit.unwrap_or(usize::MAX);
-        let mut found = Vec::new();
+        let mut ids = Vec::new();
         for shard in &self.0.shards {
             let shard = lock(shard);
-            let known = shard.range((after, Bound::Unbounded)).filter(|(_, thread)| lock(thread).status().is_some());
-            found.extend(known.map(|(id, _)| id.clone()).take(most));
+            let saved_threads =
+                shard.range((after, Bound::Unbounded)).filter(|(_, thread)| lock(thread).status().is_some());
+            ids.extend(saved_threads.map(|(id, _)| id.clone()).take(most));
         }
-        found.sort_unstable();
-        found.truncate(most);
-        Ok(found)
+        ids.sort_unstable();
+        ids.truncate(most);
+        Ok(ids)
     }
 
     async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
@@ -150,8 +152,8 @@ impl Checkpointer for MemoryCheckpointer {
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
         let mut shard = self.shard(thread);
-        if let Some(found) = shard.get(thread) {
-            lock(found).check_free(thread)?;
+        if let Some(existing) = shard.get(thread) {
+            lock(existing).check_free(thread)?;
         }
         let removed = shard.remove(thread);
         drop(shard);
@@ -175,7 +177,7 @@ impl Checkpointer for MemoryCheckpointer {
     }
 
     async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
-        Ok(self.find(thread).map(|found| lock(&found).prune(retention)).unwrap_or_default())
+        Ok(self.find(thread).map(|existing| lock(&existing).prune(retention)).unwrap_or_default())
     }
 
     async fn stats(&self) -> Result<CheckpointerStats> {
@@ -195,8 +197,8 @@ impl Checkpointer for MemoryCheckpointer {
     }
 
     async fn delete_events(&self, thread: &ThreadId, up_to: u64) -> Result<()> {
-        if let Some(found) = self.find(thread) {
-            lock(&found).events.delete_up_to(up_to);
+        if let Some(existing) = self.find(thread) {
+            lock(&existing).events.delete_up_to(up_to);
         }
         Ok(())
     }

@@ -150,8 +150,8 @@ impl TaskLocals {
     /// Creates the data of the error handler of a failed node. The handler sees the recorded results of the node, but
     /// has its own interrupts and nested runs.
     pub(crate) fn for_handler(&self) -> Self {
-        let made = Mutex::new(lock(&self.recorded).clone());
-        Self { recorded: made, ordinals: OrdinalCounters::from(HANDLER), key_prefix: "handler/", ..Self::default() }
+        let recorded = Mutex::new(lock(&self.recorded).clone());
+        Self { recorded, ordinals: OrdinalCounters::from(HANDLER), key_prefix: "handler/", ..Self::default() }
     }
 
     pub(crate) fn take_interrupts(&self) -> Vec<Interrupt> {
@@ -333,8 +333,8 @@ impl TaskContext {
 
     /// Reports that the node is still active. Restarts the idle timeout.
     pub fn heartbeat(&self) {
-        if let Some(whole) = self.parent() {
-            return whole.heartbeat();
+        if let Some(parent) = self.parent() {
+            return parent.heartbeat();
         }
         self.0.cell.last_heartbeat.store(self.now(), Ordering::Relaxed);
         if let Some(outer) = &self.0.shared.parent_task {
@@ -400,8 +400,8 @@ impl TaskContext {
     }
 
     pub(crate) fn heartbeat_if_idle_timeout(&self) {
-        if let Some(whole) = self.parent() {
-            return whole.heartbeat_if_idle_timeout();
+        if let Some(parent) = self.parent() {
+            return parent.heartbeat_if_idle_timeout();
         }
         let timeout = &self.entry().timeout;
         let counts = timeout.as_ref().is_some_and(|timeout| !timeout.refresh_on_heartbeat);
@@ -429,7 +429,8 @@ impl TaskContext {
     /// Persists an entry of this task. If the run is written at its end, the entry is written with it.
     pub(crate) async fn record(&self, entry: TaskEntry) -> Result<()> {
         let shared = &self.0.shared;
-        let (Some(saver), Some(lease), Some(checkpoint)) = (&shared.checkpointer, &shared.lease, self.checkpoint_id())
+        let (Some(checkpointer), Some(lease), Some(checkpoint)) =
+            (&shared.checkpointer, &shared.lease, self.checkpoint_id())
         else {
             return Ok(());
         };
@@ -441,7 +442,7 @@ impl TaskContext {
         let empty = Commit::empty(lease.clone(), shared.namespace.clone());
         let commit = Commit { pending: vec![pending], ..empty };
         let _under_way = CommitInFlight::begin(&shared.commits_in_flight);
-        saver.commit(&commit).await?;
+        checkpointer.commit(&commit).await?;
         shared.flush().await
     }
 }

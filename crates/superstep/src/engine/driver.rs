@@ -32,7 +32,7 @@ pub(crate) async fn drive(
     shared: &Arc<RunShared>,
     tasks: &mut TaskSet,
 ) -> Result<MachineOutcome> {
-    let mut begun = 0;
+    let mut started_at = 0;
     loop {
         if let Some(control) = &shared.control {
             if control.is_draining() {
@@ -60,11 +60,11 @@ pub(crate) async fn drive(
                 let Some(task) = batch.pop() else { continue };
                 let index = task.index;
                 check_budget(machine, shared)?;
-                let begun = superstep_start_time(shared, task.step);
+                let started_at = superstep_start_time(shared, task.step);
                 let mut work = pin!(run_task(task_cx(shared, task)));
                 let end = match shared.limits.step_timeout {
                     None => work.await,
-                    Some(_) => with_superstep_timeout(shared, begun, work.as_mut())
+                    Some(_) => with_superstep_timeout(shared, started_at, work.as_mut())
                         .await
                         .map_err(|error| machine.failure(error))?,
                 };
@@ -73,11 +73,11 @@ pub(crate) async fn drive(
             }
             Action::Run(batch) => {
                 check_budget(machine, shared)?;
-                begun = superstep_start_time(shared, batch.first().map_or(0, |task| task.step));
+                started_at = superstep_start_time(shared, batch.first().map_or(0, |task| task.step));
                 tasks.start(shared, batch);
             }
             Action::Wait => {
-                let next = with_superstep_timeout(shared, begun, pin!(tasks.next(shared))).await;
+                let next = with_superstep_timeout(shared, started_at, pin!(tasks.next(shared))).await;
                 tasks.superstep_timed_out = next.is_err();
                 end_task(machine, next)?;
                 heartbeat_parent(shared);
@@ -104,10 +104,10 @@ fn end_task(machine: &mut Machine, next: Result<Option<(usize, superstep_core::m
 
 /// Publishes the last events of an ended run. Waiting for a slow subscriber can be cancelled; the outcome cannot.
 async fn publish_final(machine: &mut Machine, shared: &RunShared) {
-    let mut told = pin!(publish(machine, shared));
-    let Some(control) = &shared.control else { return told.await };
+    let mut publishing = pin!(publish(machine, shared));
+    let Some(control) = &shared.control else { return publishing.await };
     let mut cancelled = pin!(control.cancelled());
-    poll_fn(|context| match told.as_mut().poll(context) {
+    poll_fn(|context| match publishing.as_mut().poll(context) {
         Poll::Ready(()) => Poll::Ready(()),
         Poll::Pending => cancelled.as_mut().poll(context),
     })
@@ -146,20 +146,24 @@ impl Drop for CommitInFlight<'_> {
 }
 
 async fn save(shared: &RunShared, commit: &Commit) -> Result<()> {
-    let Some(saver) = &shared.checkpointer else { return Err(Error::internal("a run without a store asked to save")) };
+    let Some(checkpointer) = &shared.checkpointer else {
+        return Err(Error::internal("a run without a store asked to save"));
+    };
     let _under_way = CommitInFlight::begin(&shared.commits_in_flight);
     match &shared.observer {
-        None => saver.commit(commit).await?,
-        Some(watch) => saver.commit(commit).instrument(watch.current_span()).await?,
+        None => checkpointer.commit(commit).await?,
+        Some(watch) => checkpointer.commit(commit).instrument(watch.current_span()).await?,
     }
     if let Some(sink) =
         shared.publisher.as_ref().filter(|_| shared.subgraph_buffer.is_some() && shared.parent_task.is_none())
     {
         sink.release_deferred();
     }
-    let asks = |entry: &TaskEntry| matches!(entry, TaskEntry::Interrupt(_));
+    let is_interrupt = |entry: &TaskEntry| matches!(entry, TaskEntry::Interrupt(_));
     // An interrupt is visible only after it is persisted, so that a crash cannot withdraw it.
-    match commit.status == Some(ThreadStatus::Interrupted) || commit.pending.iter().any(|known| asks(&known.entry)) {
+    match commit.status == Some(ThreadStatus::Interrupted)
+        || commit.pending.iter().any(|pending| is_interrupt(&pending.entry))
+    {
         true => shared.flush().await,
         false => Ok(()),
     }
@@ -175,19 +179,19 @@ async fn save_step(machine: &mut Machine, shared: &RunShared, commit: Box<Commit
         return Ok(());
     };
     // With commits at the end of the run, some events were created together with this commit.
-    let mut told = machine.take_events();
-    let saved = Box::pin(save_with_events(shared, machine, &told, *commit)).await;
+    let mut events = machine.take_events();
+    let saved = Box::pin(save_with_events(shared, machine, &events, *commit)).await;
     let stamps = saved.map_err(|error| shared.commit_error(machine, error))?;
     machine.commit_completed();
-    told.extend(machine.take_events());
-    Box::pin(sink.publish_saved(shared, stamps, told)).await;
+    events.extend(machine.take_events());
+    Box::pin(sink.publish_saved(shared, stamps, events)).await;
     Ok(())
 }
 
 /// Commits without waiting: a seeded bug for the simulation.
 fn commit_without_waiting(shared: &RunShared, commit: Box<Commit>) {
-    if let Some(saver) = shared.checkpointer.clone() {
-        drop(detach(Box::pin(async move { saver.commit(&commit).await })));
+    if let Some(checkpointer) = shared.checkpointer.clone() {
+        drop(detach(Box::pin(async move { checkpointer.commit(&commit).await })));
     }
 }
 
@@ -207,11 +211,11 @@ fn superstep_start_time(shared: &RunShared, step: i64) -> i64 {
 /// Returns the result of `work`, or an error if the superstep exceeds its timeout.
 async fn with_superstep_timeout<T>(
     shared: &RunShared,
-    begun: i64,
+    started_at: i64,
     work: Pin<&mut impl Future<Output = T>>,
 ) -> Result<T> {
     let Some(time) = shared.limits.step_timeout else { return Ok(work.await) };
-    let used = Duration::from_micros(u64::try_from(shared.clock.now() - begun).unwrap_or(0));
+    let used = Duration::from_micros(u64::try_from(shared.clock.now() - started_at).unwrap_or(0));
     with_timeout(&*shared.clock, time.saturating_sub(used), work).await.ok_or_else(|| timed_out("the superstep", time))
 }
 
@@ -229,8 +233,8 @@ pub(crate) async fn with_timeout<T>(
     .await
 }
 
-pub(crate) fn timed_out(what: &str, time: Duration) -> Error {
-    Error::new(ErrorCode::Timeout, format!("{what} took longer than {time:?}"))
+pub(crate) fn timed_out(operation: &str, time: Duration) -> Error {
+    Error::new(ErrorCode::Timeout, format!("{operation} took longer than {time:?}"))
         .with_help("the thread stays at its last saved superstep: continue it, or raise the limit")
 }
 
@@ -294,17 +298,17 @@ async fn collect_finished_tasks(
     loop {
         match machine.next_action() {
             Action::Save(commit) => {
-                let mut told = machine.take_events();
-                let stamps = save_with_events(shared, machine, &told, *commit).await.ok()?;
+                let mut events = machine.take_events();
+                let stamps = save_with_events(shared, machine, &events, *commit).await.ok()?;
                 machine.commit_completed();
-                told.extend(machine.take_events());
+                events.extend(machine.take_events());
                 // Tasks that were scheduled and cancelled at once have not started.
-                let has_begun = |event: &MachineEvent| !matches!(event, MachineEvent::TaskStarted { .. });
-                let stamped = told.iter().zip(stamps).filter(|(event, _)| has_begun(event));
+                let has_started = |event: &MachineEvent| !matches!(event, MachineEvent::TaskStarted { .. });
+                let stamped = events.iter().zip(stamps).filter(|(event, _)| has_started(event));
                 let stamps = stamped.map(|(_, stamp)| stamp).collect();
-                told.retain(has_begun);
+                events.retain(has_started);
                 if let Some(sink) = &shared.publisher {
-                    sink.publish_saved(shared, stamps, told).await;
+                    sink.publish_saved(shared, stamps, events).await;
                 }
             }
             Action::Run(_) => machine.cancel(),

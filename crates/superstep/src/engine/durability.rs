@@ -62,7 +62,7 @@ pub(crate) const DEFAULT_MAX_PENDING_COMMITS: usize = 16;
 /// The layer between a run and its checkpointer.
 #[derive(Default)]
 pub(crate) struct CommitPipeline {
-    pub(crate) saver: Option<SharedCheckpointer>,
+    pub(crate) checkpointer: Option<SharedCheckpointer>,
     pub(crate) backlog: Option<WriteBehindQueue>,
     pub(crate) stage: Option<SubgraphCommitBuffer>,
     pub(crate) records: Option<Mutex<Vec<PendingEntry>>>,
@@ -72,19 +72,19 @@ impl CommitPipeline {
     pub(crate) fn new(
         durability: Durability,
         store: SharedCheckpointer,
-        place: &Arc<ThreadGuard>,
+        thread_guard: &Arc<ThreadGuard>,
         most: usize,
     ) -> Self {
         match durability {
-            Durability::Sync => Self { saver: Some(store), ..Self::default() },
+            Durability::Sync => Self { checkpointer: Some(store), ..Self::default() },
             Durability::Async => {
-                let backlog = WriteBehindQueue::new(store, Arc::downgrade(place), most);
-                Self { saver: Some(backlog.clone().into()), backlog: Some(backlog), ..Self::default() }
+                let backlog = WriteBehindQueue::new(store, Arc::downgrade(thread_guard), most);
+                Self { checkpointer: Some(backlog.clone().into()), backlog: Some(backlog), ..Self::default() }
             }
             Durability::Exit => {
                 let stage = SubgraphCommitBuffer::new(store);
-                let (saver, records) = (stage.clone().into(), Mutex::default());
-                Self { saver: Some(saver), backlog: None, stage: Some(stage), records: Some(records) }
+                let (checkpointer, records) = (stage.clone().into(), Mutex::default());
+                Self { checkpointer: Some(checkpointer), backlog: None, stage: Some(stage), records: Some(records) }
             }
         }
     }

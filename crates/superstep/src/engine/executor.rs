@@ -84,11 +84,11 @@ impl TaskSet {
         self.waiting.retain(|task| !indices.contains(&task.index));
         // Removed at once: the result of an aborted task must not reach a task of a later superstep.
         self.indices.retain(|_, (index, handle)| {
-            let is_called_off = indices.contains(index);
-            if is_called_off {
+            let is_cancelled = indices.contains(index);
+            if is_cancelled {
                 handle.abort();
             }
-            !is_called_off
+            !is_cancelled
         });
     }
 
@@ -401,16 +401,16 @@ fn restored(stored: StoredError) -> Error {
     stored.location.node.into_iter().fold(error, |error, node| error.with_node(node))
 }
 
-/// Runs several futures with at most `at_once` at a time. Results are in the order of the input.
+/// Runs several futures with at most `max_concurrency` at a time. Results are in the order of the input.
 pub(crate) async fn join_limited<T: Send + 'static>(
     work: impl Iterator<Item = BoxFuture<'static, RunResult<T>>>,
-    at_once: usize,
+    max_concurrency: usize,
 ) -> Vec<RunResult<T>> {
     let mut waiting: VecDeque<_> = work.enumerate().collect();
     let mut set = JoinSet::new();
     let mut results: BTreeMap<usize, RunResult<T>> = BTreeMap::new();
     loop {
-        while set.len() < at_once.max(1) {
+        while set.len() < max_concurrency.max(1) {
             let Some((index, mut future)) = waiting.pop_front() else { break };
             set.spawn(async move {
                 let guarded = poll_fn(|context| {

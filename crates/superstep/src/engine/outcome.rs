@@ -65,7 +65,7 @@ pub(crate) fn into_outcome(shared: &RunShared, outcome: machine::MachineOutcome)
         MachineEnd::Paused(nodes) => RunEnd::Paused(nodes.iter().map(ToString::to_string).collect()),
         MachineEnd::Drained => RunEnd::Drained,
         MachineEnd::Truncated => RunEnd::Truncated,
-        MachineEnd::Outward(_) => return Err(Error::internal("a command left the outermost graph")),
+        MachineEnd::ParentCommand(_) => return Err(Error::internal("a command left the outermost graph")),
         MachineEnd::Failed(error) => return Err(error),
     };
     if status == RunEnd::Finished {

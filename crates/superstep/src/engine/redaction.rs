@@ -32,8 +32,8 @@ impl RunShared {
     /// Returns the redactions for events and errors of the graph: its own, and those of the tool calls in which the
     /// graph runs. Values inside the graph are not affected by the latter until they are the result of the tool.
     pub(crate) fn event_redactions(&self) -> impl Iterator<Item = &Redaction> {
-        let around = successors(self.parent_task.as_ref(), |cx| cx.0.shared.parent_task.as_ref());
-        self.redaction().into_iter().chain(around.filter_map(|cx| cx.0.cell.redaction.as_ref()))
+        let ancestors = successors(self.parent_task.as_ref(), |cx| cx.0.shared.parent_task.as_ref());
+        self.redaction().into_iter().chain(ancestors.filter_map(|cx| cx.0.cell.redaction.as_ref()))
     }
 
     /// Reports redactions to telemetry.
@@ -119,9 +119,9 @@ pub(crate) fn redact_output(
     if let Some(goto) = &mut output.goto {
         redact_go(redaction, goto, counts);
     }
-    if let Some(outward) = &mut output.parent_command {
-        outward.updates.iter_mut().for_each(|update| redaction.fields(update, counts));
-        redact_go(redaction, &mut outward.goto, counts);
+    if let Some(parent_command) = &mut output.parent_command {
+        parent_command.updates.iter_mut().for_each(|update| redaction.fields(update, counts));
+        redact_go(redaction, &mut parent_command.goto, counts);
     }
 }
 

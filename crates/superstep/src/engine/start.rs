@@ -50,20 +50,20 @@ pub(crate) fn system_environment() -> &'static (Arc<dyn Clock>, Arc<dyn Environm
 
 /// A lease that is released on drop.
 pub(crate) struct LeaseGuard {
-    saver: SharedCheckpointer,
+    checkpointer: SharedCheckpointer,
     pub(crate) lease: Lease,
 }
 
 impl Drop for LeaseGuard {
     fn drop(&mut self) {
-        self.saver.release(&self.lease);
+        self.checkpointer.release(&self.lease);
     }
 }
 
 impl LeaseGuard {
     /// Acquires the lease of a thread. Waits while another process holds the lease, unless `wait` is false.
     pub(crate) async fn acquire(
-        saver: &SharedCheckpointer,
+        checkpointer: &SharedCheckpointer,
         thread: &ThreadId,
         run: RunId,
         wait: bool,
@@ -71,8 +71,8 @@ impl LeaseGuard {
     ) -> Result<Self> {
         let mut pause = Duration::from_millis(1);
         loop {
-            match saver.acquire(thread, run).await {
-                Ok(lease) => return Ok(Self { saver: saver.clone(), lease }),
+            match checkpointer.acquire(thread, run).await {
+                Ok(lease) => return Ok(Self { checkpointer: checkpointer.clone(), lease }),
                 Err(error) if error.code() == ErrorCode::ThreadBusy && wait => {
                     clock.sleep(pause).await;
                     pause = (pause * 2).min(Duration::from_millis(50));
@@ -135,7 +135,7 @@ struct StartedRun {
     shared: Arc<RunShared>,
     /// The checkpointer as passed by the caller.
     store: Option<SharedCheckpointer>,
-    _place: Option<Arc<ThreadGuard>>,
+    _thread_guard: Option<Arc<ThreadGuard>>,
 }
 
 /// Caches the state for the next run on the thread.
@@ -150,7 +150,7 @@ async fn prepare_run(mut call: Box<RunSpec>) -> Result<Box<StartedRun>> {
     let (clock, world) = environment_of(&call);
     let (run, thread) = run_and_thread_ids(&call, &*world)?;
     let control = call.control.clone().or_else(|| thread.as_ref().map(|_| RunControl::new()));
-    let place = match (&thread, &control) {
+    let thread_guard = match (&thread, &control) {
         (Some(thread), Some(control)) => acquire_thread(&call, thread, control, run, &*clock)
             .await
             .map_err(|error| error.with_thread(Some(thread)))?,
@@ -158,18 +158,18 @@ async fn prepare_run(mut call: Box<RunSpec>) -> Result<Box<StartedRun>> {
     };
     let warm = thread.as_ref().zip(call.checkpointer.as_ref());
     let warm = warm.and_then(|(thread, store)| call.program.state_cache.take(thread, store));
-    let turn = place.as_ref().map(|place| &place.turn);
+    let turn = thread_guard.as_ref().map(|guard| &guard.turn);
     let (loaded, forked) = load(&call, thread.as_ref(), turn, warm.as_ref()).await?;
-    if let Some(place) = &place {
-        place.turn.set_base(loaded.as_ref().map(|loaded| loaded.checkpoint.id));
+    if let Some(guard) = &thread_guard {
+        guard.turn.set_base(loaded.as_ref().map(|loaded| loaded.checkpoint.id));
     }
-    let CommitPipeline { saver, backlog, stage, records } = commit_pipeline(&call, place.as_ref());
+    let CommitPipeline { checkpointer: saver, backlog, stage, records } = commit_pipeline(&call, thread_guard.as_ref());
     let sink = open_publisher(&mut call, thread.as_ref()).await?;
     let shared = Arc::new(RunShared {
         program: call.program.clone(),
         context,
         checkpointer: saver,
-        lease: place.as_ref().map(|place| place.held.lease.clone()),
+        lease: thread_guard.as_ref().map(|guard| guard.held.lease.clone()),
         write_behind: backlog,
         subgraph_buffer: stage,
         recorded_results: records,
@@ -195,15 +195,15 @@ async fn prepare_run(mut call: Box<RunSpec>) -> Result<Box<StartedRun>> {
     let mut machine = Machine::with_cached_state(call.program.topology.clone(), config(&call, &shared), loaded, warm)
         .map_err(|error| error.with_thread(shared.thread.as_ref()))?;
     let answers = resumed_interrupt_ids(&call.input).filter(|_| !forked);
-    let told = start_input_json(&shared, &call.input);
+    let start_input = start_input_json(&shared, &call.input);
     if let Err(error) = begin(&mut machine, call.input, call.command, forked) {
         let error = explain_resume_error(&shared, &machine, answers, error).await;
         return Err(error.with_thread(shared.thread.as_ref()));
     }
-    if let Some(input) = told {
+    if let Some(input) = start_input {
         Box::pin(publish_start(&shared, input, call.checkpointer.as_ref())).await?;
     }
-    Ok(Box::new(StartedRun { machine, shared, store: call.checkpointer, _place: place }))
+    Ok(Box::new(StartedRun { machine, shared, store: call.checkpointer, _thread_guard: thread_guard }))
 }
 
 /// Returns the ids of the run and its thread, and reports them to the observer.
@@ -217,12 +217,14 @@ fn run_and_thread_ids(call: &RunSpec, world: &dyn Environment) -> Result<(RunId,
 }
 
 /// Builds the layer between the run and its checkpointer.
-fn commit_pipeline(call: &RunSpec, place: Option<&Arc<ThreadGuard>>) -> CommitPipeline {
-    let (Some(store), Some(place)) = (&call.checkpointer, place) else { return CommitPipeline::default() };
+fn commit_pipeline(call: &RunSpec, thread_guard: Option<&Arc<ThreadGuard>>) -> CommitPipeline {
+    let (Some(store), Some(thread_guard)) = (&call.checkpointer, thread_guard) else {
+        return CommitPipeline::default();
+    };
     let settings = &call.program.settings;
     let durability = call.durability.unwrap_or(settings.durability);
     let store = traced_checkpointer(call.observer.as_ref(), store);
-    CommitPipeline::new(durability, store, place, call.max_pending_commits.unwrap_or(settings.backlog))
+    CommitPipeline::new(durability, store, thread_guard, call.max_pending_commits.unwrap_or(settings.backlog))
 }
 
 /// Waits for exclusive access to the thread and acquires its lease, within the timeout of the run.
@@ -233,15 +235,15 @@ async fn acquire_thread(
     run: RunId,
     clock: &dyn Clock,
 ) -> Result<Option<Arc<ThreadGuard>>> {
-    let Some(saver) = &call.checkpointer else { return Ok(None) };
+    let Some(checkpointer) = &call.checkpointer else { return Ok(None) };
     let wait = call.multitask_strategy != MultitaskStrategy::Reject;
     let _waits = call.observer.as_ref().and_then(|watch| watch.run_queued());
-    let place = pin!(async {
+    let acquiring = pin!(async {
         let turn = call.thread_queues.acquire(thread, control, call.multitask_strategy).await?;
-        let held = LeaseGuard::acquire(saver, thread, run, wait, clock).await?;
+        let held = LeaseGuard::acquire(checkpointer, thread, run, wait, clock).await?;
         Ok(Some(Arc::new(ThreadGuard { held, turn })))
     });
-    let entered = pin!(cancellable(control, place));
+    let entered = pin!(cancellable(control, acquiring));
     match call.run_timeout {
         None => entered.await,
         Some(time) => with_timeout(clock, time, entered).await.unwrap_or_else(|| {
@@ -264,8 +266,8 @@ async fn start_nested(call: Box<RunSpec>, caller: &CallingTask) -> Result<Erased
         (call.durability.is_some() || call.max_pending_commits.is_some(), "a durability"),
         (call.publisher.is_some(), "a stream of its own"),
     ];
-    if let Some((_, what)) = is_set.into_iter().find(|(is_set, _)| *is_set) {
-        return Err(Error::new(ErrorCode::InputInvalid, format!("{what} has no effect on a graph inside a node"))
+    if let Some((_, option)) = is_set.into_iter().find(|(is_set, _)| *is_set) {
+        return Err(Error::new(ErrorCode::InputInvalid, format!("{option} has no effect on a graph inside a node"))
             .with_help("the run around it decides; leave it out, or run the graph without `nested_in`"));
     }
     let StartInput::Values(input) = call.input else {
@@ -276,8 +278,9 @@ async fn start_nested(call: Box<RunSpec>, caller: &CallingTask) -> Result<Erased
     if call.context.is_none() && Any::type_id(&*caller.cx.0.shared.context) != call.context_type.0 {
         return Err(missing_context(&call.program, call.context_type.1));
     }
-    let inside = SubgraphRun::run(&call.program, caller, input, call.context).await.map_err(NodeError::into_error)?;
-    inside.into_outcome()
+    let subgraph_run =
+        SubgraphRun::run(&call.program, caller, input, call.context).await.map_err(NodeError::into_error)?;
+    subgraph_run.into_outcome()
 }
 
 fn check(call: &mut RunSpec) -> Result<Arc<dyn Any + Send + Sync>> {
@@ -350,7 +353,7 @@ async fn load(
     turn: Option<&QueueGuard>,
     warm: Option<&CachedState>,
 ) -> Result<(Option<CheckpointTuple>, bool)> {
-    let (Some(thread), Some(saver)) = (thread, &call.checkpointer) else { return Ok((None, false)) };
+    let (Some(thread), Some(checkpointer)) = (thread, &call.checkpointer) else { return Ok((None, false)) };
     let root = CheckpointNamespace::root();
     if call.from_checkpoint.is_some() && turn.is_some_and(|turn| turn.base.is_some()) {
         return Err(Error::new(
@@ -364,7 +367,7 @@ async fn load(
         Some(Some(base)) => Some(base),
         None => call.from_checkpoint,
     };
-    let newest = saver
+    let newest = checkpointer
         .load(
             thread,
             &root,
@@ -375,8 +378,8 @@ async fn load(
     if newest.as_ref().is_some_and(|newest| newest.checkpoint.id == at) {
         return Ok((newest, false));
     }
-    let found = saver.load(thread, &root, CheckpointSelector::Id(at)).await?;
-    match found {
+    let selected = checkpointer.load(thread, &root, CheckpointSelector::Id(at)).await?;
+    match selected {
         Some(loaded) => Ok((Some(loaded), true)),
         None => Err(checkpoint_not_found(thread, at)),
     }
@@ -452,11 +455,11 @@ async fn record_stop(shared: &RunShared, machine: &mut Machine, error: &Error) {
         ErrorCode::Timeout | ErrorCode::TooLarge => ThreadStatus::Error,
         _ => return,
     };
-    let (Some(saver), Some(lease)) = (&shared.checkpointer, &shared.lease) else { return };
+    let (Some(checkpointer), Some(lease)) = (&shared.checkpointer, &shared.lease) else { return };
     shared.pass_recorded_results(machine);
     let commit = machine.commit_on_stop(status).unwrap_or_else(|| {
         let empty = Commit::empty(lease.clone(), CheckpointNamespace::root());
         Commit { status: Some(status), ..empty }
     });
-    let _ = saver.commit(&commit).await;
+    let _ = checkpointer.commit(&commit).await;
 }

@@ -28,19 +28,19 @@ struct StateCacheEntry {
 impl StateCache {
     /// Removes and returns the state of a thread, so that the run may change it in place.
     pub(crate) fn take(&self, thread: &ThreadId, store: &SharedCheckpointer) -> Option<CachedState> {
-        let mut kept = lock(&self.0);
-        let place = kept.iter().rposition(|kept| kept.thread == *thread && kept.store.is_same(store))?;
-        kept.remove(place).map(|kept| kept.warm)
+        let mut entries = lock(&self.0);
+        let index = entries.iter().rposition(|entry| entry.thread == *thread && entry.store.is_same(store))?;
+        entries.remove(index).map(|entry| entry.warm)
     }
 
     /// Caches the state of a thread whose run has ended.
     pub(crate) fn insert(&self, thread: &ThreadId, store: &SharedCheckpointer, warm: CachedState) {
-        let mut kept = lock(&self.0);
+        let mut entries = lock(&self.0);
         // No run can continue a thread of a checkpointer that was dropped.
-        kept.retain(|kept| !kept.store.is_dropped());
-        if kept.len() >= CAPACITY {
-            kept.pop_front();
+        entries.retain(|entry| !entry.store.is_dropped());
+        if entries.len() >= CAPACITY {
+            entries.pop_front();
         }
-        kept.push_back(StateCacheEntry { thread: thread.clone(), store: store.into(), warm });
+        entries.push_back(StateCacheEntry { thread: thread.clone(), store: store.into(), warm });
     }
 }

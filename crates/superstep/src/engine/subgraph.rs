@@ -70,8 +70,8 @@ impl DynNode for SubgraphNode {
         let (program, caller) = (self.0.clone(), CallingTask::new(cx));
         Box::pin(async move {
             let input = shared_input(&program, &caller.cx)?;
-            let inside = SubgraphRun::run(&program, &caller, input, None).await?;
-            inside.output(&caller.cx)
+            let subgraph_run = SubgraphRun::run(&program, &caller, input, None).await?;
+            subgraph_run.output(&caller.cx)
         })
     }
 }
@@ -105,14 +105,14 @@ type ErasedContext = Arc<dyn Any + Send + Sync>;
 /// The task that calls a subgraph, with the ordinal of the call.
 pub(crate) struct CallingTask {
     pub(crate) cx: TaskContext,
-    place: Ordinal,
+    ordinal: Ordinal,
 }
 
 impl CallingTask {
     /// Numbered when the call is created, not when it is polled, so that joined calls keep their ordinals after a
     /// crash.
     pub(crate) fn new(cx: &TaskContext) -> Self {
-        Self { cx: cx.clone(), place: cx.0.cell.next_ordinal(OrdinalKind::Child) }
+        Self { cx: cx.clone(), ordinal: cx.0.cell.next_ordinal(OrdinalKind::Child) }
     }
 }
 
@@ -156,7 +156,7 @@ impl SubgraphRun {
             redact_draft(redaction, &program.topology.schema, &mut input, &mut counts);
             shared.count_redacted(&counts);
         }
-        let told = input_json(&shared, &input, resumes);
+        let start_input = input_json(&shared, &input, resumes);
         let mut baseline = None;
         if resumes && !is_enabled(SeededBug::InputTwice) {
             baseline = state_after_input(&shared).await?;
@@ -168,7 +168,7 @@ impl SubgraphRun {
             Some(state) => summed_fields(program, cx, &**state)?,
             None => summed_fields(program, cx, &*machine.state().state)?,
         };
-        if let (Some(sink), Some(input)) = (&shared.publisher, told) {
+        if let (Some(sink), Some(input)) = (&shared.publisher, start_input) {
             Box::pin(sink.started(&shared, input)).await;
         }
         let driven = drive_subgraph(&mut machine, &shared);
@@ -200,7 +200,7 @@ impl SubgraphRun {
     /// Returns the output of the task in which the subgraph ran.
     fn output(self, cx: &TaskContext) -> Result<TaskOutput, NodeError> {
         match &self.outcome.end {
-            MachineEnd::Outward(command) => Ok(self.parent_command_output(cx, command)),
+            MachineEnd::ParentCommand(command) => Ok(self.parent_command_output(cx, command)),
             MachineEnd::Paused(nodes) => Err(NodeError::stopped(SubgraphStop::Paused(nodes.clone()))),
             MachineEnd::Drained => Err(NodeError::stopped(SubgraphStop::Drained)),
             _ => Ok(TaskOutput {
@@ -240,8 +240,8 @@ impl SubgraphRun {
                 continue;
             }
             let is_list = matches!(change, Change::Appended { .. });
-            let whole = outer.schema.field(theirs).reducer.is_none();
-            let change = if is_list && !whole { change } else { Change::Set };
+            let replaces_value = outer.schema.field(theirs).reducer.is_none();
+            let change = if is_list && !replaces_value { change } else { Change::Set };
             let sum =
                 self.summed_fields.iter().find(|(sum, _)| sum == id && !is_list && outer.compat == Compat::Strict);
             if let Some((_, before)) = sum {
@@ -308,10 +308,10 @@ fn delta_write(field: &Field, id: FieldId, before: &Value, after: Value) -> Writ
 }
 
 /// Returns the input of a graph for its start event; null if the graph continues.
-pub(crate) fn input_json(shared: &RunShared, input: &UncheckedUpdate, goes_on: bool) -> Option<Value> {
-    let wants = shared.publisher.as_ref().is_some_and(|sink| sink.is_wanted(|interest| interest.graphs));
-    wants.then(|| match input {
-        _ if goes_on => Value::Null,
+pub(crate) fn input_json(shared: &RunShared, input: &UncheckedUpdate, continues: bool) -> Option<Value> {
+    let is_needed = shared.publisher.as_ref().is_some_and(|sink| sink.is_wanted(|interest| interest.graphs));
+    is_needed.then(|| match input {
+        _ if continues => Value::Null,
         UncheckedUpdate::Json(map) => Value::Object(map.clone()),
         UncheckedUpdate::Typed(update) => json::update(&shared.program.topology, update),
     })
@@ -330,9 +330,9 @@ pub(crate) fn end_json(shared: &RunShared, ended: &Result<MachineOutcome>) -> (G
         MachineEnd::Failed(error) => return (GraphEnd::Failed(error.clone()), Value::Null),
         _ => GraphEnd::Finished,
     };
-    let wants = shared.publisher.as_ref().is_some_and(|sink| sink.is_wanted(|interest| interest.graphs));
+    let is_needed = shared.publisher.as_ref().is_some_and(|sink| sink.is_wanted(|interest| interest.graphs));
     let state = || LazyOutputJson::new(&shared.program.topology, &outcome.state).to_json();
-    (end, if wants { json::to_json_or_error(state()) } else { Value::Null })
+    (end, if is_needed { json::to_json_or_error(state()) } else { Value::Null })
 }
 
 /// Warns if the subgraph has a checkpointer that is not used, because the parent's checkpointer is used and the
@@ -369,9 +369,13 @@ fn subgraph_shared(program: &Arc<Program>, caller: &CallingTask, context: Option
         environment: outer.environment.clone(),
         control: outer.control.clone(),
         graph: sink.as_ref().and(outer.graph.as_ref()).map(|graph| {
-            let (said, around) = ((outer.tags.clone(), graph.metadata.clone()), Some((cx.task_id(), graph.clone())));
-            let place = (namespace.clone(), outer.thread.clone());
-            Arc::new(GraphRun::new(outer.run, &program.topology, place, said, around).within(graph, cx.node()))
+            let (tags_and_metadata, parent) =
+                ((outer.tags.clone(), graph.metadata.clone()), Some((cx.task_id(), graph.clone())));
+            let namespace_and_thread = (namespace.clone(), outer.thread.clone());
+            Arc::new(
+                GraphRun::new(outer.run, &program.topology, namespace_and_thread, tags_and_metadata, parent)
+                    .within(graph, cx.node()),
+            )
         }),
         publisher: sink,
         thread: outer.thread.clone(),

@@ -93,14 +93,14 @@ pub enum EventKind {
         /// The call.
         call: Arc<ModelCallInfo>,
         /// Content of the event.
-        what: ModelEvent,
+        event: ModelEvent,
     },
     /// An event of a tool call.
     Tool {
         /// The call.
         call: Arc<ToolExecution>,
         /// Content of the event.
-        what: ToolEvent,
+        event: ToolEvent,
     },
     /// A failed node is retried.
     Retry {

@@ -67,8 +67,8 @@ impl EventJournal {
     pub(crate) fn append(&self, shared: &RunShared, kind: &EventKind) -> JournalStamp {
         let is_preview = matches!(
             kind,
-            EventKind::Model { what: ModelEvent::Chunk { .. }, .. }
-                | EventKind::Tool { what: ToolEvent::Progress { .. }, .. }
+            EventKind::Model { event: ModelEvent::Chunk { .. }, .. }
+                | EventKind::Tool { event: ToolEvent::Progress { .. }, .. }
         );
         let waiting = &mut *lock(&self.waiting);
         let (number, time) = (waiting.projection.seq + 1, shared.clock.now());
@@ -109,13 +109,13 @@ impl EventJournal {
             let body = json::to_json_or_error(serde_json::to_value(&event).map_err(not_json));
             (event.metadata.seq, body)
         }));
-        JournalBatch { kept: self, events, events_before_commit: others, is_saved: false }
+        JournalBatch { journal: self, events, events_before_commit: others, is_saved: false }
     }
 }
 
 /// Events of a commit in flight.
 pub(crate) struct JournalBatch<'a> {
-    kept: &'a EventJournal,
+    journal: &'a EventJournal,
     events: Vec<(u64, Value)>,
     events_before_commit: usize,
     is_saved: bool,
@@ -135,7 +135,7 @@ impl Drop for JournalBatch<'_> {
     fn drop(&mut self) {
         if !self.is_saved {
             self.events.truncate(self.events_before_commit);
-            lock(&self.kept.waiting).unconfirmed = std::mem::take(&mut self.events);
+            lock(&self.journal.waiting).unconfirmed = std::mem::take(&mut self.events);
         }
     }
 }

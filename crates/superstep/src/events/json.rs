@@ -40,7 +40,7 @@ pub(crate) fn update(topology: &Topology, update: &Update) -> Value {
         (topology.schema.field(write.field).name.to_string(), value)
     });
     let writes: Vec<(String, Value)> = writes.collect();
-    let is_again = |place: usize| writes[..place].iter().any(|(name, _)| *name == writes[place].0);
+    let is_again = |index: usize| writes[..index].iter().any(|(name, _)| *name == writes[index].0);
     if (0..writes.len()).any(is_again) {
         return writes.into_iter().map(|(name, value)| Value::Object(Map::from_iter([(name, value)]))).collect();
     }
@@ -50,7 +50,7 @@ pub(crate) fn update(topology: &Topology, update: &Update) -> Value {
 /// Returns the messages that an update adds to message fields, in order.
 pub(crate) fn messages(topology: &Topology, update: &Update) -> Vec<Message> {
     let is_list = |reducer: &Option<String>| reducer.as_deref() == Some("add_messages");
-    let mut found = Vec::new();
+    let mut added = Vec::new();
     for write in update.writes().iter().filter(|write| is_list(&topology.schema.field(write.field).reducer)) {
         let edits = write.value.get::<MessageUpdates>().cloned();
         let edits = edits.or_else(|| write.value.clone().into_value::<MessageUpdates>().ok());
@@ -58,9 +58,9 @@ pub(crate) fn messages(topology: &Topology, update: &Update) -> Vec<Message> {
             MessageUpdate::Put(message) => Some(message),
             _ => None,
         });
-        found.extend(puts);
+        added.extend(puts);
     }
-    found
+    added
 }
 
 pub(crate) fn interrupts(questions: &[Interrupt]) -> Value {

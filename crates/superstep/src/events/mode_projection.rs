@@ -18,28 +18,35 @@ use crate::events::mode_stream::{StreamMode, StreamPart, StreamPartData};
 
 /// Selected modes, and state of the projection.
 pub(crate) struct ModeProjection {
-    wanted: Vec<StreamMode>,
+    modes: Vec<StreamMode>,
     /// True if subgraphs are included.
-    inside: bool,
+    streams_subgraphs: bool,
     seq: u64,
     events: Projection,
     /// Messages that were streamed, or that a node received as input.
-    shown: BTreeSet<MessageId>,
+    seen_messages: BTreeSet<MessageId>,
     /// Message lists with which running tasks started, to distinguish old messages from new ones.
     views: BTreeMap<TaskId, (RunId, Vec<Messages>)>,
 }
 
 impl ModeProjection {
-    pub(crate) fn new(modes: &[StreamMode], inside: bool) -> Self {
+    pub(crate) fn new(modes: &[StreamMode], streams_subgraphs: bool) -> Self {
         let events = Projection::new(EventFormat::Superstep);
-        Self { wanted: modes.to_vec(), inside, seq: 0, events, shown: BTreeSet::new(), views: BTreeMap::new() }
+        Self {
+            modes: modes.to_vec(),
+            streams_subgraphs,
+            seq: 0,
+            events,
+            seen_messages: BTreeSet::new(),
+            views: BTreeMap::new(),
+        }
     }
 
     fn has(&self, mode: StreamMode) -> bool {
-        self.wanted.contains(&mode)
+        self.modes.contains(&mode)
     }
 
-    pub(crate) fn show(&mut self, event: RunEvent, out: &mut VecDeque<StreamPart>) {
+    pub(crate) fn project(&mut self, event: RunEvent, out: &mut VecDeque<StreamPart>) {
         let before = out.len();
         let graph = event.graph.clone();
         if self.has(StreamMode::Events) {
@@ -48,7 +55,7 @@ impl ModeProjection {
             let events = events.into_iter().map(|event| StreamPartData::Event(Box::new(event)));
             out.extend(events.map(|data| part(&graph, StreamMode::Events, data)));
         }
-        if self.inside || graph.namespace.is_root() {
+        if self.streams_subgraphs || graph.namespace.is_root() {
             self.by_mode(event, &graph, &mut |mode, data| out.push_back(part(&graph, mode, data)));
         }
         for part in out.iter_mut().skip(before) {
@@ -59,22 +66,22 @@ impl ModeProjection {
 
     fn by_mode(&mut self, event: RunEvent, graph: &Arc<GraphRun>, add: &mut dyn FnMut(StreamMode, StreamPartData)) {
         match event.kind {
-            EventKind::Machine(said) => {
+            EventKind::Machine(machine_event) => {
                 if self.has(StreamMode::Messages) {
-                    self.messages(graph, &said, add);
+                    self.messages(graph, &machine_event, add);
                 }
-                self.machine(graph, &said, event.time, add);
+                self.machine(graph, &machine_event, event.time, add);
             }
             EventKind::Custom { value, .. } if self.has(StreamMode::Custom) => {
                 add(StreamMode::Custom, StreamPartData::Json(value));
             }
-            EventKind::Model { call, what: ModelEvent::Chunk { piece, index } } if self.has(StreamMode::Messages) => {
+            EventKind::Model { call, event: ModelEvent::Chunk { piece, index } } if self.has(StreamMode::Messages) => {
                 if index == 0 {
-                    self.shown.insert(call.message.clone());
+                    self.seen_messages.insert(call.message.clone());
                 }
                 add(StreamMode::Messages, StreamPartData::Chunk { piece, call });
             }
-            EventKind::Tool { call, what } if self.has(StreamMode::Tools) => {
+            EventKind::Tool { call, event: what } if self.has(StreamMode::Tools) => {
                 let mut data = match what {
                     ToolEvent::Started { input } => json!({"event": "tool-started", "input": input}),
                     ToolEvent::Progress { value } => json!({"event": "tool-output-delta", "delta": value}),
@@ -93,10 +100,10 @@ impl ModeProjection {
     fn messages(
         &mut self,
         graph: &Arc<GraphRun>,
-        said: &MachineEvent,
+        machine_event: &MachineEvent,
         add: &mut dyn FnMut(StreamMode, StreamPartData),
     ) {
-        match said {
+        match machine_event {
             MachineEvent::TaskStarted { task, view: Some(view), .. } => {
                 drop(self.views.insert(*task, (graph.id, lists(view))));
             }
@@ -112,7 +119,7 @@ impl ModeProjection {
                 }
                 for message in json::messages(&graph.topology, update) {
                     let was_there = view.iter().flat_map(|(_, lists)| lists).any(|list| has_message(list, &message));
-                    let is_new = message.id.as_ref().is_none_or(|id| self.shown.insert(id.clone()));
+                    let is_new = message.id.as_ref().is_none_or(|id| self.seen_messages.insert(id.clone()));
                     if is_new && !was_there {
                         let (message, node, step) = (Arc::new(message), node.clone(), *step);
                         add(StreamMode::Messages, StreamPartData::Message { message, node, step });
@@ -126,11 +133,11 @@ impl ModeProjection {
     fn machine(
         &self,
         graph: &GraphRun,
-        said: &MachineEvent,
+        machine_event: &MachineEvent,
         time: i64,
         add: &mut dyn FnMut(StreamMode, StreamPartData),
     ) {
-        match said {
+        match machine_event {
             MachineEvent::Values { state, is_visible: true, .. } if self.has(StreamMode::Values) => {
                 add(StreamMode::Values, StreamPartData::Json(json::values(graph, state)));
             }
@@ -150,7 +157,7 @@ impl ModeProjection {
             }
             _ => {}
         }
-        if let Some((mode, kind, step, payload)) = self.watched(graph, said) {
+        if let Some((mode, kind, step, payload)) = self.watched(graph, machine_event) {
             if self.has(mode) {
                 add(mode, StreamPartData::Json(payload.clone()));
             }
@@ -163,11 +170,15 @@ impl ModeProjection {
     }
 
     /// Projects an event of a task or a checkpoint.
-    fn watched(&self, graph: &GraphRun, said: &MachineEvent) -> Option<(StreamMode, &'static str, i64, Value)> {
-        let wants = |mode: StreamMode| self.has(mode) || self.has(StreamMode::Debug);
-        if let MachineEvent::Checkpoint { id, parent, step, source, next, tasks, state } = said {
+    fn watched(
+        &self,
+        graph: &GraphRun,
+        machine_event: &MachineEvent,
+    ) -> Option<(StreamMode, &'static str, i64, Value)> {
+        let is_selected = |mode: StreamMode| self.has(mode) || self.has(StreamMode::Debug);
+        if let MachineEvent::Checkpoint { id, parent, step, source, next, tasks, state } = machine_event {
             let saved = (*id, *parent, *step, *source);
-            return wants(StreamMode::Checkpoints).then(|| {
+            return is_selected(StreamMode::Checkpoints).then(|| {
                 let tasks: Vec<Value> =
                     tasks.iter().map(|(id, name)| json!({"id": id.to_string(), "name": &**name})).collect();
                 let values = state.as_ref().map_or(Value::Null, json::state);
@@ -176,10 +187,10 @@ impl ModeProjection {
                 (StreamMode::Checkpoints, "checkpoint", *step, payload)
             });
         }
-        if !wants(StreamMode::Tasks) {
+        if !is_selected(StreamMode::Tasks) {
             return None;
         }
-        let (task, node, step) = match said {
+        let (task, node, step) = match machine_event {
             MachineEvent::TaskStarted { task, node, step, .. }
             | MachineEvent::TaskFinished { task, node, step, .. }
             | MachineEvent::TaskFailed { task, node, step, .. }
@@ -187,7 +198,7 @@ impl ModeProjection {
             _ => return None,
         };
         let mut payload = json!({"id": task.to_string(), "name": &**node});
-        let kind = match said {
+        let kind = match machine_event {
             MachineEvent::TaskStarted { view, sent, .. } => {
                 payload["input"] = match (sent, view) {
                     (Some(sent), _) => sent.to_json().unwrap_or_default(),
@@ -198,7 +209,7 @@ impl ModeProjection {
             }
             _ => {
                 (payload["result"], payload["error"], payload["interrupts"]) = (json!({}), Value::Null, json!([]));
-                match said {
+                match machine_event {
                     MachineEvent::TaskFinished { update, .. } => {
                         payload["result"] = json::update(&graph.topology, update)
                     }
@@ -232,9 +243,9 @@ fn checkpoint(
     let (id, parent, step, source) = saved;
     let thread = graph.thread.as_ref().map(ThreadId::as_str);
     let config = |id: CheckpointId| {
-        let place =
+        let configurable =
             json!({"thread_id": thread, "checkpoint_ns": graph.namespace.as_str(), "checkpoint_id": id.to_string()});
-        json!({"configurable": place})
+        json!({"configurable": configurable})
     };
     let mut metadata: Map<String, Value> =
         graph.metadata.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -250,5 +261,5 @@ fn lists(view: &StateRef) -> Vec<Messages> {
 }
 
 fn has_message(list: &Messages, message: &Message) -> bool {
-    message.id.as_ref().and_then(|id| list.by_id(id.as_str())).is_some_and(|known| known == message)
+    message.id.as_ref().and_then(|id| list.by_id(id.as_str())).is_some_and(|existing| existing == message)
 }

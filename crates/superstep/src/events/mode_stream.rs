@@ -68,7 +68,7 @@ impl fmt::Display for StreamMode {
 }
 
 /// Returns the event filter for these modes.
-pub(crate) fn filter_for_modes(modes: &[StreamMode], inside: bool) -> EventFilter {
+pub(crate) fn filter_for_modes(modes: &[StreamMode], streams_subgraphs: bool) -> EventFilter {
     let has = |mode: StreamMode| modes.contains(&mode);
     let all = has(StreamMode::Events);
     let is_watched = has(StreamMode::Tasks) || has(StreamMode::Debug);
@@ -84,7 +84,7 @@ pub(crate) fn filter_for_modes(modes: &[StreamMode], inside: bool) -> EventFilte
         model_and_tool_calls: all || has(StreamMode::Tools),
         chunks: all || has(StreamMode::Messages),
         warnings: all,
-        subgraphs: inside || all,
+        subgraphs: streams_subgraphs || all,
     }
 }
 
@@ -166,16 +166,18 @@ impl StreamPartData {
 
 impl Serialize for StreamPartData {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let place = |node: &str, step: i64| json!({"langgraph_node": node, "langgraph_step": step});
+        let task_metadata = |node: &str, step: i64| json!({"langgraph_node": node, "langgraph_step": step});
         match self {
             Self::Json(value) => value.serialize(serializer),
             Self::Event(event) => event.serialize(serializer),
             Self::Chunk { piece, call } => {
-                let mut metadata = place(&call.node, call.step);
+                let mut metadata = task_metadata(&call.node, call.step);
                 metadata["model"] = json!(call.model);
                 (json::langchain_chunk(piece, call.message.as_str()), metadata).serialize(serializer)
             }
-            Self::Message { message, node, step } => (message.to_langchain(), place(node, *step)).serialize(serializer),
+            Self::Message { message, node, step } => {
+                (message.to_langchain(), task_metadata(node, *step)).serialize(serializer)
+            }
         }
     }
 }
@@ -189,8 +191,8 @@ pub struct ModeStream<T> {
 }
 
 impl<T: Unpin> ModeStream<T> {
-    pub(crate) fn new(run: RunStream<T>, modes: &[StreamMode], inside: bool) -> Self {
-        Self { run, modes: ModeProjection::new(modes, inside), waiting: VecDeque::new() }
+    pub(crate) fn new(run: RunStream<T>, modes: &[StreamMode], streams_subgraphs: bool) -> Self {
+        Self { run, modes: ModeProjection::new(modes, streams_subgraphs), waiting: VecDeque::new() }
     }
 
     /// Returns the next part, or `None` if the run has ended.
@@ -220,7 +222,7 @@ impl<T: Unpin> Stream for ModeStream<T> {
                 return Poll::Ready(Some(part));
             }
             match Pin::new(&mut this.run).poll_next(context) {
-                Poll::Ready(Some(event)) => this.modes.show(event, &mut this.waiting),
+                Poll::Ready(Some(event)) => this.modes.project(event, &mut this.waiting),
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => return Poll::Pending,
             }

@@ -32,7 +32,7 @@ pub(crate) struct Projection {
 }
 
 struct GraphScope {
-    place: Arc<EventScope>,
+    scope: Arc<EventScope>,
     /// Writes of the tasks of this superstep.
     written: Vec<(Arc<str>, Value)>,
 }
@@ -59,23 +59,23 @@ impl Projection {
             self.seq = event.number - 1;
         }
         self.project_kind(&event.graph, &event.kind, out);
-        for made in out.iter_mut().skip(before) {
+        for stream_event in out.iter_mut().skip(before) {
             self.seq += 1;
-            (made.metadata.seq, made.metadata.time) = (self.seq, event.time);
+            (stream_event.metadata.seq, stream_event.metadata.time) = (self.seq, event.time);
         }
     }
 
     fn project_kind(&mut self, graph: &Arc<GraphRun>, kind: &EventKind, out: EventQueue<'_>) {
         match kind {
-            EventKind::Model { call, what } => self.model(call, what, out),
-            EventKind::Tool { call, what } => self.tool(call, what, out),
-            EventKind::Machine(said) => self.machine(graph, said, out),
+            EventKind::Model { call, event: what } => self.model(call, what, out),
+            EventKind::Tool { call, event: what } => self.tool(call, what, out),
+            EventKind::Machine(machine_event) => self.machine(graph, machine_event, out),
             EventKind::Started { input } => {
-                let place = self.graph(graph).place.clone();
-                out.push_back(EventSubject::graph(&place).event("on_chain_start", json!({"input": input})));
+                let scope = self.graph(graph).scope.clone();
+                out.push_back(EventSubject::graph(&scope).event("on_chain_start", json!({"input": input})));
             }
             EventKind::Ended { end, output } => {
-                let place = self.graph(graph).place.clone();
+                let scope = self.graph(graph).scope.clone();
                 let (kind, data) = match end {
                     GraphEnd::Failed(error) => ("on_chain_error", json!({"error": json::error(error)})),
                     GraphEnd::Interrupted(questions) => {
@@ -88,17 +88,17 @@ impl Projection {
                     _ => ("on_chain_end", json!({"output": output})),
                 };
                 self.graphs.remove(&graph.id);
-                out.push_back(EventSubject::graph(&place).event(kind, data));
+                out.push_back(EventSubject::graph(&scope).event(kind, data));
             }
             EventKind::Custom { task, name, value, node } => {
-                let Some(place) = self.tasks.get(task) else { return };
+                let Some(scope) = self.tasks.get(task) else { return };
                 let name = name.as_ref().unwrap_or(node);
-                out.push_back(EventSubject::task(name, *task, place).event("on_custom_event", value.clone()));
+                out.push_back(EventSubject::task(name, *task, scope).event("on_custom_event", value.clone()));
             }
             EventKind::Retry { task, node, attempt, wait, error } => {
-                let Some(place) = self.tasks.get(task).filter(|_| self.is_native_format()) else { return };
+                let Some(scope) = self.tasks.get(task).filter(|_| self.is_native_format()) else { return };
                 let data = json!({"attempt": attempt, "wait_ms": millis(*wait), "error": json::error(error)});
-                out.push_back(EventSubject::task(node, *task, place).event("on_retry", data));
+                out.push_back(EventSubject::task(node, *task, scope).event("on_retry", data));
             }
         }
     }
@@ -113,13 +113,13 @@ impl Projection {
             let mut parents = graph.path_ids();
             parents.pop();
             let (tags, graph) = (graph.tags.to_vec(), graph.clone());
-            let place = Arc::new(EventScope { graph, form, task: None, model: None, parents, tags });
-            GraphScope { place, written: Vec::new() }
+            let scope = Arc::new(EventScope { graph, form, task: None, model: None, parents, tags });
+            GraphScope { scope, written: Vec::new() }
         })
     }
 
-    fn machine(&mut self, graph: &Arc<GraphRun>, said: &MachineEvent, out: EventQueue<'_>) {
-        match said {
+    fn machine(&mut self, graph: &Arc<GraphRun>, machine_event: &MachineEvent, out: EventQueue<'_>) {
+        match machine_event {
             MachineEvent::TaskStarted { task, node, step, view, sent, checkpoint } => {
                 let input = match (sent, view) {
                     (Some(sent), _) => sent.to_json().unwrap_or_else(|fault| json!({"__error__": fault.message})),
@@ -127,54 +127,56 @@ impl Projection {
                     (None, _) => Value::Null,
                 };
                 let scope = TaskScope { id: *task, node: node.clone(), step: *step, checkpoint: *checkpoint };
-                let place = self.open_task(graph, scope);
-                out.push_back(EventSubject::task(node, *task, &place).event("on_chain_start", json!({"input": input})));
+                let event_scope = self.open_task(graph, scope);
+                out.push_back(
+                    EventSubject::task(node, *task, &event_scope).event("on_chain_start", json!({"input": input})),
+                );
             }
             MachineEvent::TaskFinished { task, node, update, .. } => {
                 let chunk = json::update(&graph.topology, update);
                 self.graph(graph).written.push((node.clone(), chunk.clone()));
-                let place = self.close_task(graph, *task, node);
-                let subject = || EventSubject::task(node, *task, &place);
+                let scope = self.close_task(graph, *task, node);
+                let subject = || EventSubject::task(node, *task, &scope);
                 out.push_back(subject().event("on_chain_stream", json!({"chunk": chunk})));
                 out.push_back(subject().event("on_chain_end", json!({"output": chunk})));
             }
             MachineEvent::TaskFailed { task, node, error, .. } => {
-                let place = self.close_task(graph, *task, node);
-                let subject = EventSubject::task(node, *task, &place);
+                let scope = self.close_task(graph, *task, node);
+                let subject = EventSubject::task(node, *task, &scope);
                 out.push_back(subject.event("on_chain_error", json!({"error": json::error(error)})));
             }
             MachineEvent::TaskInterrupted { task, node, questions, .. } => {
-                let place = self.close_task(graph, *task, node);
+                let scope = self.close_task(graph, *task, node);
                 let data = json!({"output": {"__interrupt__": json::interrupts(questions)}});
-                out.push_back(EventSubject::task(node, *task, &place).event("on_chain_end", data));
+                out.push_back(EventSubject::task(node, *task, &scope).event("on_chain_end", data));
             }
             MachineEvent::Values { .. } => {
-                let GraphScope { place, written } = self.graph(graph);
-                let (place, written) = (place.clone(), std::mem::take(written));
+                let GraphScope { scope: place, written } = self.graph(graph);
+                let (scope, written) = (place.clone(), std::mem::take(written));
                 // The superstep has ended, also for cancelled tasks.
                 self.tasks.retain(|_, task| task.graph.id != graph.id);
                 self.calls.retain(|_, call| call.graph.id != graph.id);
                 if !written.is_empty() {
                     let data = json!({"chunk": by_node(written)});
-                    out.push_back(EventSubject::graph(&place).event("on_chain_stream", data));
+                    out.push_back(EventSubject::graph(&scope).event("on_chain_stream", data));
                 }
             }
             _ if !self.is_native_format() => {}
             MachineEvent::Checkpoint { id, step, source, next, .. } => {
-                let place = self.graph(graph).place.clone();
+                let scope = self.graph(graph).scope.clone();
                 let next: Vec<&str> = next.iter().map(|name| &**name).collect();
                 let data = json!({"checkpoint_id": id.to_string(), "step": step, "source": source, "next": next});
-                out.push_back(EventSubject::graph(&place).event("on_checkpoint", data));
+                out.push_back(EventSubject::graph(&scope).event("on_checkpoint", data));
             }
             MachineEvent::Interrupted { questions } => {
-                let place = self.graph(graph).place.clone();
+                let scope = self.graph(graph).scope.clone();
                 let data = json!({"interrupts": json::interrupts(questions)});
-                out.push_back(EventSubject::graph(&place).event("on_interrupt", data));
+                out.push_back(EventSubject::graph(&scope).event("on_interrupt", data));
             }
             MachineEvent::Warning { code, field, message } => {
-                let place = self.graph(graph).place.clone();
+                let scope = self.graph(graph).scope.clone();
                 let data = warning_json(code, message, field.as_deref());
-                out.push_back(EventSubject::graph(&place).event("on_warning", data));
+                out.push_back(EventSubject::graph(&scope).event("on_warning", data));
             }
             _ => {}
         }
@@ -190,19 +192,19 @@ impl Projection {
             tags.extend(graph.topology.node(node).tags.iter().cloned());
         }
         let (graph, parents) = (graph.clone(), graph.path_ids());
-        let place = Arc::new(EventScope { graph, form, task: Some(task), model: None, parents, tags });
-        self.tasks.insert(id, place.clone());
-        place
+        let scope = Arc::new(EventScope { graph, form, task: Some(task), model: None, parents, tags });
+        self.tasks.insert(id, scope.clone());
+        scope
     }
 
     /// Removes and returns the scope of an ended task. If its start event was not seen, a scope is created from known
     /// data.
     fn close_task(&mut self, graph: &Arc<GraphRun>, id: TaskId, node: &Arc<str>) -> Arc<EventScope> {
-        let known = self.tasks.remove(&id);
-        known.unwrap_or_else(|| {
-            let place = self.open_task(graph, TaskScope { id, node: node.clone(), step: 0, checkpoint: None });
+        let removed = self.tasks.remove(&id);
+        removed.unwrap_or_else(|| {
+            let scope = self.open_task(graph, TaskScope { id, node: node.clone(), step: 0, checkpoint: None });
             self.tasks.remove(&id);
-            place
+            scope
         })
     }
 
@@ -212,23 +214,23 @@ impl Projection {
         let mut parents = outer.parents.clone();
         parents.push(task.to_string());
         let (graph, task, tags) = (outer.graph.clone(), outer.task.clone(), outer.tags.clone());
-        let mut place = EventScope { graph, form: self.form, task, model: None, parents, tags };
-        of(&mut place);
-        let place = Arc::new(place);
-        self.calls.insert(id, place.clone());
-        Some(place)
+        let mut scope = EventScope { graph, form: self.form, task, model: None, parents, tags };
+        of(&mut scope);
+        let scope = Arc::new(scope);
+        self.calls.insert(id, scope.clone());
+        Some(scope)
     }
 
-    fn model(&mut self, call: &Arc<ModelCallInfo>, what: &ModelEvent, out: EventQueue<'_>) {
-        let known = self.calls.get(&call.id).cloned();
-        let place = known.or_else(|| {
-            self.call(call.id, call.task, |place| {
-                place.model = Some(call.model.clone());
-                place.tags.extend(call.tags.iter().cloned());
+    fn model(&mut self, call: &Arc<ModelCallInfo>, event: &ModelEvent, out: EventQueue<'_>) {
+        let existing = self.calls.get(&call.id).cloned();
+        let scope = existing.or_else(|| {
+            self.call(call.id, call.task, |scope| {
+                scope.model = Some(call.model.clone());
+                scope.tags.extend(call.tags.iter().cloned());
             })
         });
-        let Some(place) = place else { return };
-        let (kind, data) = match what {
+        let Some(scope) = scope else { return };
+        let (kind, data) = match event {
             ModelEvent::Started { .. } if !self.includes_inputs => {
                 ("on_chat_model_start", EventData::Json(json!({"input": null})))
             }
@@ -250,7 +252,7 @@ impl Projection {
                 ("on_chain_error", EventData::Json(json!({"error": json::error(error)})))
             }
         };
-        let metadata = EventMetadata { seq: 0, time: 0, place };
+        let metadata = EventMetadata { seq: 0, time: 0, scope };
         out.push_back(StreamEvent { event: kind, name: call.model.name.clone(), run_id: call.id, metadata, data });
     }
 
@@ -269,11 +271,11 @@ impl Projection {
         }
     }
 
-    fn tool(&mut self, call: &Arc<ToolExecution>, what: &ToolEvent, out: EventQueue<'_>) {
-        let known = self.calls.get(&call.id).cloned();
-        let Some(place) = known.or_else(|| self.call(call.id, call.task, |_| ())) else { return };
+    fn tool(&mut self, call: &Arc<ToolExecution>, event: &ToolEvent, out: EventQueue<'_>) {
+        let existing = self.calls.get(&call.id).cloned();
+        let Some(scope) = existing.or_else(|| self.call(call.id, call.task, |_| ())) else { return };
         let (mut name, mut run_id) = (Arc::<str>::from(call.tool.as_str()), call.id);
-        let (kind, data) = match what {
+        let (kind, data) = match event {
             ToolEvent::Started { input } if self.is_native_format() => {
                 ("on_tool_start", json!({"tool": call.tool, "input": input, "tool_call_id": call.call}))
             }
@@ -298,7 +300,7 @@ impl Projection {
                 ("on_tool_error", data)
             }
         };
-        out.push_back(EventSubject { name: &name, run_id, place: &place }.event(kind, data));
+        out.push_back(EventSubject { name: &name, run_id, scope: &scope }.event(kind, data));
     }
 }
 
@@ -314,21 +316,21 @@ fn millis(time: std::time::Duration) -> u64 {
 struct EventSubject<'a> {
     name: &'a Arc<str>,
     run_id: RunId,
-    place: &'a Arc<EventScope>,
+    scope: &'a Arc<EventScope>,
 }
 
 impl<'a> EventSubject<'a> {
-    fn task(name: &'a Arc<str>, task: TaskId, place: &'a Arc<EventScope>) -> Self {
-        Self { name, run_id: run(task), place }
+    fn task(name: &'a Arc<str>, task: TaskId, scope: &'a Arc<EventScope>) -> Self {
+        Self { name, run_id: run(task), scope }
     }
 
-    fn graph(place: &'a Arc<EventScope>) -> Self {
-        Self { name: &place.graph.graph, run_id: place.graph.id, place }
+    fn graph(scope: &'a Arc<EventScope>) -> Self {
+        Self { name: &scope.graph.graph, run_id: scope.graph.id, scope }
     }
 
     fn event(self, event: &'static str, data: Value) -> StreamEvent {
         // Number and time are set after all events of one run event were created.
-        let metadata = EventMetadata { seq: 0, time: 0, place: self.place.clone() };
+        let metadata = EventMetadata { seq: 0, time: 0, scope: self.scope.clone() };
         StreamEvent { event, name: self.name.clone(), run_id: self.run_id, metadata, data: EventData::Json(data) }
     }
 }

@@ -47,8 +47,8 @@ impl EventPublisher {
     }
 
     /// Creates a publisher with a journal.
-    pub(crate) fn with_journal(sink: Option<Self>, kept: Arc<EventJournal>) -> Self {
-        Self { live: sink.and_then(|sink| sink.live), journal: Some(kept) }
+    pub(crate) fn with_journal(sink: Option<Self>, journal: Arc<EventJournal>) -> Self {
+        Self { live: sink.and_then(|sink| sink.live), journal: Some(journal) }
     }
 
     /// Returns the publisher of a subgraph.
@@ -58,13 +58,13 @@ impl EventPublisher {
     }
 
     /// Returns true if the subscriber needs such events.
-    pub(crate) fn subscriber_wants(&self, wants: impl Fn(&EventFilter) -> bool) -> bool {
-        self.live.as_ref().is_some_and(|live| wants(&live.interest))
+    pub(crate) fn subscriber_wants(&self, is_enabled: impl Fn(&EventFilter) -> bool) -> bool {
+        self.live.as_ref().is_some_and(|live| is_enabled(&live.interest))
     }
 
     /// Returns true if the subscriber or the journal needs such events.
-    pub(crate) fn is_wanted(&self, wants: impl Fn(&EventFilter) -> bool) -> bool {
-        self.journal.is_some() || self.subscriber_wants(wants)
+    pub(crate) fn is_wanted(&self, is_enabled: impl Fn(&EventFilter) -> bool) -> bool {
+        self.journal.is_some() || self.subscriber_wants(is_enabled)
     }
 
     /// Publishes events of the machine, after their changes are saved.
@@ -85,16 +85,16 @@ impl EventPublisher {
     /// Publishes events of the machine that are journaled already, with their stamps.
     pub(crate) async fn publish_saved(&self, shared: &RunShared, stamps: Vec<JournalStamp>, events: Vec<MachineEvent>) {
         if let Some(live) = &self.live {
-            let mut telling = PendingDelivery { live, shared, stamps: stamps.into_iter(), events: events.into_iter() };
-            while telling.is_left() {
-                if telling.waits_for_root_commit() {
-                    lock(&live.later).until_root_commit.extend(telling.next());
+            let mut delivery = PendingDelivery { live, shared, stamps: stamps.into_iter(), events: events.into_iter() };
+            while delivery.is_left() {
+                if delivery.waits_for_root_commit() {
+                    lock(&live.later).until_root_commit.extend(delivery.next());
                     continue;
                 }
                 // A dropped receiver does not stop the run here; the owner of the run decides that.
-                let Ok(room) = live.sender.reserve().await else { return };
-                if let Some(event) = telling.next() {
-                    room.send(event);
+                let Ok(permit) = live.sender.reserve().await else { return };
+                if let Some(event) = delivery.next() {
+                    permit.send(event);
                 }
             }
         }
@@ -103,8 +103,8 @@ impl EventPublisher {
     /// Adds an event of the machine to the journal.
     pub(crate) fn journal_machine_event(&self, shared: &RunShared, event: &MachineEvent) -> JournalStamp {
         match (&self.journal, &shared.graph) {
-            (Some(kept), Some(graph)) if !is_hidden(graph, event) => {
-                kept.append(shared, &EventKind::Machine(event.clone()))
+            (Some(journal), Some(graph)) if !is_hidden(graph, event) => {
+                journal.append(shared, &EventKind::Machine(event.clone()))
             }
             _ => JournalStamp::default(),
         }
@@ -154,20 +154,20 @@ impl EventPublisher {
         }
     }
 
-    pub(crate) async fn tool(&self, cx: &TaskContext, call: &Arc<ToolExecution>, mut what: ToolEvent) {
+    pub(crate) async fn tool(&self, cx: &TaskContext, call: &Arc<ToolExecution>, mut tool_event: ToolEvent) {
         if !self.is_hidden(cx) {
-            cx.0.shared.event_redactions().for_each(|redaction| redact_tool_event(redaction, &mut what));
-            self.publish_kind(&cx.0.shared, EventKind::Tool { call: call.clone(), what }, |interest| {
+            cx.0.shared.event_redactions().for_each(|redaction| redact_tool_event(redaction, &mut tool_event));
+            self.publish_kind(&cx.0.shared, EventKind::Tool { call: call.clone(), event: tool_event }, |interest| {
                 interest.model_and_tool_calls
             })
             .await;
         }
     }
 
-    pub(crate) async fn model(&self, cx: &TaskContext, call: &Arc<ModelCallInfo>, what: ModelEvent) {
+    pub(crate) async fn model(&self, cx: &TaskContext, call: &Arc<ModelCallInfo>, model_event: ModelEvent) {
         if !self.is_hidden(cx) {
-            let is_piece = matches!(what, ModelEvent::Chunk { .. });
-            let kind = EventKind::Model { call: call.clone(), what };
+            let is_piece = matches!(model_event, ModelEvent::Chunk { .. });
+            let kind = EventKind::Model { call: call.clone(), event: model_event };
             self.publish_kind(&cx.0.shared, kind, |interest| {
                 if is_piece { interest.chunks } else { interest.model_and_tool_calls }
             })
@@ -180,18 +180,18 @@ impl EventPublisher {
         &self,
         cx: &TaskContext,
         call: &Arc<ModelCallInfo>,
-        what: ModelEvent,
+        model_event: ModelEvent,
     ) -> Option<ModelEvent> {
         let live = self.live.as_ref()?;
-        let room = match live.sender.try_reserve() {
-            Ok(room) => room,
-            Err(mpsc::error::TrySendError::Full(())) => return Some(what),
+        let permit = match live.sender.try_reserve() {
+            Ok(permit) => permit,
+            Err(mpsc::error::TrySendError::Full(())) => return Some(model_event),
             // A dropped receiver does not stop the run here.
             Err(mpsc::error::TrySendError::Closed(())) => return None,
         };
-        let kind = EventKind::Model { call: call.clone(), what };
+        let kind = EventKind::Model { call: call.clone(), event: model_event };
         let stamp = self.append_to_journal(&cx.0.shared, &kind);
-        room.send(event(&cx.0.shared, stamp, kind)?);
+        permit.send(event(&cx.0.shared, stamp, kind)?);
         None
     }
 
@@ -199,13 +199,13 @@ impl EventPublisher {
         cx.0.shared.graph.as_ref().is_none_or(|graph| graph.is_hidden(cx.node()))
     }
 
-    async fn publish_kind(&self, shared: &RunShared, kind: EventKind, wants: impl Fn(&EventFilter) -> bool) {
+    async fn publish_kind(&self, shared: &RunShared, kind: EventKind, is_enabled: impl Fn(&EventFilter) -> bool) {
         let stamp = self.append_to_journal(shared, &kind);
-        self.send(shared, stamp, kind, wants).await;
+        self.send(shared, stamp, kind, is_enabled).await;
     }
 
     fn append_to_journal(&self, shared: &RunShared, kind: &EventKind) -> JournalStamp {
-        self.journal.as_ref().map(|kept| kept.append(shared, kind)).unwrap_or_default()
+        self.journal.as_ref().map(|journal| journal.append(shared, kind)).unwrap_or_default()
     }
 
     async fn send(
@@ -213,10 +213,10 @@ impl EventPublisher {
         shared: &RunShared,
         stamp: JournalStamp,
         kind: EventKind,
-        wants: impl Fn(&EventFilter) -> bool,
+        is_enabled: impl Fn(&EventFilter) -> bool,
     ) {
         // A dropped receiver does not stop the run here; the owner of the run decides that.
-        if let Some(live) = self.live.as_ref().filter(|live| wants(&live.interest))
+        if let Some(live) = self.live.as_ref().filter(|live| is_enabled(&live.interest))
             && let Some(event) = event(shared, stamp, kind)
         {
             let _ = live.sender.send(event).await;
@@ -238,8 +238,8 @@ impl PendingDelivery<'_> {
     /// Returns true if there are more events for the subscriber.
     fn is_left(&mut self) -> bool {
         let Some(graph) = &self.shared.graph else { return false };
-        let is_told = |event: &MachineEvent| self.live.interest.wants(event) && !is_hidden(graph, event);
-        while self.events.as_slice().first().is_some_and(|event| !is_told(event)) {
+        let is_delivered = |event: &MachineEvent| self.live.interest.includes(event) && !is_hidden(graph, event);
+        while self.events.as_slice().first().is_some_and(|event| !is_delivered(event)) {
             self.events.next();
             self.stamps.next();
         }
@@ -292,7 +292,7 @@ fn event(shared: &RunShared, stamp: JournalStamp, kind: EventKind) -> Option<Run
 }
 
 impl EventFilter {
-    fn wants(&self, event: &MachineEvent) -> bool {
+    fn includes(&self, event: &MachineEvent) -> bool {
         match event {
             MachineEvent::TaskStarted { .. } => self.task_starts,
             MachineEvent::TaskFinished { .. }

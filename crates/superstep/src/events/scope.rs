@@ -38,32 +38,32 @@ pub struct EventMetadata {
     pub seq: u64,
     /// Time in microseconds since 1970.
     pub time: i64,
-    pub(crate) place: Arc<EventScope>,
+    pub(crate) scope: Arc<EventScope>,
 }
 
 impl EventMetadata {
     /// Returns the node, if the event belongs to one.
     #[must_use]
     pub fn node(&self) -> Option<&str> {
-        self.place.task.as_ref().map(|task| &*task.node)
+        self.scope.task.as_ref().map(|task| &*task.node)
     }
 
     /// Returns the superstep, if the event belongs to a node.
     #[must_use]
     pub fn step(&self) -> Option<i64> {
-        self.place.task.as_ref().map(|task| task.step)
+        self.scope.task.as_ref().map(|task| task.step)
     }
 
     /// Returns the model, if the event belongs to a model call.
     #[must_use]
     pub fn model(&self) -> Option<&ModelInfo> {
-        self.place.model.as_ref()
+        self.scope.model.as_ref()
     }
 }
 
 impl Serialize for EventMetadata {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let EventScope { graph, task, model, form, .. } = &*self.place;
+        let EventScope { graph, task, model, form, .. } = &*self.scope;
         let (step, node, path, checkpoint) = match form {
             EventFormat::Superstep => ("step", "node", "path", "checkpoint_id"),
             EventFormat::LangChain => ("langgraph_step", "langgraph_node", "langgraph_checkpoint_ns", "checkpoint_id"),

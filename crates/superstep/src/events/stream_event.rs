@@ -33,13 +33,13 @@ impl StreamEvent {
     /// Returns the ids of all enclosing graph runs and tasks, the outermost first.
     #[must_use]
     pub fn parent_ids(&self) -> &[String] {
-        &self.metadata.place.parents
+        &self.metadata.scope.parents
     }
 
     /// Returns the tags of the run and of the node.
     #[must_use]
     pub fn tags(&self) -> &[String] {
-        &self.metadata.place.tags
+        &self.metadata.scope.tags
     }
 
     /// Returns true for a preview: an event that is not journaled, and whose content is part of a later event.

@@ -45,15 +45,15 @@ impl GraphFile {
 
     fn assemble(&self, parts: &Components, outermost: Option<&Components>) -> Result<CompiledGraph<DynamicState>> {
         let mut problems = Diagnostics::default();
-        let mut made = Vec::new();
+        let mut nodes = Vec::new();
         for (name, data) in &self.description.nodes {
             let maker = NodeFactory { file: self, parts, name, at: below("/nodes", name) };
-            made.extend(maker.make(&data.kind, &mut problems));
+            nodes.extend(maker.make(&data.kind, &mut problems));
         }
         if !problems.is_empty() {
             return Err(problems.into_error(&self.source, Some(&self.tree)));
         }
-        let mut graph = build_graph(&self.description, &self.schema, made);
+        let mut graph = build_graph(&self.description, &self.schema, nodes);
         if let Some(parts) = outermost {
             parts.apply_storage(&mut graph);
         }
@@ -95,8 +95,8 @@ fn build_graph(
 ) -> StateGraph<DynamicState> {
     let top = &description.top;
     let mut graph = StateGraph::<DynamicState>::with_schema(&top.name, schema.clone());
-    for ((name, data), made) in description.nodes.iter().zip(nodes) {
-        graph.add_node(name, apply_node_config(description, schema, (name, data), node(made)));
+    for ((name, data), built) in description.nodes.iter().zip(nodes) {
+        graph.add_node(name, apply_node_config(description, schema, (name, data), node(built)));
     }
     for edge in &top.edges {
         for to in edge.to.names() {
@@ -207,7 +207,7 @@ fn reads(kind: &NodeKindConfig) -> Vec<String> {
     let in_prompt = |prompt: &Prompt| prompt.placeholders().into_iter().map(str::to_owned).collect::<Vec<_>>();
     let mut fields: Vec<String> = match kind {
         NodeKindConfig::Model(model) => model.prompt.read.iter().flat_map(in_prompt).collect(),
-        NodeKindConfig::Interrupt(ask) => ask.prompt.read.iter().flat_map(in_prompt).collect(),
+        NodeKindConfig::Interrupt(interrupt) => interrupt.prompt.read.iter().flat_map(in_prompt).collect(),
         NodeKindConfig::Set(set) => {
             let texts = set.templates.values().filter_map(|text| Prompt::new("text", "1", text).ok());
             texts.flat_map(|text| in_prompt(&text)).collect()
@@ -216,7 +216,7 @@ fn reads(kind: &NodeKindConfig) -> Vec<String> {
     };
     match kind {
         NodeKindConfig::Model(model) => fields.extend(model.messages.clone()),
-        NodeKindConfig::Interrupt(ask) => fields.extend(ask.show.clone()),
+        NodeKindConfig::Interrupt(interrupt) => fields.extend(interrupt.payload_fields.clone()),
         NodeKindConfig::Set(set) => fields.extend(set.copies.values().cloned()),
         NodeKindConfig::Tools(tools) => fields.push(tools.messages.clone()),
         NodeKindConfig::Condition(condition) => {
@@ -270,17 +270,19 @@ impl NodeFactory<'_> {
     }
 
     /// Returns a component, or adds a diagnostic at the key that names it.
-    fn require<T>(&self, key: &str, found: Result<T>, problems: &mut Diagnostics) -> Option<T> {
-        found.map_err(|error| problems.at(&below(&self.at, key), error.message(), error.help().map(str::to_owned))).ok()
+    fn require<T>(&self, key: &str, component: Result<T>, problems: &mut Diagnostics) -> Option<T> {
+        component
+            .map_err(|error| problems.at(&below(&self.at, key), error.message(), error.help().map(str::to_owned)))
+            .ok()
     }
 
     fn found_tools(&self, names: &[String], problems: &mut Diagnostics) -> Vec<superstep_core::port::SharedTool> {
-        let places = names.iter().enumerate().map(|(number, name)| (format!("tools/{number}"), name));
+        let keys = names.iter().enumerate().map(|(number, name)| (format!("tools/{number}"), name));
         let mut tools = Vec::new();
-        for (place, name) in places {
-            let at = format!("{}/{place}", self.at);
+        for (key, name) in keys {
+            let at = format!("{}/{key}", self.at);
             match self.parts.find_tools([name.as_str()]) {
-                Ok(found) => tools.extend(found),
+                Ok(resolved) => tools.extend(resolved),
                 Err(error) => problems.at(&at, error.message(), error.help().map(str::to_owned)),
             }
         }
@@ -289,70 +291,71 @@ impl NodeFactory<'_> {
 
     fn model(&self, data: &ModelNodeConfig, problems: &mut Diagnostics) -> Option<ModelNode> {
         let tools = self.found_tools(&data.tools, problems);
-        let mut made =
+        let mut model_node =
             ModelNode::new(self.require("model", self.parts.find_model(&data.model), problems)?).tools(tools);
         if let Some(prompt) = &data.prompt.read {
-            made = made.prompt(prompt.clone());
+            model_node = model_node.prompt(prompt.clone());
         }
         if let Some(field) = &data.messages {
-            made = made.messages(field);
+            model_node = model_node.messages(field);
         }
         if let Some(field) = &data.output {
-            made = made.output(field);
+            model_node = model_node.output(field);
         }
         if let Some(schema) = &data.schema {
-            made = made.format(ResponseFormat::new(format_name(self.name), schema.clone()));
+            model_node = model_node.format(ResponseFormat::new(format_name(self.name), schema.clone()));
         }
         if let Some(temperature) = data.temperature {
-            made = made.temperature(temperature);
+            model_node = model_node.temperature(temperature);
         }
         if let Some(tokens) = data.max_tokens {
-            made = made.max_tokens(tokens);
+            model_node = model_node.max_tokens(tokens);
         }
-        Some(made)
+        Some(model_node)
     }
 
     fn tools(&self, data: &ToolNodeConfig, problems: &mut Diagnostics) -> Option<ToolNode> {
         let tools = self.found_tools(&data.tools, problems);
-        let policy =
-            ToolPolicy::allow(&data.policy.allow).and_require_approval(&data.policy.ask).and_deny(&data.policy.deny);
-        let mut made = ToolNode::new(tools).messages_field(&data.messages).policy(policy);
+        let policy = ToolPolicy::allow(&data.policy.allow)
+            .and_require_approval(&data.policy.require_approval)
+            .and_deny(&data.policy.deny);
+        let mut tool_node = ToolNode::new(tools).messages_field(&data.messages).policy(policy);
         if data.errors == Some(ToolErrorsConfig::Propagate) {
-            made = made.error_handling(ToolErrorHandling::Propagate);
+            tool_node = tool_node.error_handling(ToolErrorHandling::Propagate);
         }
         if let Some(seconds) = data.call_timeout {
-            made = made.timeout(Duration::from_secs_f64(seconds));
+            tool_node = tool_node.timeout(Duration::from_secs_f64(seconds));
         }
         if let Some(calls) = data.max_concurrency {
-            made = made.max_concurrency(calls);
+            tool_node = tool_node.max_concurrency(calls);
         }
-        Some(if data.ask_together { made.batch_approvals() } else { made })
+        Some(if data.ask_together { tool_node.batch_approvals() } else { tool_node })
     }
 
     fn set(&self, data: &SetNodeConfig, problems: &mut Diagnostics) -> SetNode {
-        let mut made = SetNode::new();
+        let mut set_node = SetNode::new();
         for (field, value) in &data.values {
-            made = made.value(field, value.clone());
+            set_node = set_node.value(field, value.clone());
         }
         for (field, text) in &data.templates {
             match load::inline(self.name, self.file.description.top.version, text) {
-                Ok(prompt) => made = made.template(field, prompt),
+                Ok(prompt) => set_node = set_node.template(field, prompt),
                 Err(error) => problems.at(&self.at, error.message(), None),
             }
         }
         for (field, from) in &data.copies {
-            made = made.copy(field, from);
+            set_node = set_node.copy(field, from);
         }
-        made
+        set_node
     }
 }
 
 fn interrupt_node(data: &InterruptNodeConfig) -> Option<InterruptNode> {
-    let mut made = InterruptNode::new(data.prompt.read.clone()?, &data.output).payload_fields(&data.show);
+    let mut node = InterruptNode::new(data.prompt.read.clone()?, &data.output).payload_fields(&data.payload_fields);
     if let Some(schema) = resume_schema(data) {
-        made = made.resume_schema(schema);
+        node = node.resume_schema(schema);
     }
-    Some(made)
+    Some(node)
 }
 
 /// Returns the JSON Schema of a resume value.

@@ -58,7 +58,9 @@ impl FileChecker<'_> {
                 NodeKindConfig::Subgraph(subgraph) => self.subgraph(&at, subgraph),
                 NodeKindConfig::Set(set) => self.set(name, &at, set),
                 NodeKindConfig::Rust(rust) => {
-                    for (at_name, target) in places(&below(&at, "goto"), rust.goto.as_deref().unwrap_or_default()) {
+                    for (at_name, target) in
+                        item_pointers(&below(&at, "goto"), rust.goto.as_deref().unwrap_or_default())
+                    {
                         self.target(&at_name, target);
                     }
                     for (key, fields) in [("reads", &rust.reads), ("writes", &rust.writes)] {
@@ -74,7 +76,7 @@ impl FileChecker<'_> {
         for (pointer, names) in
             [("/interrupt_before", &top.interrupt_before), ("/interrupt_after", &top.interrupt_after)]
         {
-            for (at, name) in places(pointer, names).filter(|(_, name)| *name != "*") {
+            for (at, name) in item_pointers(pointer, names).filter(|(_, name)| *name != "*") {
                 self.node(&at, name);
             }
         }
@@ -107,15 +109,17 @@ impl FileChecker<'_> {
     fn tools(&mut self, at: &str, tools: &ToolNodeConfig) {
         self.message_list(&below(at, "messages"), &tools.messages);
         self.check_duplicates(&below(at, "tools"), &tools.tools);
-        let known: Vec<&str> = tools.tools.iter().map(String::as_str).collect();
+        let tool_names: Vec<&str> = tools.tools.iter().map(String::as_str).collect();
         let policy = below(at, "policy");
-        for (key, names) in [("allow", &tools.policy.allow), ("ask", &tools.policy.ask), ("deny", &tools.policy.deny)] {
-            for (at, name) in places(&below(&policy, key), names) {
-                if name != "*" && !known.contains(&name) {
+        for (key, names) in
+            [("allow", &tools.policy.allow), ("ask", &tools.policy.require_approval), ("deny", &tools.policy.deny)]
+        {
+            for (at, name) in item_pointers(&below(&policy, key), names) {
+                if name != "*" && !tool_names.contains(&name) {
                     self.problems.at(
                         &at,
                         format!("the node has no tool `{name}`"),
-                        Some(did_you_mean_or_list(name, &known)),
+                        Some(did_you_mean_or_list(name, &tool_names)),
                     );
                 }
             }
@@ -124,9 +128,9 @@ impl FileChecker<'_> {
 
     fn condition(&mut self, name: &str, at: &str, condition: &ConditionNodeConfig) {
         for (number, route) in condition.routes.iter().enumerate() {
-            let place = format!("{at}/routes/{number}");
-            self.target(&below(&place, "to"), &route.to);
-            self.test(name, &below(&place, "when"), &route.when);
+            let pointer = format!("{at}/routes/{number}");
+            self.target(&below(&pointer, "to"), &route.to);
+            self.test(name, &below(&pointer, "when"), &route.when);
         }
         self.target(&below(at, "else"), &condition.otherwise);
     }
@@ -141,9 +145,9 @@ impl FileChecker<'_> {
             }
             TestCheck::Not(test) => self.test(node, &below(at, "not"), test),
             TestCheck::WantsTools(field) => self.message_list(&below(at, "wants_tools"), field),
-            TestCheck::Field { field, at: inside, .. } => {
+            TestCheck::Field { field, at: value_pointer, .. } => {
                 self.value(node, &below(at, "field"), field);
-                if inside.as_ref().is_some_and(|pointer| !pointer.is_empty() && !pointer.starts_with('/')) {
+                if value_pointer.as_ref().is_some_and(|pointer| !pointer.is_empty() && !pointer.starts_with('/')) {
                     let help = Some("a JSON pointer begins with `/`".to_owned());
                     self.problems.at(&below(at, "at"), "not a JSON pointer", help);
                 }
@@ -157,18 +161,18 @@ impl FileChecker<'_> {
             self.problems.at(&below(at, "over"), fact, Some("give it the type `array`".to_owned()));
         }
         self.target(&below(at, "else"), &map.otherwise);
-        let place = below(at, "to");
+        let pointer = below(at, "to");
         if map.to == END || map.to == START {
-            self.problems.at(&place, format!("`{}` cannot run for an item", map.to), Some("name a node".to_owned()));
+            self.problems.at(&pointer, format!("`{}` cannot run for an item", map.to), Some("name a node".to_owned()));
             return;
         }
-        self.node(&place, &map.to);
+        self.node(&pointer, &map.to);
         let target = self.description.nodes.iter().find(|(name, _)| *name == map.to).map(|(_, node)| &node.kind);
         for name in target.map(writes).unwrap_or_default() {
             let single = self.schema.find(name).map(|id| self.schema.field(id)).filter(|field| field.reducer.is_none());
             if single.is_some_and(|field| !is_messages(field)) {
                 let fact = format!("several tasks of `{}` write `{name}`, which keeps one value", map.to);
-                self.problems.at(&place, fact, Some(format!("give `{name}` a reducer, such as `append`")));
+                self.problems.at(&pointer, fact, Some(format!("give `{name}` a reducer, such as `append`")));
             }
         }
     }
@@ -176,8 +180,8 @@ impl FileChecker<'_> {
     fn interrupt(&mut self, name: &str, at: &str, interrupt: &InterruptNodeConfig) {
         self.prompt(name, at, &interrupt.prompt, true);
         self.field(&below(at, "output"), &interrupt.output);
-        for (place, field) in places(&below(at, "show"), &interrupt.show) {
-            self.value(name, &place, field);
+        for (pointer, field) in item_pointers(&below(at, "show"), &interrupt.payload_fields) {
+            self.value(name, &pointer, field);
         }
     }
 
@@ -197,9 +201,9 @@ impl FileChecker<'_> {
         ];
         for (key, fields) in keys {
             for field in fields {
-                let place = below(&below(at, key), field);
-                if self.find_field(&place, field, true).is_some() && !written.insert(field) {
-                    self.problems.at_key(&place, format!("`{field}` is written twice by this node"), None);
+                let pointer = below(&below(at, key), field);
+                if self.find_field(&pointer, field, true).is_some() && !written.insert(field) {
+                    self.problems.at_key(&pointer, format!("`{field}` is written twice by this node"), None);
                 }
             }
         }
@@ -207,16 +211,17 @@ impl FileChecker<'_> {
             self.problems.at(at, "the node sets nothing", Some("give it `values`, `templates` or `copies`".to_owned()));
         }
         for (field, value) in &set.values {
-            let known = self.schema.find(field).map(|id| self.schema.field(id)).filter(|field| field.reducer.is_none());
-            for fault in known.and_then(|field| field.field_type.check(value).err()).unwrap_or_default() {
+            let target_field =
+                self.schema.find(field).map(|id| self.schema.field(id)).filter(|field| field.reducer.is_none());
+            for fault in target_field.and_then(|field| field.field_type.check(value).err()).unwrap_or_default() {
                 self.problems.fault(&below(&below(at, "values"), field), fault);
             }
         }
         for (field, text) in &set.templates {
-            let place = below(&below(at, "templates"), field);
+            let pointer = below(&below(at, "templates"), field);
             match super::load::inline(name, self.description.top.version, text) {
-                Ok(prompt) => self.placeholders(name, &place, &prompt),
-                Err(error) => self.problems.at(&place, error.message(), error.help().map(str::to_owned)),
+                Ok(prompt) => self.placeholders(name, &pointer, &prompt),
+                Err(error) => self.problems.at(&pointer, error.message(), error.help().map(str::to_owned)),
             }
         }
         for (field, from) in &set.copies {
@@ -259,8 +264,8 @@ impl FileChecker<'_> {
     }
 
     fn fields(&mut self, at: &str, names: &[String]) {
-        for (place, name) in places(at, names) {
-            self.field(&place, name);
+        for (pointer, name) in item_pointers(at, names) {
+            self.field(&pointer, name);
         }
     }
 
@@ -274,10 +279,10 @@ impl FileChecker<'_> {
             if self.problems.is_full() {
                 return None;
             }
-            let known: Vec<&str> = schema.fields().iter().map(|field| &*field.name).collect();
+            let field_names: Vec<&str> = schema.fields().iter().map(|field| &*field.name).collect();
             let (fact, help) = (
                 format!("the state has no field `{}`", super::value_type::truncate_for_message(name)),
-                did_you_mean_or_list(name, &known),
+                did_you_mean_or_list(name, &field_names),
             );
             match is_key {
                 true => self.problems.at_key(at, fact, Some(help)),
@@ -312,19 +317,19 @@ impl FileChecker<'_> {
     }
 
     fn node(&mut self, at: &str, name: &str) {
-        let mut known: Vec<&str> = self.description.nodes.iter().map(|(name, _)| name.as_str()).collect();
-        if !known.contains(&name) && !self.problems.is_full() {
-            known.push(END);
+        let mut node_names: Vec<&str> = self.description.nodes.iter().map(|(name, _)| name.as_str()).collect();
+        if !node_names.contains(&name) && !self.problems.is_full() {
+            node_names.push(END);
             let fact = format!("there is no node `{}`", super::value_type::truncate_for_message(name));
-            self.problems.at(at, fact, Some(did_you_mean_or_list(name, &known)));
+            self.problems.at(at, fact, Some(did_you_mean_or_list(name, &node_names)));
         }
     }
 
     fn check_duplicates(&mut self, at: &str, names: &[String]) {
         let mut seen = BTreeSet::new();
-        for (place, name) in places(at, names) {
+        for (pointer, name) in item_pointers(at, names) {
             if !seen.insert(name) {
-                self.problems.at(&place, format!("`{name}` is named twice"), Some("remove one of them".to_owned()));
+                self.problems.at(&pointer, format!("`{name}` is named twice"), Some("remove one of them".to_owned()));
             }
         }
     }
@@ -357,7 +362,7 @@ fn may_be_list(field: &Field) -> bool {
     matches!(kind, FieldType::Any | FieldType::Array | FieldType::Messages | FieldType::Schema(_))
 }
 
-fn places<'a>(at: &str, names: &'a [String]) -> impl Iterator<Item = (String, &'a str)> {
+fn item_pointers<'a>(at: &str, names: &'a [String]) -> impl Iterator<Item = (String, &'a str)> {
     let at = at.to_owned();
     names.iter().enumerate().map(move |(number, name)| (below(&at, &number.to_string()), name.as_str()))
 }

@@ -220,14 +220,18 @@ fn write_model(name: &str, data: &ModelNodeConfig, function: &str, page: &mut Ru
 
 fn write_tools(data: &ToolNodeConfig, body: &mut FunctionBody) {
     let mut calls = vec![format!(".messages_field({})", quoted(&data.messages))];
-    let policy = [("allow", &data.policy.allow), ("require_approval", &data.policy.ask), ("deny", &data.policy.deny)];
-    let said: Vec<_> = policy.into_iter().filter(|(_, tools)| !tools.is_empty()).collect();
-    if !said.is_empty() {
-        let said: Vec<String> = said
+    let policy = [
+        ("allow", &data.policy.allow),
+        ("require_approval", &data.policy.require_approval),
+        ("deny", &data.policy.deny),
+    ];
+    let rules: Vec<_> = policy.into_iter().filter(|(_, tools)| !tools.is_empty()).collect();
+    if !rules.is_empty() {
+        let rule_calls: Vec<String> = rules
             .into_iter()
             .map(|(method, tools)| format!(".and_{method}({})", body.list(method, &names(tools))))
             .collect();
-        body.chain("let policy = ", "superstep::tools::ToolPolicy::default()", &said);
+        body.chain("let policy = ", "superstep::tools::ToolPolicy::default()", &rule_calls);
         calls.push(".policy(policy)".to_owned());
     }
     if data.errors == Some(ToolErrorsConfig::Propagate) {
@@ -250,8 +254,8 @@ fn write_ask(data: &InterruptNodeConfig, function: &str, page: &mut RustModule, 
         body.line(&format!("let answer = {};", rust_writer::json(&schema, 4, 100)));
         calls.push(".resume_schema(answer)".to_owned());
     }
-    if !data.show.is_empty() {
-        let list = body.list("show", &names(&data.show));
+    if !data.payload_fields.is_empty() {
+        let list = body.list("show", &names(&data.payload_fields));
         calls.push(format!(".payload_fields({list})"));
     }
     body.chain("let step = ", &format!("InterruptNode::new(question, {})", quoted(&data.output)), &calls);
@@ -287,9 +291,9 @@ fn write_prompt(variable: &str, prompt: &Prompt, function: &str, page: &mut Rust
         let (name, version) = (quoted(prompt.name()), quoted(prompt.version()));
         format!("let {variable} = Prompt::new({name}, {version}, {text})?;")
     };
-    let whole = line(&quoted(&text));
-    if !text.contains('\n') && 4 + whole.chars().count() <= WIDTH {
-        return body.line(&whole);
+    let single_line = line(&quoted(&text));
+    if !text.contains('\n') && 4 + single_line.chars().count() <= WIDTH {
+        return body.line(&single_line);
     }
     let constant = page.constant(&format!("{function}_prompt"), &text);
     body.line(&line(&constant));

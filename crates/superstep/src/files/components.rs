@@ -172,13 +172,13 @@ impl Components {
     }
 }
 
-fn find<T: Clone>(what: &str, known: &BTreeMap<String, T>, name: &str) -> Result<T> {
-    known.get(name).cloned().ok_or_else(|| {
-        let names: Vec<&str> = known.keys().map(String::as_str).collect();
+fn find<T: Clone>(kind: &str, components: &BTreeMap<String, T>, name: &str) -> Result<T> {
+    components.get(name).cloned().ok_or_else(|| {
+        let names: Vec<&str> = components.keys().map(String::as_str).collect();
         let help = match names.as_slice() {
-            [] => format!("add it: `Components::new().{what}(..)`"),
+            [] => format!("add it: `Components::new().{kind}(..)`"),
             names => did_you_mean_or_list(name, names),
         };
-        Error::new(ErrorCode::InvalidGraph, format!("there is no {what} `{name}` among the parts")).with_help(help)
+        Error::new(ErrorCode::InvalidGraph, format!("there is no {kind} `{name}` among the parts")).with_help(help)
     })
 }

@@ -130,8 +130,8 @@ impl Condition {
             ConditionKind::WantsTools(field) => values.messages(field).is_some_and(has_pending_tool_calls),
             ConditionKind::Field { field, at, is } => {
                 let value = values.get(field);
-                let found = at.as_ref().map_or(Some(&*value), |at| value.pointer(at));
-                is.holds(found.unwrap_or(&Value::Null))
+                let actual = at.as_ref().map_or(Some(&*value), |at| value.pointer(at));
+                is.holds(actual.unwrap_or(&Value::Null))
             }
         }
     }
@@ -147,32 +147,32 @@ impl Condition {
 }
 
 impl Comparison {
-    fn holds(&self, found: &Value) -> bool {
+    fn holds(&self, actual: &Value) -> bool {
         match self {
-            Self::Equals(value) => is_equal(found, value),
-            Self::OneOf(values) => values.iter().any(|value| is_equal(found, value)),
-            Self::AtLeast(least) => compare(found, least).is_some_and(Ordering::is_ge),
-            Self::AtMost(most) => compare(found, most).is_some_and(Ordering::is_le),
-            Self::Contains(part) => match (found, part) {
+            Self::Equals(value) => is_equal(actual, value),
+            Self::OneOf(values) => values.iter().any(|value| is_equal(actual, value)),
+            Self::AtLeast(least) => compare(actual, least).is_some_and(Ordering::is_ge),
+            Self::AtMost(most) => compare(actual, most).is_some_and(Ordering::is_le),
+            Self::Contains(part) => match (actual, part) {
                 (Value::String(text), Value::String(part)) => text.contains(part.as_str()),
                 (Value::Array(items), part) => items.iter().any(|item| is_equal(item, part)),
                 _ => false,
             },
-            Self::Exists(exists) => found.is_null() != *exists,
+            Self::Exists(exists) => actual.is_null() != *exists,
         }
     }
 }
 
-fn is_equal(found: &Value, value: &Value) -> bool {
-    found == value || (found.is_number() && compare(found, value) == Some(Ordering::Equal))
+fn is_equal(actual: &Value, value: &Value) -> bool {
+    actual == value || (actual.is_number() && compare(actual, value) == Some(Ordering::Equal))
 }
 
-fn compare(found: &Value, value: &Value) -> Option<Ordering> {
-    match (found, value) {
-        (Value::String(found), Value::String(value)) => Some(found.cmp(value)),
-        (Value::Number(found), Value::Number(value)) => match (found.as_i128(), value.as_i128()) {
-            (Some(found), Some(value)) => Some(found.cmp(&value)),
-            _ => found.as_f64()?.partial_cmp(&value.as_f64()?),
+fn compare(actual: &Value, value: &Value) -> Option<Ordering> {
+    match (actual, value) {
+        (Value::String(actual), Value::String(value)) => Some(actual.cmp(value)),
+        (Value::Number(actual), Value::Number(value)) => match (actual.as_i128(), value.as_i128()) {
+            (Some(actual), Some(value)) => Some(actual.cmp(&value)),
+            _ => actual.as_f64()?.partial_cmp(&value.as_f64()?),
         },
         _ => None,
     }
@@ -206,12 +206,12 @@ impl TryFrom<RawCondition> for Condition {
     type Error = &'static str;
 
     fn try_from(words: RawCondition) -> Result<Self, &'static str> {
-        let whole = (words.all.map(ConditionKind::All))
+        let kind = (words.all.map(ConditionKind::All))
             .or(words.any.map(ConditionKind::Any))
             .or(words.not.map(ConditionKind::Not))
             .or(words.wants_tools.map(ConditionKind::WantsTools));
-        if let Some(whole) = whole {
-            return Ok(Self(whole));
+        if let Some(kind) = kind {
+            return Ok(Self(kind));
         }
         let is = (words.equals.map(Comparison::Equals))
             .or(words.one_of.map(Comparison::OneOf))

@@ -9,7 +9,7 @@ use super::spanned::SpannedValue;
 const MAX_LISTED: usize = 100;
 
 /// Maximum number of collected diagnostics, because locating each takes time.
-const MAX_KEPT: usize = 1000;
+const MAX_COLLECTED: usize = 1000;
 
 /// Text of a file, with its name for messages.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub(super) struct SourceText {
 
 impl SourceText {
     /// Returns `file:line:column`, counted from one, columns in characters.
-    fn place(&self, offset: usize) -> String {
+    fn location(&self, offset: usize) -> String {
         let before = self.text.get(..offset).unwrap_or(&self.text);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
@@ -31,7 +31,7 @@ impl SourceText {
 /// Diagnostics so far.
 #[derive(Default)]
 pub(super) struct Diagnostics {
-    found: Vec<FileDiagnostic>,
+    entries: Vec<FileDiagnostic>,
     /// Number of diagnostics beyond the maximum.
     dropped: usize,
     /// Diagnostics of referenced files, with their own locations.
@@ -39,7 +39,7 @@ pub(super) struct Diagnostics {
 }
 
 struct FileDiagnostic {
-    place: SourceLocation,
+    location: SourceLocation,
     message: String,
     help: Option<String>,
 }
@@ -79,35 +79,35 @@ impl Diagnostics {
 
     /// Returns true if so many diagnostics were found that similar names are no longer searched.
     pub(super) fn is_full(&self) -> bool {
-        self.found.len() > MAX_LISTED
+        self.entries.len() > MAX_LISTED
     }
 
-    fn add(&mut self, place: SourceLocation, message: String, help: Option<String>) {
-        match self.found.len() < MAX_KEPT {
-            true => self.found.push(FileDiagnostic { place, message, help }),
+    fn add(&mut self, location: SourceLocation, message: String, help: Option<String>) {
+        match self.entries.len() < MAX_COLLECTED {
+            true => self.entries.push(FileDiagnostic { location, message, help }),
             false => self.dropped += 1,
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.found.is_empty() && self.included_files.is_empty()
+        self.entries.is_empty() && self.included_files.is_empty()
     }
 
     /// Converts all diagnostics to one error, in the order of the text.
     pub(super) fn into_error(self, source: &SourceText, tree: Option<&SpannedValue>) -> Error {
-        let mut found: Vec<(usize, FileDiagnostic)> =
-            self.found.into_iter().map(|found| (found.offset(tree), found)).collect();
-        found.sort_by_key(|(offset, _)| *offset);
-        found.dedup_by(|(at, one), (before, other)| at == before && one.is_duplicate_of(other));
+        let mut located: Vec<(usize, FileDiagnostic)> =
+            self.entries.into_iter().map(|diagnostic| (diagnostic.offset(tree), diagnostic)).collect();
+        located.sort_by_key(|(offset, _)| *offset);
+        located.dedup_by(|(at, one), (before, other)| at == before && one.is_duplicate_of(other));
         let mut elsewhere = self.included_files;
         elsewhere.dedup();
-        let more = (self.dropped + found.len() + elsewhere.len()).saturating_sub(MAX_LISTED);
+        let more = (self.dropped + located.len() + elsewhere.len()).saturating_sub(MAX_LISTED);
         // Lines are counted from the start of the text, so only for listed diagnostics.
-        let problems = found
+        let problems = located
             .into_iter()
             .take(MAX_LISTED)
             .map(|(offset, FileDiagnostic { message, help, .. })| Diagnostic {
-                pointer: source.place(offset),
+                pointer: source.location(offset),
                 message,
                 help,
             })
@@ -129,7 +129,7 @@ impl FileDiagnostic {
     }
 
     fn offset(&self, tree: Option<&SpannedValue>) -> usize {
-        match (&self.place, tree) {
+        match (&self.location, tree) {
             (SourceLocation::Offset(offset), _) => *offset,
             (SourceLocation::Value(pointer), Some(tree)) => tree.offset(pointer),
             (SourceLocation::Key(pointer), Some(tree)) => tree.key_offset(pointer),

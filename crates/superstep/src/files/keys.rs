@@ -7,16 +7,16 @@ use super::value_type::{FileKey, ValueType};
 /// A kind of node, with its keys in addition to [`COMMON`].
 pub(super) struct NodeKindSpec {
     pub(super) name: &'static str,
-    pub(super) says: &'static str,
+    pub(super) description: &'static str,
     pub(super) keys: &'static [FileKey],
 }
 
-const fn optional(name: &'static str, form: &'static ValueType, says: &'static str) -> FileKey {
-    FileKey { name, form, required: false, description: says }
+const fn optional(name: &'static str, form: &'static ValueType, description: &'static str) -> FileKey {
+    FileKey { name, form, required: false, description }
 }
 
-const fn required(name: &'static str, form: &'static ValueType, says: &'static str) -> FileKey {
-    FileKey { name, form, required: true, description: says }
+const fn required(name: &'static str, form: &'static ValueType, description: &'static str) -> FileKey {
+    FileKey { name, form, required: true, description }
 }
 
 static NAMES: ValueType = ValueType::List(&ValueType::Name);
@@ -124,18 +124,22 @@ pub(super) static COMMON_NODE_KEYS: [FileKey; 6] = [
 
 /// The kinds of nodes.
 pub(super) static KINDS: [NodeKindSpec; 8] = [
-    NodeKindSpec { name: "model", says: "asks a model", keys: &MODEL },
-    NodeKindSpec { name: "tools", says: "runs the tools that the last message asks for", keys: &TOOLS },
+    NodeKindSpec { name: "model", description: "asks a model", keys: &MODEL },
+    NodeKindSpec { name: "tools", description: "runs the tools that the last message asks for", keys: &TOOLS },
     NodeKindSpec {
         name: "condition",
-        says: "leads on by tests of fields; the first that holds wins",
+        description: "leads on by tests of fields; the first that holds wins",
         keys: &CONDITION,
     },
-    NodeKindSpec { name: "map", says: "starts a task of a node for each item of a list", keys: &MAP },
-    NodeKindSpec { name: "interrupt", says: "asks a person and waits for the answer", keys: &INTERRUPT },
-    NodeKindSpec { name: "subgraph", says: "runs another graph; fields of the same name are shared", keys: &SUBGRAPH },
-    NodeKindSpec { name: "set", says: "writes fields: constants, texts with placeholders, copies", keys: &SET },
-    NodeKindSpec { name: "rust", says: "runs a node that is written in Rust", keys: &RUST },
+    NodeKindSpec { name: "map", description: "starts a task of a node for each item of a list", keys: &MAP },
+    NodeKindSpec { name: "interrupt", description: "asks a person and waits for the answer", keys: &INTERRUPT },
+    NodeKindSpec {
+        name: "subgraph",
+        description: "runs another graph; fields of the same name are shared",
+        keys: &SUBGRAPH,
+    },
+    NodeKindSpec { name: "set", description: "writes fields: constants, texts with placeholders, copies", keys: &SET },
+    NodeKindSpec { name: "rust", description: "runs a node that is written in Rust", keys: &RUST },
 ];
 
 static MODEL: [FileKey; 9] = [
@@ -217,7 +221,7 @@ pub(super) fn tables() -> Vec<(&'static str, &'static str, &'static [FileKey])> 
         ("an edge", "one of `edges`", &EDGE_KEYS),
         ("every node", "one of `nodes`", &COMMON_NODE_KEYS),
     ];
-    tables.extend(KINDS.iter().map(|kind| (kind.name, kind.says, kind.keys)));
+    tables.extend(KINDS.iter().map(|kind| (kind.name, kind.description, kind.keys)));
     tables.extend([
         ("a route", "one of the `routes` of a condition", &ROUTE_KEYS[..]),
         ("a test", "what stands under `when`; one test word each", &TEST_KEYS[..]),

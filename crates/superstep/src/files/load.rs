@@ -66,8 +66,8 @@ impl FileLoader {
     pub(super) fn open(&mut self, path: &Path) -> Result<GraphFile> {
         self.files.push(path.to_owned());
         let format = format(path)?;
-        let unreadable = |why: String| {
-            Error::new(ErrorCode::InvalidGraph, format!("the graph file `{}` cannot be read: {why}", path.display()))
+        let unreadable = |reason: String| {
+            Error::new(ErrorCode::InvalidGraph, format!("the graph file `{}` cannot be read: {reason}", path.display()))
         };
         let real = path.canonicalize().map_err(|error| unreadable(error.to_string()))?;
         let text = read(&real, MAX_FILE_BYTES).map_err(unreadable)?;
@@ -125,7 +125,7 @@ impl FileLoader {
             };
             match &mut node.kind {
                 NodeKindConfig::Model(model) => prompt(&mut model.prompt),
-                NodeKindConfig::Interrupt(ask) => prompt(&mut ask.prompt),
+                NodeKindConfig::Interrupt(interrupt) => prompt(&mut interrupt.prompt),
                 NodeKindConfig::Subgraph(subgraph) => {
                     let Some(file) = &subgraph.file else { continue };
                     let at = below(&at, "file");
@@ -147,28 +147,29 @@ impl FileLoader {
 
     /// Loads a graph from a referenced file.
     fn graph(&mut self, source: &SourceText, name: &str, path: &Path) -> Result<Arc<GraphFile>> {
-        let wrong = |fact: String| Error::new(ErrorCode::InvalidGraph, fact);
+        let invalid = |fact: String| Error::new(ErrorCode::InvalidGraph, fact);
         if self.load_stack.iter().any(|open| open == path) {
-            return Err(wrong(format!("`{name}` leads back to itself")).with_help("a graph cannot contain itself"));
+            return Err(invalid(format!("`{name}` leads back to itself")).with_help("a graph cannot contain itself"));
         }
-        let kept = self.loaded_graphs.get(path);
-        if self.load_stack.len() + kept.map_or(1, |kept| kept.depth) > DEPTH {
-            return Err(wrong(format!("graph files lead to graph files more than {DEPTH} deep")));
+        let loaded = self.loaded_graphs.get(path);
+        if self.load_stack.len() + loaded.map_or(1, |loaded| loaded.depth) > DEPTH {
+            return Err(invalid(format!("graph files lead to graph files more than {DEPTH} deep")));
         }
-        if let Some(LoadedGraph { graph, files, .. }) = kept {
+        if let Some(LoadedGraph { graph, files, .. }) = loaded {
             self.files.extend_from_within(files.clone());
             return if self.files.len() > FILES + 1 { Err(too_many()) } else { Ok(Arc::clone(graph)) };
         }
         let format = format(path)?;
-        let text = read(path, MAX_FILE_BYTES).map_err(|why| wrong(format!("`{name}` cannot be read: {why}")))?;
-        let shown = Path::new(&source.name).parent().unwrap_or(Path::new("")).join(name);
+        let text =
+            read(path, MAX_FILE_BYTES).map_err(|reason| invalid(format!("`{name}` cannot be read: {reason}")))?;
+        let display_path = Path::new(&source.name).parent().unwrap_or(Path::new("")).join(name);
         let before = self.files.len();
         self.load_stack.push(path.to_owned());
-        let graph = self.parse(SourceText { name: shown.display().to_string(), text }, format, path.parent());
+        let graph = self.parse(SourceText { name: display_path.display().to_string(), text }, format, path.parent());
         self.load_stack.pop();
         let graph = Arc::new(graph?);
-        let kept = LoadedGraph { graph: Arc::clone(&graph), files: before..self.files.len(), depth: depth(&graph) };
-        self.loaded_graphs.insert(path.to_owned(), kept);
+        let loaded = LoadedGraph { graph: Arc::clone(&graph), files: before..self.files.len(), depth: depth(&graph) };
+        self.loaded_graphs.insert(path.to_owned(), loaded);
         Ok(graph)
     }
 
@@ -185,24 +186,25 @@ impl FileLoader {
 
     fn prompt_file(&mut self, folder: Option<&Path>, file: &str) -> Result<Prompt> {
         let path = self.resolve_in_folder(folder, file)?;
-        let wrong = |fact: String| Error::new(ErrorCode::InvalidGraph, fact);
-        let text = read(&path, MAX_PROMPT_BYTES).map_err(|why| wrong(format!("`{file}` cannot be read: {why}")))?;
+        let invalid = |fact: String| Error::new(ErrorCode::InvalidGraph, fact);
+        let text =
+            read(&path, MAX_PROMPT_BYTES).map_err(|reason| invalid(format!("`{file}` cannot be read: {reason}")))?;
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         Prompt::named(&text, stem).map_err(|error| {
-            let fact = wrong(format!("`{file}`: {}", error.message()));
+            let fact = invalid(format!("`{file}`: {}", error.message()));
             error.help().into_iter().fold(fact, Error::with_help)
         })
     }
 
     /// Returns the resolved path of a file in the folder or below.
     fn resolve_in_folder(&mut self, folder: Option<&Path>, file: &str) -> Result<PathBuf> {
-        let wrong = |fact: String| Error::new(ErrorCode::InvalidGraph, fact);
+        let invalid = |fact: String| Error::new(ErrorCode::InvalidGraph, fact);
         let Some(folder) = folder else {
             let help = "open the graph as a file: `GraphFile::open(path)`";
-            return Err(wrong(format!("`{file}` stands beside nothing: the graph is not in a file")).with_help(help));
+            return Err(invalid(format!("`{file}` stands beside nothing: the graph is not in a file")).with_help(help));
         };
         let leaves = || {
-            wrong(format!("`{file}` leads out of the folder of the graph file"))
+            invalid(format!("`{file}` leads out of the folder of the graph file"))
                 .with_help("keep it beside the file or below")
         };
         if Path::new(file).components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
@@ -213,7 +215,7 @@ impl FileLoader {
         }
         let path = folder.join(file);
         self.files.push(path.clone());
-        let real = path.canonicalize().map_err(|error| wrong(format!("`{file}` cannot be read: {error}")))?;
+        let real = path.canonicalize().map_err(|error| invalid(format!("`{file}` cannot be read: {error}")))?;
         if real.starts_with(folder) { Ok(real) } else { Err(leaves()) }
     }
 }
@@ -281,7 +283,7 @@ fn format(path: &Path) -> Result<FileFormat> {
 }
 
 fn read(path: &Path, most: u64) -> Result<String, String> {
-    let is_file = |looked: std::io::Result<Metadata>| match looked {
+    let is_file = |result: std::io::Result<Metadata>| match result {
         Ok(metadata) if metadata.is_file() => Ok(()),
         Ok(_) => Err("it is not a file".to_owned()),
         Err(error) => Err(error.to_string()),

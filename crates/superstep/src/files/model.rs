@@ -174,8 +174,8 @@ pub(super) enum ToolErrorsConfig {
 pub(super) struct ToolPolicyConfig {
     #[serde(default)]
     pub(super) allow: Vec<String>,
-    #[serde(default)]
-    pub(super) ask: Vec<String>,
+    #[serde(default, rename = "ask")]
+    pub(super) require_approval: Vec<String>,
     #[serde(default)]
     pub(super) deny: Vec<String>,
 }
@@ -217,8 +217,8 @@ pub(super) struct InterruptNodeConfig {
     pub(super) prompt: PromptConfig,
     pub(super) output: String,
     pub(super) answer: Option<Value>,
-    #[serde(default)]
-    pub(super) show: Vec<String>,
+    #[serde(default, rename = "show")]
+    pub(super) payload_fields: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

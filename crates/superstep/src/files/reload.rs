@@ -45,7 +45,7 @@ pub enum ReloadResult {
         version: u64,
     },
     /// The files are invalid; the previous version stays in use.
-    Refused(Error),
+    Rejected(Error),
 }
 
 /// A graph file that reloads.
@@ -54,7 +54,7 @@ pub enum ReloadResult {
 /// use superstep::files::{ReloadingGraph, Components, ReloadResult};
 /// # async fn f() -> superstep::Result<()> {
 /// let live = ReloadingGraph::open("triage.toml", Components::new())?;
-/// live.on_reload(|reload| if let ReloadResult::Refused(error) = reload { eprintln!("{error}") });
+/// live.on_reload(|reload| if let ReloadResult::Rejected(error) = reload { eprintln!("{error}") });
 /// live.watch()?;                                                       // until `live` is dropped
 /// let done = live.invoke(serde_json::json!({ "ticket": "no light" })).await?;   // on the version of now
 /// # let _ = done; Ok(()) }
@@ -105,8 +105,8 @@ impl ReloadingGraph {
         let file = Arc::new(read?);
         let graph = file.build(&parts)?;
         let current = Mutex::new(CurrentVersion { file, graph, error: None, seen });
-        let (changing, hears) = (Mutex::default(), Mutex::default());
-        let shared = ReloadShared { path, parts, current, changing, versions: watch::Sender::new(1), callbacks: hears };
+        let (changing, callbacks) = (Mutex::default(), Mutex::default());
+        let shared = ReloadShared { path, parts, current, changing, versions: watch::Sender::new(1), callbacks };
         let clock = Arc::new(SystemClock);
         Ok(Self { shared: Arc::new(shared), clock, poll_interval: DEFAULT_POLL_INTERVAL, watcher: Mutex::default() })
     }
@@ -126,8 +126,8 @@ impl ReloadingGraph {
     }
 
     /// Adds a callback for every replacement and every rejected version.
-    pub fn on_reload(&self, hear: impl Fn(&ReloadResult) + Send + Sync + 'static) {
-        lock(&self.shared.callbacks).push(Arc::new(hear));
+    pub fn on_reload(&self, callback: impl Fn(&ReloadResult) + Send + Sync + 'static) {
+        lock(&self.shared.callbacks).push(Arc::new(callback));
     }
 
     /// Checks the files periodically, in a task that ends when this value is dropped.
@@ -217,8 +217,8 @@ impl ReloadingGraph {
 impl ReloadShared {
     fn reload(&self) -> ReloadResult {
         let one_at_a_time = lock(&self.changing);
-        let known = lock(&self.current).seen.clone();
-        if fingerprint_all(&known) == known {
+        let fingerprints = lock(&self.current).seen.clone();
+        if fingerprint_all(&fingerprints) == fingerprints {
             return ReloadResult::Unchanged;
         }
         let (seen, read) = read(&self.path);
@@ -238,13 +238,13 @@ impl ReloadShared {
             }
             Err(error) => {
                 (current.error, current.seen) = (Some(error.clone()), seen);
-                ReloadResult::Refused(error)
+                ReloadResult::Rejected(error)
             }
         };
         drop((current, one_at_a_time));
         // Callbacks may read the graph or reload it, so the locks are released before.
-        let hears = lock(&self.callbacks).clone();
-        hears.iter().for_each(|hear| hear(&reload));
+        let callbacks = lock(&self.callbacks).clone();
+        callbacks.iter().for_each(|callback| callback(&reload));
         reload
     }
 }
@@ -255,10 +255,10 @@ async fn poll_loop(shared: Arc<ReloadShared>, clock: Arc<dyn Clock>, every: Dura
     loop {
         clock.sleep(every).await;
         let (watched, last) = (shared.clone(), before.take());
-        let looked = run_blocking(move || {
-            let known = lock(&watched.current).seen.clone();
-            let now = fingerprint_all(&known);
-            if now == known {
+        let changed = run_blocking(move || {
+            let fingerprints = lock(&watched.current).seen.clone();
+            let now = fingerprint_all(&fingerprints);
+            if now == fingerprints {
                 return None;
             }
             if last.as_ref() == Some(&now) {
@@ -267,7 +267,7 @@ async fn poll_loop(shared: Arc<ReloadShared>, clock: Arc<dyn Clock>, every: Dura
             }
             Some(now)
         });
-        before = looked.await.ok().flatten();
+        before = changed.await.ok().flatten();
     }
 }
 
@@ -279,16 +279,16 @@ fn read(path: &Path) -> (Vec<FileFingerprint>, Result<GraphFile>) {
         let seen: Vec<FileFingerprint> = files.iter().map(|path| fingerprint(path)).collect();
         let mut loader = FileLoader::default();
         let read = loader.open(path);
-        let found = loader.seen();
-        if found.iter().all(|file| files.contains(file)) {
-            return (seen, read.map(|file| GraphFile { files: found, ..file }));
+        let loaded_files = loader.seen();
+        if loaded_files.iter().all(|file| files.contains(file)) {
+            return (seen, read.map(|file| GraphFile { files: loaded_files, ..file }));
         }
-        files = found;
+        files = loaded_files;
     }
 }
 
-fn fingerprint_all(known: &[FileFingerprint]) -> Vec<FileFingerprint> {
-    known.iter().map(|seen| fingerprint(&seen.path)).collect()
+fn fingerprint_all(fingerprints: &[FileFingerprint]) -> Vec<FileFingerprint> {
+    fingerprints.iter().map(|seen| fingerprint(&seen.path)).collect()
 }
 
 /// Returns the fingerprint of a file. The modification time is not sufficient: two changes may have the same one.

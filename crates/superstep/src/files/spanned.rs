@@ -58,7 +58,7 @@ impl SpannedValue {
             FileFormat::Json => json::parse(text, problems),
         }?;
         if let Some(deep) = too_deep(&tree, DEPTH) {
-            refuse_deep(deep, problems);
+            reject_deep(deep, problems);
             return None;
         }
         Some(tree)
@@ -126,7 +126,7 @@ impl SpannedValue {
     }
 }
 
-fn refuse_deep(offset: usize, problems: &mut Diagnostics) {
+fn reject_deep(offset: usize, problems: &mut Diagnostics) {
     problems.at_offset(offset, format!("values are nested more than {DEPTH} deep"), None);
 }
 

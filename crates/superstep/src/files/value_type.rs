@@ -93,7 +93,9 @@ pub(super) fn check(form: &ValueType, tree: &SpannedValue, pointer: &str, proble
             );
         }
         (form, _) if fits(form, &tree.kind) => {}
-        (form, kind) => problems.at(pointer, format!("expected {}, found {}", type_name(form), found(kind)), None),
+        (form, kind) => {
+            problems.at(pointer, format!("expected {}, found {}", type_name(form), describe_value(kind)), None)
+        }
     }
 }
 
@@ -137,7 +139,7 @@ fn type_name(form: &ValueType) -> String {
     }
 }
 
-fn found(kind: &SpannedKind) -> String {
+fn describe_value(kind: &SpannedKind) -> String {
     match kind {
         SpannedKind::Null => "null".to_owned(),
         SpannedKind::Flag(flag) => format!("`{flag}`"),
@@ -162,12 +164,12 @@ fn check_node(tree: &SpannedValue, pointer: &str, problems: &mut Diagnostics) {
     let kind = match tree.get("kind").map(|tree| &tree.kind) {
         Some(SpannedKind::Text(text)) => text.as_str(),
         Some(other) => {
-            let fact = format!("expected the kind of the node, found {}", found(other));
+            let fact = format!("expected the kind of the node, found {}", describe_value(other));
             return problems.at(&below(pointer, "kind"), fact, Some(did_you_mean_or_list("", &names)));
         }
         None => return problems.at(pointer, "the node has no `kind`", Some(did_you_mean_or_list("", &names))),
     };
-    let Some(NodeKind { keys, .. }) = KINDS.iter().find(|known| known.name == kind) else {
+    let Some(NodeKind { keys, .. }) = KINDS.iter().find(|spec| spec.name == kind) else {
         let fact = format!("unknown kind of node `{}`", truncate_for_message(kind));
         return problems.at(&below(pointer, "kind"), fact, Some(did_you_mean_or_list(kind, &names)));
     };
@@ -176,14 +178,14 @@ fn check_node(tree: &SpannedValue, pointer: &str, problems: &mut Diagnostics) {
 
 fn check_table(keys: &[&FileKey], tree: &SpannedValue, pointer: &str, problems: &mut Diagnostics) {
     for entry in tree.entries() {
-        let place = below(pointer, &entry.key);
+        let entry_pointer = below(pointer, &entry.key);
         match keys.iter().find(|key| key.name == entry.key) {
-            Some(key) => check(key.form, &entry.value, &place, problems),
+            Some(key) => check(key.form, &entry.value, &entry_pointer, problems),
             None if problems.is_full() => {}
             None => {
                 let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
                 let fact = format!("unknown key `{}`", truncate_for_message(&entry.key));
-                problems.at_key(&place, fact, Some(did_you_mean_or_list(&entry.key, &names)));
+                problems.at_key(&entry_pointer, fact, Some(did_you_mean_or_list(&entry.key, &names)));
             }
         }
     }
@@ -200,11 +202,11 @@ fn check_condition_keys(tree: &SpannedValue, pointer: &str, problems: &mut Diagn
     let words: Vec<&str> = CONDITION_KEYS.into_iter().filter(|word| tree.get(word).is_some()).collect();
     match words.as_slice() {
         [word] => {
-            let looks = FIELD_CONDITION_KEYS.contains(word);
-            if looks && tree.get("field").is_none() {
+            let reads_field = FIELD_CONDITION_KEYS.contains(word);
+            if reads_field && tree.get("field").is_none() {
                 problems.at(pointer, "the test has no `field`", Some(format!("`{word}` looks at a field")));
             }
-            for key in ["field", "at"].into_iter().filter(|key| !looks && tree.get(key).is_some()) {
+            for key in ["field", "at"].into_iter().filter(|key| !reads_field && tree.get(key).is_some()) {
                 problems.at_key(&below(pointer, key), format!("`{word}` has no `{key}`"), Some("remove it".to_owned()));
             }
         }
@@ -256,7 +258,7 @@ pub(super) fn json_schema(form: &ValueType) -> Value {
 
 fn node_schema(kind: &NodeKind) -> Value {
     let mut schema = table_schema(COMMON_NODE_KEYS.iter().chain(kind.keys));
-    schema["description"] = kind.says.into();
+    schema["description"] = kind.description.into();
     schema["properties"]["kind"] = json!({ "const": kind.name });
     schema
 }

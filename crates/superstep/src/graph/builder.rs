@@ -463,8 +463,8 @@ impl<S: GraphState, C: Send + Sync + 'static> StateGraph<S, C> {
     /// Returns diagnostics of node policies that cannot be satisfied.
     fn policy_diagnostics(&self) -> Vec<String> {
         let named = (0..).map(|id| self.builder.name_of(NodeId(id)).unwrap_or_default()).zip(&self.nodes);
-        let said = named.filter_map(|(name, node)| node.as_ref().map(|(_, policies)| (name, policies)));
-        said.flat_map(|(name, policies)| policies.problems(name, self.settings.cache.is_some())).collect()
+        let configured = named.filter_map(|(name, node)| node.as_ref().map(|(_, policies)| (name, policies)));
+        configured.flat_map(|(name, policies)| policies.problems(name, self.settings.cache.is_some())).collect()
     }
 
     fn node_entry(&self, action: Arc<dyn DynNode>, policies: NodePolicies) -> ProgramNode {

@@ -70,22 +70,22 @@ impl Cache {
 
     /// Removes the results of a node, or of all nodes.
     pub fn clear(&self, node: Option<&str>) {
-        lock(&self.0).retain(|(_, kept, _), _| node.is_some_and(|node| node != &**kept));
+        lock(&self.0).retain(|(_, cached_node, _), _| node.is_some_and(|node| node != &**cached_node));
     }
 
     pub(crate) fn get(&self, key: &CacheKey, now: i64) -> Option<TaskOutput> {
-        let kept = lock(&self.0);
-        let found = kept.get(key).filter(|kept| kept.until.is_none_or(|until| now < until))?;
-        Some(found.output.clone())
+        let entries = lock(&self.0);
+        let entry = entries.get(key).filter(|entry| entry.until.is_none_or(|until| now < until))?;
+        Some(entry.output.clone())
     }
 
     pub(crate) fn put(&self, key: CacheKey, output: TaskOutput, ttl: Option<Duration>, now: i64) {
         let until = ttl.map(|ttl| now.saturating_add(i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX)));
-        let mut kept = lock(&self.0);
+        let mut entries = lock(&self.0);
         // Expired entries are removed on some insertions, so that the cache does not grow over time.
-        if kept.len() % 256 == 255 {
-            kept.retain(|_, kept| kept.until.is_none_or(|until| now < until));
+        if entries.len() % 256 == 255 {
+            entries.retain(|_, entry| entry.until.is_none_or(|until| now < until));
         }
-        kept.insert(key, CacheEntry { output, until });
+        entries.insert(key, CacheEntry { output, until });
     }
 }

@@ -124,11 +124,11 @@ impl<S: GraphState, C: Send + Sync + 'static> CompiledGraph<S, C> {
         &self.program.topology.warnings
     }
 
-    /// Runs the graph once per input, with at most `at_once` concurrent runs. Results are in the order of the inputs.
+    /// Runs the graph once per input, with at most `max_concurrency` concurrent runs. Results are in the order of the inputs.
     pub async fn batch(
         &self,
         inputs: impl IntoIterator<Item = impl IntoUpdate>,
-        at_once: usize,
+        max_concurrency: usize,
     ) -> Vec<superstep_core::error::Result<crate::run::builder::Outcome<S>>>
     where
         C: Default,
@@ -136,7 +136,7 @@ impl<S: GraphState, C: Send + Sync + 'static> CompiledGraph<S, C> {
         let inputs: Vec<UncheckedUpdate> = inputs.into_iter().map(IntoUpdate::into_update).collect();
         crate::engine::executor::join_limited(
             inputs.into_iter().map(|input| self.invoke(input).context(C::default()).into_future()),
-            at_once,
+            max_concurrency,
         )
         .await
     }

@@ -226,32 +226,32 @@ where
 }
 
 /// Merges policies; those of the builder override the node's own.
-fn merged(own: NodePolicies, said: NodePolicies) -> NodePolicies {
+fn merged(own: NodePolicies, overrides: NodePolicies) -> NodePolicies {
     NodePolicies {
-        retry: said.retry.or(own.retry),
-        timeout: said.timeout.or(own.timeout),
-        cache: said.cache.or(own.cache),
-        on_error: said.on_error.or(own.on_error),
-        concurrency: said.concurrency.or(own.concurrency),
-        is_sync: said.is_sync || own.is_sync,
-        subgraph: said.subgraph.or(own.subgraph),
-        options: merged_options(own.options, said.options),
+        retry: overrides.retry.or(own.retry),
+        timeout: overrides.timeout.or(own.timeout),
+        cache: overrides.cache.or(own.cache),
+        on_error: overrides.on_error.or(own.on_error),
+        concurrency: overrides.concurrency.or(own.concurrency),
+        is_sync: overrides.is_sync || own.is_sync,
+        subgraph: overrides.subgraph.or(own.subgraph),
+        options: merged_options(own.options, overrides.options),
     }
 }
 
-fn merged_options(own: NodeOptions, mut said: NodeOptions) -> NodeOptions {
-    if said.branch == BranchPolicy::default() {
-        said.branch = own.branch;
+fn merged_options(own: NodeOptions, mut overrides: NodeOptions) -> NodeOptions {
+    if overrides.branch == BranchPolicy::default() {
+        overrides.branch = own.branch;
     }
-    said.defer |= own.defer;
-    said.goto = said.goto.or(own.goto);
-    said.reads = said.reads.or(own.reads);
-    said.writes = said.writes.or(own.writes);
-    said.was.extend(own.was);
-    said.tags.extend(own.tags);
+    overrides.defer |= own.defer;
+    overrides.goto = overrides.goto.or(own.goto);
+    overrides.reads = overrides.reads.or(own.reads);
+    overrides.writes = overrides.writes.or(own.writes);
+    overrides.was.extend(own.was);
+    overrides.tags.extend(own.tags);
     for (key, value) in own.metadata {
-        said.metadata.entry(key).or_insert(value);
+        overrides.metadata.entry(key).or_insert(value);
     }
-    said.inner = said.inner.or(own.inner);
-    said
+    overrides.inner = overrides.inner.or(own.inner);
+    overrides
 }

@@ -198,8 +198,8 @@ impl<S: GraphState> Command<S> {
             return Ok(TaskOutput { updates: updates.into(), goto, ..TaskOutput::default() });
         }
         let updates = all_by_name::<S>(updates)?;
-        let outward = ParentCommand { scope, updates, goto: goto.unwrap_or_default() };
-        Ok(TaskOutput { parent_command: Some(Box::new(outward)), ..TaskOutput::default() })
+        let parent_command = ParentCommand { scope, updates, goto: goto.unwrap_or_default() };
+        Ok(TaskOutput { parent_command: Some(Box::new(parent_command)), ..TaskOutput::default() })
     }
 
     /// Converts to an output with field names instead of field ids: for a graph whose state may differ from `S`.

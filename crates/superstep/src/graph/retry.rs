@@ -105,8 +105,8 @@ pub(crate) fn first_matching<'a>(policies: &'a [RetryPolicy], error: &NodeError)
 
 /// Returns true for timeouts, lost connections, overload and server errors; false for invalid input.
 fn is_transient(error: &NodeError) -> bool {
-    if let Some(said) = error.retryable {
-        return said;
+    if let Some(retryable) = error.retryable {
+        return retryable;
     }
     if error.error.is_retryable() {
         return true;

@@ -68,12 +68,12 @@ pub(crate) fn look_up(
     otherwise: Option<&Endpoint>,
     key: &str,
 ) -> Result<Goto, ValidationError> {
-    let found = map.iter().find(|(known, _)| known == key).map(|(_, to)| to).or(otherwise);
-    match found {
+    let target = map.iter().find(|(candidate, _)| candidate == key).map(|(_, to)| to).or(otherwise);
+    match target {
         Some(to) => Ok(Goto::node(to.clone())),
         None => {
-            let known: Vec<String> = map.iter().map(|(key, _)| format!("`{key}`")).collect();
-            Err(ValidationError::new(format!("it returned `{key}`, known are {}", known.join(", ")))
+            let keys: Vec<String> = map.iter().map(|(key, _)| format!("`{key}`")).collect();
+            Err(ValidationError::new(format!("it returned `{key}`, known are {}", keys.join(", ")))
                 .with_help("add the key, or a default"))
         }
     }

@@ -96,18 +96,19 @@ impl BudgetedModel {
     /// Returns the request with its response length limited by the budget.
     fn limit_request<'a>(&self, request: &'a ChatRequest) -> Result<Cow<'a, ChatRequest>> {
         let input = estimate_input(request);
-        let room = [self.max_output_by_tokens(input)?, self.max_output_by_cost(input)?].into_iter().flatten().min();
-        let Some(room) = room else { return Ok(Cow::Borrowed(request)) };
-        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        let max_output =
+            [self.max_output_by_tokens(input)?, self.max_output_by_cost(input)?].into_iter().flatten().min();
+        let Some(max_output) = max_output else { return Ok(Cow::Borrowed(request)) };
+        let max_output = u32::try_from(max_output).unwrap_or(u32::MAX);
         let mut request = request.clone();
-        request.max_tokens = Some(request.max_tokens.map_or(room, |asked| asked.min(room)));
+        request.max_tokens = Some(request.max_tokens.map_or(max_output, |requested| requested.min(max_output)));
         Ok(Cow::Owned(request))
     }
 
     fn max_output_by_tokens(&self, input: u64) -> Result<Option<u64>> {
         let Some(tokens) = self.budget.tokens else { return Ok(None) };
-        match tokens.checked_sub(input).filter(|room| *room > 0) {
-            Some(room) => Ok(Some(room)),
+        match tokens.checked_sub(input).filter(|remaining| *remaining > 0) {
+            Some(remaining) => Ok(Some(remaining)),
             None => Err(self.over(format!("about {input} tokens to read, and the call may take {tokens} in all"))),
         }
     }

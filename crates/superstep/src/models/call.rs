@@ -146,10 +146,10 @@ impl ModelCallBuilder {
         }
         let call = Arc::new(call(&cx, &model, tags));
         let request = Arc::new(request);
-        let mut told = EventChunkListener { cx: &cx, call: &call, index: 0 };
-        told.tell(ModelEvent::Started { request: request.clone() }).await;
-        let is_heard = told.wants_chunks();
-        let mut pieces = if is_heard { ChunkSender::new(&mut told) } else { ChunkSender::discard() };
+        let mut listener = EventChunkListener { cx: &cx, call: &call, index: 0 };
+        listener.publish(ModelEvent::Started { request: request.clone() }).await;
+        let wants_chunks = listener.wants_chunks();
+        let mut pieces = if wants_chunks { ChunkSender::new(&mut listener) } else { ChunkSender::discard() };
         let answered = model.answer(&request, &mut pieces).await;
         let answered = answered.and_then(|answer| finalize_response(&cx, &call, &request, answer));
         match answered {
@@ -161,12 +161,12 @@ impl ModelCallBuilder {
                     .as_ref()
                     .is_some_and(|sink| sink.is_wanted(|interest| interest.model_and_tool_calls))
                 {
-                    told.tell(ModelEvent::Ended { answer: Arc::new(answer.clone()) }).await;
+                    listener.publish(ModelEvent::Ended { answer: Arc::new(answer.clone()) }).await;
                 }
                 Ok(answer)
             }
             Err(error) => {
-                told.tell(ModelEvent::Failed { error: error.clone() }).await;
+                listener.publish(ModelEvent::Failed { error: error.clone() }).await;
                 Err(error)
             }
         }
@@ -188,10 +188,10 @@ impl IntoFuture for ModelCallBuilder {
 /// Creates the call info, with ids that are the same when the node runs again after a crash. Each attempt has its own
 /// ids: a new attempt does not continue the chunks of a failed one.
 fn call(cx: &TaskContext, model: &SharedModel, tags: Vec<String>) -> ModelCallInfo {
-    let place = cx.0.cell.next_ordinal(OrdinalKind::Model);
+    let ordinal = cx.0.cell.next_ordinal(OrdinalKind::Model);
     let task = cx.task_id();
-    let (number, attempt) = (place.number.to_le_bytes(), cx.attempt().to_le_bytes());
-    let id = hash_id(&[b"model", &task.bits().to_le_bytes(), place.step.as_bytes(), &number, &attempt]);
+    let (number, attempt) = (ordinal.number.to_le_bytes(), cx.attempt().to_le_bytes());
+    let id = hash_id(&[b"model", &task.bits().to_le_bytes(), ordinal.step.as_bytes(), &number, &attempt]);
     let message = MessageId::from(format!("run-{}", RunId::from_bits(id)));
     let (node, step) = (cx.node().into(), cx.step());
     ModelCallInfo { id: RunId::from_bits(id), node, task, step, model: model.info(), message, tags }
@@ -238,10 +238,10 @@ impl EventChunkListener<'_> {
             && shared.graph.as_ref().is_some_and(|graph| !graph.is_silenced(node) && !graph.is_hidden(node))
     }
 
-    async fn tell(&self, what: ModelEvent) {
+    async fn publish(&self, event: ModelEvent) {
         let is_hidden = self.call.tags.iter().any(|tag| tag == HIDDEN);
         if let Some(sink) = self.cx.0.shared.publisher.as_ref().filter(|_| !is_hidden) {
-            Box::pin(sink.model(self.cx, self.call, what)).await;
+            Box::pin(sink.model(self.cx, self.call, event)).await;
         }
     }
 }

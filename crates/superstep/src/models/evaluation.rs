@@ -64,13 +64,13 @@ pub struct EvaluationResult {
     pub candidate: EvaluationScore,
     /// True if the candidate replaces the rules.
     pub candidate_wins: bool,
-    shown: String,
+    candidate_name: String,
 }
 
 /// One line for display: the model in use, and both scores.
 impl fmt::Display for EvaluationResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} right, rules {}", self.shown, self.candidate, self.rules)?;
+        write!(f, "{}: {} right, rules {}", self.candidate_name, self.candidate, self.rules)?;
         if self.candidate_wins { Ok(()) } else { f.write_str("; the rules stay") }
     }
 }
@@ -118,7 +118,7 @@ pub async fn evaluate_candidate(
         return Err(Error::new(ErrorCode::ConfigInvalid, "a check without questions decides nothing"));
     }
     let is_replaced = scores.1.is_better_than(scores.0);
-    let shown = candidate.to_string();
+    let candidate_name = candidate.to_string();
     let model = if is_replaced { candidate.model } else { rules };
-    Ok(EvaluationResult { model, rules: scores.0, candidate: scores.1, candidate_wins: is_replaced, shown })
+    Ok(EvaluationResult { model, rules: scores.0, candidate: scores.1, candidate_wins: is_replaced, candidate_name })
 }

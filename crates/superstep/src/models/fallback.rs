@@ -34,14 +34,14 @@ impl FallbackModel {
 
     /// Adds an error after which the next model is called.
     #[must_use]
-    pub fn fallback_on(mut self, trouble: ModelErrorKind) -> Self {
-        self.also.push(trouble);
+    pub fn fallback_on(mut self, kind: ModelErrorKind) -> Self {
+        self.also.push(kind);
         self
     }
 
     fn may_survive(&self, error: &Error) -> bool {
         match ModelErrorKind::from_error(error) {
-            Some(trouble) => self.also.contains(&trouble) || is_fallback_error(trouble),
+            Some(kind) => self.also.contains(&kind) || is_fallback_error(kind),
             None => matches!(
                 error.code(),
                 ErrorCode::ModelAuth
@@ -55,9 +55,9 @@ impl FallbackModel {
 }
 
 /// Returns true if another model may succeed after this error.
-fn is_fallback_error(trouble: ModelErrorKind) -> bool {
+fn is_fallback_error(kind: ModelErrorKind) -> bool {
     matches!(
-        trouble,
+        kind,
         ModelErrorKind::MissingApiKey
             | ModelErrorKind::InvalidApiKey
             | ModelErrorKind::RateLimited
@@ -83,8 +83,8 @@ impl Model for FallbackModel {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            let goes_on = self.may_survive(&error) && !out.has_sent() && earlier.len() + 1 < self.models.len();
-            if !goes_on {
+            let uses_next = self.may_survive(&error) && !out.has_sent() && earlier.len() + 1 < self.models.len();
+            if !uses_next {
                 return Err(combined_error(earlier, (model.info(), error)));
             }
             earlier.push((model.info(), error));
@@ -100,7 +100,7 @@ fn combined_error(mut earlier: Vec<ModelFailure>, last: ModelFailure) -> Error {
     if earlier.is_empty() {
         return last.1;
     }
-    let (code, trouble) = (last.1.code(), ModelErrorKind::from_error(&last.1));
+    let (code, kind) = (last.1.code(), ModelErrorKind::from_error(&last.1));
     earlier.push(last);
     let fact = format!("none of the {} models that were asked answered", earlier.len());
     let mut error = Error::with_diagnostics(code, fact, earlier.iter().map(problem).collect())
@@ -108,8 +108,8 @@ fn combined_error(mut earlier: Vec<ModelFailure>, last: ModelFailure) -> Error {
     if let Some(wait) = earlier.iter().filter_map(|(_, error)| error.retry_after()).min() {
         error = error.with_retry_after(wait);
     }
-    match trouble {
-        Some(trouble) => error.with_source(Arc::new(trouble) as Arc<dyn std::error::Error + Send + Sync>),
+    match kind {
+        Some(kind) => error.with_source(Arc::new(kind) as Arc<dyn std::error::Error + Send + Sync>),
         None => error,
     }
 }

@@ -104,8 +104,8 @@ impl Prices {
     /// Returns the price of a model. Default for models that are not remote: zero.
     #[must_use]
     pub fn get(&self, model: &ModelInfo) -> Option<Price> {
-        let known = self.0.get(&format!("{}/{}", model.provider, model.name)).copied();
-        known.or_else(|| (model.kind != ModelKind::Remote).then_some(Price { input: 0.0, output: 0.0 }))
+        let price = self.0.get(&format!("{}/{}", model.provider, model.name)).copied();
+        price.or_else(|| (model.kind != ModelKind::Remote).then_some(Price { input: 0.0, output: 0.0 }))
     }
 
     /// Returns the cost of a call in cents, or `None` for a model without a price.

@@ -66,23 +66,26 @@ impl Prompt {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| wrong(format!("the prompt `{}` cannot be read: {error}", path.display())))?;
+            .map_err(|error| invalid_prompt(format!("the prompt `{}` cannot be read: {error}", path.display())))?;
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         Self::named(&text, stem).map_err(|error| {
             let help = error.help().unwrap_or("see the guide on models").to_owned();
-            wrong(format!("`{}`: {}", path.display(), error.message())).with_help(help)
+            invalid_prompt(format!("`{}`: {}", path.display(), error.message())).with_help(help)
         })
     }
 
     /// Parses a prompt with front matter. `name` is used if the front matter has none.
     pub(crate) fn named(text: &str, name: Option<String>) -> Result<Self> {
         let text = text.replace("\r\n", "\n");
-        let (head, body) = split(&text)
-            .ok_or_else(|| wrong("the prompt has no head").with_help("begin with `+++`, `version = \"1\"`, `+++`"))?;
-        let head: FrontMatter =
-            toml::from_str(head).map_err(|error| wrong(format!("the head of the prompt: {}", error.message())))?;
-        let name =
-            head.name.or(name).ok_or_else(|| wrong("the prompt has no name").with_help("add `name = \"..\"`"))?;
+        let (head, body) = split(&text).ok_or_else(|| {
+            invalid_prompt("the prompt has no head").with_help("begin with `+++`, `version = \"1\"`, `+++`")
+        })?;
+        let head: FrontMatter = toml::from_str(head)
+            .map_err(|error| invalid_prompt(format!("the head of the prompt: {}", error.message())))?;
+        let name = head
+            .name
+            .or(name)
+            .ok_or_else(|| invalid_prompt("the prompt has no name").with_help("add `name = \"..\"`"))?;
         Self::new(name, head.version, body)
     }
 
@@ -99,9 +102,11 @@ impl Prompt {
     /// ```
     pub fn new(name: impl Into<String>, version: impl Into<String>, text: &str) -> Result<Self> {
         let (name, version) = (name.into(), version.into());
-        for (what, text) in [("name", &name), ("version", &version)] {
+        for (label, text) in [("name", &name), ("version", &version)] {
             if text.is_empty() || text.contains(|letter: char| letter.is_whitespace() || letter == '@') {
-                return Err(wrong(format!("the {what} `{text}` of the prompt is empty, or has a blank or `@` in it")));
+                return Err(invalid_prompt(format!(
+                    "the {label} `{text}` of the prompt is empty, or has a blank or `@` in it"
+                )));
             }
         }
         Ok(Self { name, version, pieces: pieces(text)? })
@@ -150,7 +155,7 @@ impl Prompt {
     /// # Errors
     /// Returns an error if a value is missing, given twice, or has no placeholder; all are named.
     pub fn render(&self, values: &[(&str, &str)]) -> Result<Message> {
-        let value = |name: &str| values.iter().find(|(given, _)| *given == name).map(|(_, value)| *value);
+        let value = |name: &str| values.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
         self.check(values)?;
         let text = self.pieces.iter().map(|piece| match piece {
             TemplatePart::Text(text) => text.as_str(),
@@ -175,18 +180,21 @@ impl Prompt {
     }
 
     fn check(&self, values: &[(&str, &str)]) -> Result<()> {
-        let known = self.placeholders();
-        let mut given = BTreeSet::new();
+        let placeholders = self.placeholders();
+        let mut seen = BTreeSet::new();
         let mut problems = Vec::new();
         for (name, _) in values {
-            if !known.contains(name) {
-                problems.push((format!("there is no placeholder `{name}`"), did_you_mean(name, known.iter().copied())));
+            if !placeholders.contains(name) {
+                problems.push((
+                    format!("there is no placeholder `{name}`"),
+                    did_you_mean(name, placeholders.iter().copied()),
+                ));
             }
-            if !given.insert(*name) {
+            if !seen.insert(*name) {
                 problems.push((format!("`{name}` is given twice"), None));
             }
         }
-        let missing = known.difference(&given).map(|name| (format!("`{name}` has no value"), None));
+        let missing = placeholders.difference(&seen).map(|name| (format!("`{name}` has no value"), None));
         problems.extend(missing);
         if problems.is_empty() {
             return Ok(());
@@ -197,7 +205,7 @@ impl Prompt {
     }
 }
 
-fn wrong(fact: impl Into<String>) -> Error {
+fn invalid_prompt(fact: impl Into<String>) -> Error {
     Error::new(ErrorCode::ConfigInvalid, fact)
 }
 
@@ -223,8 +231,8 @@ fn pieces(mut text: &str) -> Result<Vec<TemplatePart>> {
         plain.push_str(before);
         let name =
             rest.split_once("}}").map(|(name, _)| name.trim()).filter(|name| is_name(name)).ok_or_else(|| {
-                let shown: String = rest.chars().take(20).collect();
-                wrong(format!("`{{{{{shown}` is not a placeholder"))
+                let excerpt: String = rest.chars().take(20).collect();
+                invalid_prompt(format!("`{{{{{excerpt}` is not a placeholder"))
                     .with_help("a placeholder is `{{name}}` with letters, digits and `_`; write `\\{{` for two braces")
             })?;
         pieces.push(TemplatePart::Text(std::mem::take(&mut plain)));

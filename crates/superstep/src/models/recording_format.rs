@@ -18,7 +18,7 @@ use superstep_core::model::{ChatResponse, ModelInfo, StopReason, fingerprint_of}
 pub(super) const FORMAT: u32 = 1;
 
 /// Maximum number of differences in an error.
-const TOLD: usize = 5;
+const MAX_DIFFERENCES: usize = 5;
 
 /// One recorded call.
 #[derive(Serialize, Deserialize)]
@@ -26,7 +26,8 @@ pub(super) struct RecordedCall {
     format: u32,
     key: String,
     /// The model that was called. Another one may have responded in its place.
-    pub(super) asked: ModelInfo,
+    #[serde(rename = "asked")]
+    pub(super) requested_model: ModelInfo,
     pub(super) request: Value,
     answer: RecordedResponse,
 }
@@ -39,9 +40,15 @@ struct RecordedResponse {
 }
 
 impl RecordedCall {
-    pub(super) fn new(asked: ModelInfo, request: Value, answer: &ChatResponse) -> Self {
+    pub(super) fn new(requested_model: ModelInfo, request: Value, answer: &ChatResponse) -> Self {
         let ChatResponse { message, stop, model, .. } = answer.clone();
-        Self { format: FORMAT, key: key(&request), asked, request, answer: RecordedResponse { message, stop, model } }
+        Self {
+            format: FORMAT,
+            key: key(&request),
+            requested_model,
+            request,
+            answer: RecordedResponse { message, stop, model },
+        }
     }
 
     /// Returns the recorded response.
@@ -69,17 +76,17 @@ pub(super) fn key(request: &Value) -> String {
 /// Reads the lines of a file, and returns a note about a partial last line.
 pub(super) fn read(path: &Path) -> Result<(Vec<RecordedCall>, Option<String>)> {
     let bytes = std::fs::read(path).map_err(|error| {
-        let unreadable = trouble(path, format!("cannot be read: {error}"));
+        let unreadable = recording_error(path, format!("cannot be read: {error}"));
         if error.kind() == ErrorKind::NotFound {
             unreadable.with_help("record it with `RecordingModel` first")
         } else {
             unreadable
         }
     })?;
-    let (whole, half) = bytes.split_at(whole_length(&bytes));
+    let (complete, half) = bytes.split_at(whole_length(&bytes));
     let mut lines = Vec::new();
-    for (number, line) in whole.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
-        let line = parse(line).map_err(|fact| trouble(path, format!("line {}: {fact}", number + 1)))?;
+    for (number, line) in complete.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
+        let line = parse(line).map_err(|fact| recording_error(path, format!("line {}: {fact}", number + 1)))?;
         lines.push(line);
     }
     let note = (!half.is_empty()).then(|| {
@@ -108,16 +115,16 @@ fn parse(line: &[u8]) -> Result<RecordedCall, String> {
     serde_json::from_slice::<RecordedCall>(line).map_err(|error| format!("not a recorded answer: {error}"))?.check()
 }
 
-pub(super) fn trouble(path: &Path, fact: String) -> Error {
+pub(super) fn recording_error(path: &Path, fact: String) -> Error {
     Error::new(ErrorCode::ConfigInvalid, format!("recorded answers `{}`: {fact}", path.display()))
 }
 
 /// Returns the differences between a request and the nearest recorded one.
 pub(super) fn differences<'a>(request: &Value, recorded: impl Iterator<Item = &'a Value>) -> Vec<Diagnostic> {
-    let asked = parts(request);
-    let nearest = recorded.map(|other| differing(&asked, &parts(other))).min_by_key(Vec::len).unwrap_or_default();
-    let left_out = nearest.len().saturating_sub(TOLD);
-    let mut problems: Vec<Diagnostic> = nearest.into_iter().take(TOLD).collect();
+    let requested = parts(request);
+    let nearest = recorded.map(|other| differing(&requested, &parts(other))).min_by_key(Vec::len).unwrap_or_default();
+    let left_out = nearest.len().saturating_sub(MAX_DIFFERENCES);
+    let mut problems: Vec<Diagnostic> = nearest.into_iter().take(MAX_DIFFERENCES).collect();
     if left_out > 0 {
         let message = format!("and {left_out} more");
         problems.push(Diagnostic { pointer: String::new(), message, help: None });
@@ -139,24 +146,24 @@ fn parts(request: &Value) -> Vec<(String, &Value)> {
     parts
 }
 
-fn differing(asked: &[(String, &Value)], recorded: &[(String, &Value)]) -> Vec<Diagnostic> {
+fn differing(requested: &[(String, &Value)], recorded: &[(String, &Value)]) -> Vec<Diagnostic> {
     let find = |parts: &[(String, &Value)], name: &str| {
         parts.iter().find(|(other, _)| other == name).map(|(_, value)| (*value).clone())
     };
-    let mut names: Vec<&String> = asked.iter().chain(recorded).map(|(name, _)| name).collect();
+    let mut names: Vec<&String> = requested.iter().chain(recorded).map(|(name, _)| name).collect();
     names.sort();
     names.dedup();
-    let pairs = names.into_iter().map(|name| (name, find(asked, name), find(recorded, name)));
-    let differ = pairs.filter(|(_, asked, recorded)| asked != recorded);
-    let problem = |(name, asked, recorded): (&String, Option<Value>, Option<Value>)| Diagnostic {
+    let pairs = names.into_iter().map(|name| (name, find(requested, name), find(recorded, name)));
+    let differ = pairs.filter(|(_, requested, recorded)| requested != recorded);
+    let problem = |(name, requested, recorded): (&String, Option<Value>, Option<Value>)| Diagnostic {
         pointer: name.clone(),
-        message: format!("asked {}, recorded {}", shown(asked), shown(recorded)),
+        message: format!("asked {}, recorded {}", format_value(requested), format_value(recorded)),
         help: None,
     };
     differ.map(problem).collect()
 }
 
-fn shown(value: Option<Value>) -> String {
+fn format_value(value: Option<Value>) -> String {
     let Some(value) = value else { return "nothing".to_owned() };
     let text = value.to_string();
     let short: String = text.chars().take(100).collect();

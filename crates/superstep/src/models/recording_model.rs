@@ -9,7 +9,7 @@ use superstep_core::error::Result;
 use superstep_core::model::{ChatRequest, ChatResponse, ModelInfo};
 use superstep_core::port::{ChunkSender, Model, SharedModel};
 
-use super::recording_format::{RecordedCall, trouble, whole_length};
+use super::recording_format::{RecordedCall, recording_error, whole_length};
 
 /// A model whose responses are recorded to a file, one line each, for [`ReplayModel`](super::ReplayModel).
 ///
@@ -33,16 +33,16 @@ impl RecordingModel {
     }
 
     fn record(&self, request: &ChatRequest, answer: &ChatResponse) -> Result<()> {
-        let asked = self.model.info();
-        let line = RecordedCall::new(asked.clone(), request.canonical_json(&asked), answer);
+        let info = self.model.info();
+        let line = RecordedCall::new(info.clone(), request.canonical_json(&info), answer);
         let mut bytes = serde_json::to_vec(&line)
-            .map_err(|error| trouble(&self.path, format!("the answer cannot be written: {error}")))?;
+            .map_err(|error| recording_error(&self.path, format!("the answer cannot be written: {error}")))?;
         bytes.push(b'\n');
         self.append(&bytes)
     }
 
     fn append(&self, bytes: &[u8]) -> Result<()> {
-        self.try_append(bytes).map_err(|error| trouble(&self.path, format!("cannot be written: {error}")))
+        self.try_append(bytes).map_err(|error| recording_error(&self.path, format!("cannot be written: {error}")))
     }
 
     fn try_append(&self, bytes: &[u8]) -> std::io::Result<()> {
@@ -69,7 +69,7 @@ fn truncate_partial_line(file: &mut File) -> std::io::Result<()> {
     file.rewind()?;
     file.read_to_end(&mut bytes)?;
     match whole_length(&bytes) {
-        whole if whole < bytes.len() => file.set_len(whole as u64),
+        complete if complete < bytes.len() => file.set_len(complete as u64),
         _ => file.write_all(b"\n"),
     }
 }

@@ -117,14 +117,14 @@ impl<'a, 'b> RedactingListener<'a, 'b> {
 
     /// Returns the part of a chunk that can be delivered, or `None`.
     fn release_safe_prefix(&mut self, piece: MessageChunk) -> Option<MessageChunk> {
-        let said = |text: String| Some(text).filter(|text| !text.is_empty());
+        let non_empty = |text: String| Some(text).filter(|text| !text.is_empty());
         match piece {
-            MessageChunk::Text(text) => said(self.stream.push(&text)).map(MessageChunk::Text),
-            MessageChunk::Reasoning(text) => said(self.stream.push(&text)).map(MessageChunk::Reasoning),
+            MessageChunk::Text(text) => non_empty(self.stream.push(&text)).map(MessageChunk::Text),
+            MessageChunk::Reasoning(text) => non_empty(self.stream.push(&text)).map(MessageChunk::Reasoning),
             MessageChunk::ToolCall(mut call) => {
                 call.args = self.stream.push(&call.args);
-                let says = call.id.is_some() || call.name.is_some() || !call.args.is_empty();
-                says.then_some(MessageChunk::ToolCall(call))
+                let has_content = call.id.is_some() || call.name.is_some() || !call.args.is_empty();
+                has_content.then_some(MessageChunk::ToolCall(call))
             }
             other => Some(other),
         }

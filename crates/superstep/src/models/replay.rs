@@ -9,7 +9,7 @@ use superstep_core::error::{Error, ErrorCode, Result};
 use superstep_core::model::{ChatRequest, ChatResponse, ModelInfo};
 use superstep_core::port::{ChunkSender, Model};
 
-use super::recording_format::{RecordedCall, differences, key, read, trouble};
+use super::recording_format::{RecordedCall, differences, key, read, recording_error};
 use super::scripted_reply::send_message;
 use crate::engine::context::lock;
 
@@ -43,7 +43,7 @@ struct Inner {
     info: ModelInfo,
     lines: BTreeMap<String, Vec<RecordedCall>>,
     /// Number of calls of each request.
-    asked: Mutex<BTreeMap<String, usize>>,
+    call_counts: Mutex<BTreeMap<String, usize>>,
     note: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl ReplayModel {
     /// Returns true if a file has responses of this model, named as `provider/name`.
     #[cfg(feature = "testing")]
     pub(crate) fn has(path: &Path, model: &str) -> Result<bool> {
-        Ok(read(path)?.0.iter().any(|line| name(&line.asked) == model))
+        Ok(read(path)?.0.iter().any(|line| name(&line.requested_model) == model))
     }
 
     /// Returns a note about a partial last line that was skipped when the file was read.
@@ -78,24 +78,25 @@ impl ReplayModel {
 
     fn new(path: &Path, model: Option<&str>) -> Result<Self> {
         let (lines, note) = read(path)?;
-        let names: BTreeSet<String> = lines.iter().map(|line| name(&line.asked)).collect();
-        let found = lines.into_iter().filter(|line| model.is_none_or(|model| name(&line.asked) == model));
-        let found: Vec<RecordedCall> = found.collect();
-        let Some(info) = found.first().map(|line| line.asked.clone()) else {
+        let names: BTreeSet<String> = lines.iter().map(|line| name(&line.requested_model)).collect();
+        let matching = lines.into_iter().filter(|line| model.is_none_or(|model| name(&line.requested_model) == model));
+        let matching: Vec<RecordedCall> = matching.collect();
+        let Some(info) = matching.first().map(|line| line.requested_model.clone()) else {
             let of = model.map(|model| format!(" of `{model}`")).unwrap_or_default();
-            return Err(trouble(path, format!("there are no answers{of}")).with_help(note.unwrap_or(has(&names))));
+            return Err(
+                recording_error(path, format!("there are no answers{of}")).with_help(note.unwrap_or(has(&names)))
+            );
         };
         if model.is_none() && names.len() > 1 {
             let fact = "there are answers of several models".to_owned();
-            return Err(
-                trouble(path, fact).with_help(format!("say which with `ReplayModel::open_model`; {}", has(&names)))
-            );
+            return Err(recording_error(path, fact)
+                .with_help(format!("say which with `ReplayModel::open_model`; {}", has(&names))));
         }
         let mut lines: BTreeMap<String, Vec<RecordedCall>> = BTreeMap::new();
-        for line in found {
+        for line in matching {
             lines.entry(line.key().to_owned()).or_default().push(line);
         }
-        Ok(Self(Arc::new(Inner { path: path.to_owned(), info, lines, asked: Mutex::default(), note })))
+        Ok(Self(Arc::new(Inner { path: path.to_owned(), info, lines, call_counts: Mutex::default(), note })))
     }
 
     fn unknown(&self, request: &Value) -> Error {
@@ -133,8 +134,8 @@ impl Model for ReplayModel {
         let key = key(&request);
         let lines = self.0.lines.get(&key).ok_or_else(|| self.unknown(&request))?;
         let answer = {
-            let mut asked = lock(&self.0.asked);
-            let times = asked.entry(key).or_default();
+            let mut call_counts = lock(&self.0.call_counts);
+            let times = call_counts.entry(key).or_default();
             let line = lines.get(*times).or(lines.last()).ok_or_else(|| self.unknown(&request))?;
             *times += 1;
             line.answer()

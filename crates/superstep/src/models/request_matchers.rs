@@ -15,10 +15,10 @@ use superstep_core::model::ChatRequest;
 pub fn user_message_contains(words: impl Into<String>) -> impl Fn(&ChatRequest) -> bool + Send + Sync + 'static {
     let words: Vec<String> = split(&words.into()).collect();
     move |request| {
-        let mut said = request.messages.iter().rev();
-        said.find(|message| message.role == Role::User).is_some_and(|message| {
-            let said: Vec<String> = split(&message.text()).collect();
-            words.iter().all(|word| said.contains(word))
+        let mut messages = request.messages.iter().rev();
+        messages.find(|message| message.role == Role::User).is_some_and(|message| {
+            let message_words: Vec<String> = split(&message.text()).collect();
+            words.iter().all(|word| message_words.contains(word))
         })
     }
 }

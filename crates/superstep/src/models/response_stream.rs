@@ -43,8 +43,8 @@ pub struct ResponseStream {
 impl ResponseStream {
     pub(super) fn new(model: SharedModel, request: ChatRequest) -> Self {
         let (sender, pieces) = mpsc::channel(BUFFER);
-        let mut teller = ChannelListener(sender);
-        let call = Box::pin(async move { model.answer(&request, &mut ChunkSender::new(&mut teller)).await });
+        let mut listener = ChannelListener(sender);
+        let call = Box::pin(async move { model.answer(&request, &mut ChunkSender::new(&mut listener)).await });
         Self { call: Some(call), pieces, result: None, error_emitted: false }
     }
 

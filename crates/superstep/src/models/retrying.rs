@@ -13,7 +13,7 @@ use crate::graph::output::NodeError;
 use crate::graph::retry::RetryPolicy;
 
 /// Default maximum delay before a retry.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// A model that retries calls after a transient error.
 ///
@@ -43,7 +43,7 @@ pub struct RetryingModel {
 
 impl RetryingModel {
     pub(super) fn new(model: impl Into<SharedModel>, retry: RetryPolicy) -> Self {
-        Self { model: model.into(), retry, max_wait: LONGEST_WAIT, clock: Arc::new(SystemClock) }
+        Self { model: model.into(), retry, max_wait: DEFAULT_MAX_WAIT, clock: Arc::new(SystemClock) }
     }
 
     /// Sets the maximum delay, also if the provider requests more. Default: 60 s.

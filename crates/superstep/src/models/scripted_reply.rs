@@ -20,7 +20,7 @@ use superstep_core::port::ChunkSender;
 #[derive(Debug, Clone)]
 #[must_use = "a reply does nothing until a model gives it"]
 pub struct ScriptedReply {
-    what: ReplyKind,
+    kind: ReplyKind,
     pieces: Option<Vec<String>>,
     stop: Option<StopReason>,
     usage: Option<TokenUsage>,
@@ -30,7 +30,7 @@ pub struct ScriptedReply {
 #[derive(Debug, Clone)]
 enum ReplyKind {
     Message(Box<Message>),
-    Trouble(ModelErrorKind, String),
+    ModelError(ModelErrorKind, String),
     Error(Error),
 }
 
@@ -57,8 +57,8 @@ impl ScriptedReply {
     }
 
     /// Creates a reply that fails with this error, in the name of the model.
-    pub fn error(trouble: ModelErrorKind, fact: impl Into<String>) -> Self {
-        ReplyKind::Trouble(trouble, fact.into()).into()
+    pub fn error(kind: ModelErrorKind, fact: impl Into<String>) -> Self {
+        ReplyKind::ModelError(kind, fact.into()).into()
     }
 
     /// Sets the stop reason. Default: derived from the message.
@@ -74,13 +74,13 @@ impl ScriptedReply {
     }
 
     /// Streams all chunks and then fails with this error, like a lost connection.
-    pub fn then_error(mut self, trouble: ModelErrorKind) -> Self {
-        self.breaks_off = Some(trouble);
+    pub fn then_error(mut self, kind: ModelErrorKind) -> Self {
+        self.breaks_off = Some(kind);
         self
     }
 
     fn with_call(mut self, call: ToolCall) -> Self {
-        if let ReplyKind::Message(message) = &mut self.what {
+        if let ReplyKind::Message(message) = &mut self.kind {
             message.tool_calls.push(call);
         }
         self
@@ -93,16 +93,16 @@ impl ScriptedReply {
         model: ModelInfo,
         out: &mut ChunkSender<'_>,
     ) -> Result<ChatResponse> {
-        let mut message = match self.what {
+        let mut message = match self.kind {
             ReplyKind::Message(message) => *message,
-            ReplyKind::Trouble(trouble, fact) => return Err(trouble.error(&model, fact)),
+            ReplyKind::ModelError(kind, fact) => return Err(kind.error(&model, fact)),
             ReplyKind::Error(error) => return Err(error),
         };
         assign_call_ids(&mut message, request);
         let usage = self.usage.or_else(|| message.usage.take()).unwrap_or_else(|| estimate(request, &message));
         send_message(&message, self.pieces, out).await;
-        if let Some(trouble) = self.breaks_off {
-            return Err(trouble.error(&model, format!("{trouble} after {} letters", message.text().chars().count())));
+        if let Some(kind) = self.breaks_off {
+            return Err(kind.error(&model, format!("{kind} after {} letters", message.text().chars().count())));
         }
         let answer = ChatResponse::new(message, model).with_usage(usage);
         Ok(match self.stop {
@@ -146,8 +146,8 @@ pub(super) async fn send_message(message: &Message, pieces: Option<Vec<String>>,
 }
 
 impl From<ReplyKind> for ScriptedReply {
-    fn from(what: ReplyKind) -> Self {
-        Self { what, pieces: None, stop: None, usage: None, breaks_off: None }
+    fn from(kind: ReplyKind) -> Self {
+        Self { kind, pieces: None, stop: None, usage: None, breaks_off: None }
     }
 }
 
@@ -176,8 +176,8 @@ impl From<ToolCall> for ScriptedReply {
 }
 
 impl From<ModelErrorKind> for ScriptedReply {
-    fn from(trouble: ModelErrorKind) -> Self {
-        Self::error(trouble, trouble.to_string())
+    fn from(kind: ModelErrorKind) -> Self {
+        Self::error(kind, kind.to_string())
     }
 }
 

@@ -35,8 +35,8 @@ impl<S: GraphState, C: Send + Sync + 'static> RunBuilder<S, C> {
     /// ```
     pub fn stream_mode(self, modes: impl IntoIterator<Item = StreamMode>) -> ModeStream<Outcome<S>> {
         let modes: Vec<StreamMode> = modes.into_iter().collect();
-        let inside = self.call.streams_subgraphs;
-        ModeStream::new(self.streamed(filter_for_modes(&modes, inside)), &modes, inside)
+        let streams_subgraphs = self.call.streams_subgraphs;
+        ModeStream::new(self.streamed(filter_for_modes(&modes, streams_subgraphs)), &modes, streams_subgraphs)
     }
 
     /// Includes subgraphs in a stream by modes.

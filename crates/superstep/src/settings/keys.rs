@@ -80,7 +80,7 @@ pub(crate) const RESUMES: &[&str] = &["auto", "manual"];
 pub(crate) const GRAPH_KINDS: &[&str] = &["toml", "json"];
 
 /// Upper bound of the recursion limit, so that a typing error does not create an endless run.
-const MOST_STEPS: u32 = 1_000_000;
+const MAX_RECURSION_LIMIT: u32 = 1_000_000;
 
 const fn key(
     path: &'static str,
@@ -100,14 +100,14 @@ pub(crate) const KEYS: &[SettingKey] = &[
         None,
         "file of the graph, or `rust:NAME` for a graph built in Rust",
     ),
-    key(
-        "graphs.<name>.kind",
-        SettingType::Choice(GRAPH_KINDS),
-        None,
-        "format of the file; default: by its extension",
-    ),
+    key("graphs.<name>.kind", SettingType::Choice(GRAPH_KINDS), None, "format of the file; default: by its extension"),
     key("models.<name>.provider", SettingType::Provider, None, "provider of the model; required"),
-    key("models.<name>.model", SettingType::Text, None, "name of the model at the provider; required for remote providers"),
+    key(
+        "models.<name>.model",
+        SettingType::Text,
+        None,
+        "name of the model at the provider; required for remote providers",
+    ),
     key("models.<name>.base_url", SettingType::Address, None, "base URL of the provider; default: the public one"),
     key("models.<name>.api_key", SettingType::Secret, None, "API key of the provider"),
     key("storage.checkpointer", SettingType::Store, Some("memory"), "checkpointer of the threads"),
@@ -127,19 +127,19 @@ pub(crate) const KEYS: &[SettingKey] = &[
     key("mcp_servers.<name>.env.<variable>", SettingType::Open, None, "environment variable of that program"),
     key("mcp_servers.<name>.url", SettingType::Address, None, "URL of an MCP server over HTTP"),
     key("server.host", SettingType::Text, Some("127.0.0.1"), "address the server listens on"),
-    key("server.port", SettingType::Count(0, 65_535), Some("8123"), "port the server listens on; 0 selects a free port"),
+    key(
+        "server.port",
+        SettingType::Count(0, 65_535),
+        Some("8123"),
+        "port the server listens on; 0 selects a free port",
+    ),
     key(
         "server.port_in_use",
         SettingType::Choice(PORTS_IN_USE),
         Some("error"),
         "if the port is in use: fail, or use the next free port",
     ),
-    key(
-        "server.allowed_hosts",
-        SettingType::List,
-        Some("[]"),
-        "permitted `Host` names, in addition to loopback names",
-    ),
+    key("server.allowed_hosts", SettingType::List, Some("[]"), "permitted `Host` names, in addition to loopback names"),
     key(
         "server.allowed_origins",
         SettingType::List,
@@ -148,15 +148,30 @@ pub(crate) const KEYS: &[SettingKey] = &[
     ),
     key("server.body_limit", SettingType::Count(1, 1 << 30), Some("65536"), "maximum size of a request body, in bytes"),
     key("server.max_concurrent_runs", SettingType::Count(1, 65_536), Some("256"), "maximum number of concurrent runs"),
-    key("server.drain_timeout", SettingType::Duration, Some("8s"), "time for running supersteps to finish when the server stops"),
+    key(
+        "server.drain_timeout",
+        SettingType::Duration,
+        Some("8s"),
+        "time for running supersteps to finish when the server stops",
+    ),
     key(
         "server.recovery",
         SettingType::Choice(RESUMES),
         Some("auto"),
         "runs interrupted by a crash: recovered at startup, or only on request",
     ),
-    key("limits.recursion_limit", SettingType::Count(1, MOST_STEPS), Some("25"), "maximum number of supersteps of a run"),
-    key("limits.max_concurrency", SettingType::Count(1, 65_536), None, "maximum number of concurrent tasks of a superstep"),
+    key(
+        "limits.recursion_limit",
+        SettingType::Count(1, MAX_RECURSION_LIMIT),
+        Some("25"),
+        "maximum number of supersteps of a run",
+    ),
+    key(
+        "limits.max_concurrency",
+        SettingType::Count(1, 65_536),
+        None,
+        "maximum number of concurrent tasks of a superstep",
+    ),
     key("limits.run_timeout", SettingType::Duration, None, "maximum duration of a run"),
     key("limits.node_timeout", SettingType::Duration, None, "maximum duration of a node that sets no timeout"),
 ];
@@ -208,32 +223,32 @@ pub(crate) fn children(path: &[&str]) -> Vec<&'static str> {
 }
 
 fn fits(key: &SettingKey, path: &[&str]) -> bool {
-    key.parts().zip(path).all(|(known, given)| is_placeholder(known) || known == *given)
+    key.parts().zip(path).all(|(part, segment)| is_placeholder(part) || part == *segment)
 }
 
 /// Returns the known path that is nearest to an unknown one.
 pub(crate) fn suggest(path: &[&str]) -> Option<Vec<String>> {
     let fixed =
-        |is_meant: &dyn Fn(&SettingKey) -> bool| KEYS.iter().find(|key| !key.path.contains('<') && is_meant(key));
+        |is_match: &dyn Fn(&SettingKey) -> bool| KEYS.iter().find(|key| !key.path.contains('<') && is_match(key));
     // One underscore where the environment variable needs two.
     let flat = path.join("_");
     let undivided = fixed(&|key| key.path != path.join(".") && key.path.replace('.', "_") == flat);
     // A key without its section.
     let elsewhere = || fixed(&|key| key.path.rsplit('.').next() == path.last().copied());
-    let whole = |key: &SettingKey| key.parts().map(str::to_owned).collect();
-    let wrong = (0..path.len()).find(|at| find(&path[..=*at]).is_none() && !is_section(&path[..=*at]))?;
-    undivided.map(whole).or_else(|| sibling(path, wrong)).or_else(|| elsewhere().map(whole))
+    let full_path = |key: &SettingKey| key.parts().map(str::to_owned).collect();
+    let unknown_index = (0..path.len()).find(|at| find(&path[..=*at]).is_none() && !is_section(&path[..=*at]))?;
+    undivided.map(full_path).or_else(|| sibling(path, unknown_index)).or_else(|| elsewhere().map(full_path))
 }
 
 /// Returns the path with its first unknown part corrected; the following parts are kept if the result is a known
 /// path.
-fn sibling(path: &[&str], wrong: usize) -> Option<Vec<String>> {
-    let siblings = children(&path[..wrong]).into_iter().filter(|child| !is_placeholder(child));
-    let meant = nearest(path[wrong], siblings)?;
-    let corrected = [&path[..wrong], &[meant]].concat();
-    let whole = [&corrected[..], &path[wrong + 1..]].concat();
-    let makes_sense = find(&whole).is_some() || is_section(&whole);
-    Some((if makes_sense { whole } else { corrected }).into_iter().map(str::to_owned).collect())
+fn sibling(path: &[&str], unknown_index: usize) -> Option<Vec<String>> {
+    let siblings = children(&path[..unknown_index]).into_iter().filter(|child| !is_placeholder(child));
+    let suggestion = nearest(path[unknown_index], siblings)?;
+    let corrected = [&path[..unknown_index], &[suggestion]].concat();
+    let full_path = [&corrected[..], &path[unknown_index + 1..]].concat();
+    let makes_sense = find(&full_path).is_some() || is_section(&full_path);
+    Some((if makes_sense { full_path } else { corrected }).into_iter().map(str::to_owned).collect())
 }
 
 #[cfg(test)]
@@ -251,9 +266,9 @@ mod tests {
             ("serve", Some("server")),
             ("colour", None),
         ];
-        for (given, expected) in rows {
-            let path: Vec<&str> = given.split('.').collect();
-            assert_eq!(suggest(&path).map(|parts| parts.join(".")).as_deref(), expected, "{given}");
+        for (input, expected) in rows {
+            let path: Vec<&str> = input.split('.').collect();
+            assert_eq!(suggest(&path).map(|parts| parts.join(".")).as_deref(), expected, "{input}");
         }
     }
 

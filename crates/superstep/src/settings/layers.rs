@@ -50,7 +50,7 @@ impl Layers {
         }
         let names = layers.names_with_flags(&sources.flags);
         for name in &sources.unreadable {
-            layers.refuse("", &SettingOrigin::Variable(name.clone()), ValidationError::new("the value is not UTF-8"));
+            layers.reject("", &SettingOrigin::Variable(name.clone()), ValidationError::new("the value is not UTF-8"));
         }
         for (variable, text) in &sources.environment {
             let rest = variable.strip_prefix("SUPERSTEP_").filter(|rest| !NO_SETTINGS.contains(rest));
@@ -65,7 +65,7 @@ impl Layers {
     }
 
     /// Adds a problem.
-    pub(crate) fn refuse(&mut self, path: &str, origin: &SettingOrigin, fault: ValidationError) {
+    pub(crate) fn reject(&mut self, path: &str, origin: &SettingOrigin, fault: ValidationError) {
         self.problems.push(problem(path, origin, fault));
     }
 
@@ -89,15 +89,15 @@ impl Layers {
         errors.sort_by_key(|error| error.span().map_or(0, |span| span.start));
         for error in &errors {
             let offset = error.span().map_or(0, |span| span.start);
-            self.refuse("", &SettingOrigin::in_file(path, text, offset), ValidationError::new(error.message()));
+            self.reject("", &SettingOrigin::in_file(path, text, offset), ValidationError::new(error.message()));
         }
         self.is_unparsable = !errors.is_empty();
         if !self.is_unparsable {
             let mut walk = TomlWalker { layers: self, file: path, text, problems: Vec::new() };
             walk.table(&[], document.get_ref());
-            let mut found = walk.problems;
-            found.sort_by_key(|(offset, _)| *offset);
-            self.problems.extend(found.into_iter().map(|(_, problem)| problem));
+            let mut problems = walk.problems;
+            problems.sort_by_key(|(offset, _)| *offset);
+            self.problems.extend(problems.into_iter().map(|(_, problem)| problem));
         }
     }
 
@@ -105,8 +105,8 @@ impl Layers {
         let sections = KEYS.iter().filter(|key| key.path.contains(".<name>")).filter_map(|key| key.parts().next());
         let mut names: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
         for section in sections {
-            let given = flags.iter().filter_map(|(key, _)| name_in(key, section)).map(str::to_owned);
-            names.entry(section).or_insert_with(|| self.names(section)).extend(given);
+            let flag_names = flags.iter().filter_map(|(key, _)| name_in(key, section)).map(str::to_owned);
+            names.entry(section).or_insert_with(|| self.names(section)).extend(flag_names);
         }
         names
     }
@@ -115,11 +115,11 @@ impl Layers {
         let origin = SettingOrigin::Variable(variable.to_owned());
         let path = match path_of_variable(rest, names) {
             Ok(path) => path,
-            Err(fault) => return self.refuse("", &origin, fault),
+            Err(fault) => return self.reject("", &origin, fault),
         };
         let parts: Vec<&str> = path.iter().map(String::as_str).collect();
         match bad_name(&parts) {
-            Some(fault) => self.refuse("", &origin, fault),
+            Some(fault) => self.reject("", &origin, fault),
             None => self.take_text(&parts, text, origin),
         }
     }
@@ -128,10 +128,10 @@ impl Layers {
         let parts: Vec<&str> = key.split('.').collect();
         let origin = SettingOrigin::Flag(key.to_owned());
         if find(&parts).is_none() {
-            return self.refuse("", &origin, unknown(&parts));
+            return self.reject("", &origin, unknown(&parts));
         }
         match bad_name(&parts) {
-            Some(fault) => self.refuse("", &origin, fault),
+            Some(fault) => self.reject("", &origin, fault),
             None => self.take_text(&parts, text, origin),
         }
     }
@@ -142,7 +142,7 @@ impl Layers {
         let spot = ValueContext { name: parts.last().copied().unwrap_or_default(), base: None, is_environment };
         let path = parts.join(".");
         let value =
-            read(key.shape, &RawValue::Text(text), &spot).map_err(|fault| self.refuse(&path, &origin, fault)).ok();
+            read(key.shape, &RawValue::Text(text), &spot).map_err(|fault| self.reject(&path, &origin, fault)).ok();
         self.entries.insert(path, LayeredValue { value, origin, shape: key.shape });
     }
 }
@@ -161,26 +161,26 @@ impl TomlWalker<'_> {
             let path = [parent, &[key.get_ref().as_ref()]].concat();
             let at = key.span().start;
             if find(&path).is_none() && !is_section(&path) {
-                self.refuse(&path, at, unknown(&path));
+                self.reject(&path, at, unknown(&path));
             } else if let Some(fault) = bad_name(&path) {
-                self.refuse(&path, at, fault);
-            } else if let Some(known) = find(&path) {
-                self.value(&path, known.shape, at, value);
+                self.reject(&path, at, fault);
+            } else if let Some(setting) = find(&path) {
+                self.value(&path, setting.shape, at, value);
             } else if let DeValue::Table(inner) = value.get_ref() {
                 self.layers.tables.insert(path.join("."), SettingOrigin::in_file(self.file, self.text, at));
                 self.table(&path, inner);
             } else {
                 let fault = ValidationError::new(format!("expected a table, found {}", kind(value.get_ref())));
-                self.refuse(&path, value.span().start, fault.with_help(format!("write `[{}]`", path.join("."))));
+                self.reject(&path, value.span().start, fault.with_help(format!("write `[{}]`", path.join("."))));
             }
         }
     }
 
-    fn value(&mut self, path: &[&str], shape: SettingType, key_at: usize, given: &Spanned<DeValue<'_>>) {
-        let list = given.get_ref().as_array().and_then(|list| {
+    fn value(&mut self, path: &[&str], shape: SettingType, key_at: usize, spanned: &Spanned<DeValue<'_>>) {
+        let list = spanned.get_ref().as_array().and_then(|list| {
             list.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()
         });
-        let raw = match given.get_ref() {
+        let raw = match spanned.get_ref() {
             DeValue::String(text) => RawValue::Quoted(text),
             DeValue::Integer(number) => RawValue::Integer(i64::from_str_radix(number.as_str(), number.radix()).ok()),
             DeValue::Array(_) => RawValue::List(list.as_deref()),
@@ -188,12 +188,12 @@ impl TomlWalker<'_> {
         };
         let base = Path::new(self.file).parent();
         let spot = ValueContext { name: path.last().copied().unwrap_or_default(), base, is_environment: false };
-        let value = read(shape, &raw, &spot).map_err(|fault| self.refuse(path, given.span().start, fault)).ok();
+        let value = read(shape, &raw, &spot).map_err(|fault| self.reject(path, spanned.span().start, fault)).ok();
         let origin = SettingOrigin::in_file(self.file, self.text, key_at);
         self.layers.entries.insert(path.join("."), LayeredValue { value, origin, shape });
     }
 
-    fn refuse(&mut self, path: &[&str], at: usize, fault: ValidationError) {
+    fn reject(&mut self, path: &[&str], at: usize, fault: ValidationError) {
         let origin = SettingOrigin::in_file(self.file, self.text, at);
         self.problems.push((at, problem(&path.join("."), &origin, fault)));
     }
@@ -225,11 +225,11 @@ fn unknown(path: &[&str]) -> ValidationError {
             .with_help(did_you_mean_or_list("", &children(path)));
     }
     let fault = ValidationError::new(format!("unknown setting `{dotted}`"));
-    if let Some(meant) = suggest(path) {
-        return fault.with_help(format!("did you mean `{}`?", meant.join(".")));
+    if let Some(suggestion) = suggest(path) {
+        return fault.with_help(format!("did you mean `{}`?", suggestion.join(".")));
     }
-    let known = (0..path.len()).rev().map(|length| children(&path[..length])).find(|known| !known.is_empty());
-    fault.with_help(did_you_mean_or_list("", &known.unwrap_or_default()))
+    let siblings = (0..path.len()).rev().map(|length| children(&path[..length])).find(|siblings| !siblings.is_empty());
+    fault.with_help(did_you_mean_or_list("", &siblings.unwrap_or_default()))
 }
 
 /// Returns an error for a name that would be ambiguous in an environment variable or a dotted key.
@@ -247,10 +247,10 @@ fn bad_name(path: &[&str]) -> Option<ValidationError> {
 fn placeholders<'a>(path: &'a [&'a str]) -> impl Iterator<Item = (&'static str, &'a str)> {
     let key = KEYS.iter().find(|key| {
         let mut pairs = key.parts().zip(path);
-        key.parts().count() >= path.len() && pairs.all(|(known, given)| is_placeholder(known) || known == *given)
+        key.parts().count() >= path.len() && pairs.all(|(part, segment)| is_placeholder(part) || part == *segment)
     });
     let pairs = key.map(|key| key.parts().zip(path.iter().copied()).collect::<Vec<_>>()).unwrap_or_default();
-    pairs.into_iter().filter(|(known, _)| is_placeholder(known))
+    pairs.into_iter().filter(|(part, _)| is_placeholder(part))
 }
 
 fn name_in<'a>(path: &'a str, section: &str) -> Option<&'a str> {
@@ -261,15 +261,15 @@ fn name_in<'a>(path: &'a str, section: &str) -> Option<&'a str> {
 fn path_of_variable(rest: &str, names: &BTreeMap<&str, BTreeSet<String>>) -> Result<Vec<String>, ValidationError> {
     for key in KEYS {
         let parts: Vec<&str> = rest.splitn(key.parts().count(), "__").collect();
-        let fits = |(known, given): (&str, &&str)| match is_placeholder(known) {
-            true => !given.is_empty(),
-            false => known.to_uppercase() == **given,
+        let fits = |(part, segment): (&str, &&str)| match is_placeholder(part) {
+            true => !segment.is_empty(),
+            false => part.to_uppercase() == **segment,
         };
         if parts.len() == key.parts().count() && key.parts().zip(&parts).all(fits) {
             let section = key.parts().next().unwrap_or_default();
-            let spelled = key.parts().zip(parts).map(|(known, given)| match known {
-                "<name>" => name_of(given, names.get(section)),
-                "<variable>" => Ok(given.to_owned()),
+            let spelled = key.parts().zip(parts).map(|(part, segment)| match part {
+                "<name>" => name_of(segment, names.get(section)),
+                "<variable>" => Ok(segment.to_owned()),
                 literal => Ok(literal.to_owned()),
             });
             return spelled.collect();
@@ -280,24 +280,24 @@ fn path_of_variable(rest: &str, names: &BTreeMap<&str, BTreeSet<String>>) -> Res
 
 fn unknown_variable(rest: &str) -> ValidationError {
     let lower = rest.to_lowercase();
-    let given: Vec<&str> = lower.split("__").collect();
-    let meant = suggest(&given).unwrap_or_else(|| given.iter().map(|part| (*part).to_owned()).collect());
-    let meant: Vec<&str> = meant.iter().map(String::as_str).collect();
-    let help = match find(&meant) {
-        Some(_) => format!("did you mean `{}`?", keys::variable(meant)),
+    let segments: Vec<&str> = lower.split("__").collect();
+    let suggestion = suggest(&segments).unwrap_or_else(|| segments.iter().map(|part| (*part).to_owned()).collect());
+    let suggestion: Vec<&str> = suggestion.iter().map(String::as_str).collect();
+    let help = match find(&suggestion) {
+        Some(_) => format!("did you mean `{}`?", keys::variable(suggestion)),
         None => "two underscores stand between the parts of a key, as in `SUPERSTEP_SERVER__PORT`".to_owned(),
     };
     ValidationError::new("no setting has this variable").with_help(help)
 }
 
 /// Returns the name for a part of a variable: a known name, or the part in lower case.
-fn name_of(given: &str, known: Option<&BTreeSet<String>>) -> Result<String, ValidationError> {
-    let same = |name: &&String| name.to_uppercase().replace('-', "_") == given;
-    let matching: Vec<&String> = known.into_iter().flatten().filter(same).collect();
+fn name_of(segment: &str, names: Option<&BTreeSet<String>>) -> Result<String, ValidationError> {
+    let same = |name: &&String| name.to_uppercase().replace('-', "_") == segment;
+    let matching: Vec<&String> = names.into_iter().flatten().filter(same).collect();
     match matching[..] {
-        [] => Ok(given.to_lowercase()),
+        [] => Ok(segment.to_lowercase()),
         [name] => Ok(name.clone()),
-        [first, second, ..] => Err(ValidationError::new(format!("`{given}` may be `{first}` or `{second}`"))
+        [first, second, ..] => Err(ValidationError::new(format!("`{segment}` may be `{first}` or `{second}`"))
             .with_help("rename one of the two")),
     }
 }

@@ -17,10 +17,10 @@ use super::value::{SettingValue, check_address};
 impl Layers {
     /// Replaces each reference by the text of its secret.
     pub(crate) fn resolve(&mut self, sources: &SettingsSources<'_>) {
-        let mut vault = sources.vault();
+        let mut secret_sources = sources.secret_sources();
         let secrets = self.read_secrets(sources);
         let are_broken = secrets.is_err();
-        vault.named = secrets.unwrap_or_else(|problems| {
+        secret_sources.named = secrets.unwrap_or_else(|problems| {
             self.problems.extend(problems);
             None
         });
@@ -28,14 +28,15 @@ impl Layers {
         for (path, entry) in &mut self.entries {
             let Some(SettingValue::Reference(reference)) = &entry.value else { continue };
             // Keys that are missing in an invalid secrets file are unknown, and its syntax error is already reported.
-            let is_told = are_broken && matches!(reference, SecretReference::Named(_));
-            let found = vault.resolve(reference).map(MaybeSecret::Hidden).and_then(|guarded| match entry.shape {
-                SettingType::Address => check_address(&guarded).map(|()| guarded),
-                _ => Ok(guarded),
-            });
-            match found {
+            let is_reported = are_broken && matches!(reference, SecretReference::Named(_));
+            let resolved =
+                secret_sources.resolve(reference).map(MaybeSecret::Hidden).and_then(|guarded| match entry.shape {
+                    SettingType::Address => check_address(&guarded).map(|()| guarded),
+                    _ => Ok(guarded),
+                });
+            match resolved {
                 Ok(guarded) => entry.value = Some(SettingValue::Guarded(guarded)),
-                Err(_) if is_told => entry.value = None,
+                Err(_) if is_reported => entry.value = None,
                 Err(fault) => {
                     faults.push(problem(path, &entry.origin, fault));
                     entry.value = None;
@@ -51,30 +52,30 @@ impl Layers {
         }
         let Some(entry) = self.entries.get("secrets_file") else { return Ok(None) };
         let Some(SettingValue::Text(path)) = &entry.value else { return Err(Vec::new()) };
-        let refuse = |fault| vec![problem("secrets_file", &entry.origin, fault)];
+        let reject = |fault| vec![problem("secrets_file", &entry.origin, fault)];
         let Some(read_file) = sources.files else {
-            return Err(refuse(ValidationError::new(format!("file `{path}` cannot be read where files are not read"))));
+            return Err(reject(ValidationError::new(format!("file `{path}` cannot be read where files are not read"))));
         };
         let unread = |error: std::io::Error| {
-            refuse(ValidationError::new(format!("file `{path}` cannot be read: {}", error.kind())))
+            reject(ValidationError::new(format!("file `{path}` cannot be read: {}", error.kind())))
         };
         parse(path, &read_file(path).map_err(unread)?).map(Some)
     }
 }
 
 fn parse(name: &str, text: &str) -> Result<BTreeMap<String, Secret>, Vec<Diagnostic>> {
-    let refuse = |offset: usize, fact: &str| {
+    let reject = |offset: usize, fact: &str| {
         let fault = ValidationError::new(fact).with_help("each line is `name = \"value\"`");
         problem("", &SettingOrigin::in_file(name, text, offset), fault)
     };
     let (document, errors) = DeTable::parse_recoverable(text);
     let mut problems: Vec<Diagnostic> =
-        errors.iter().map(|error| refuse(error.span().map_or(0, |span| span.start), "this is not TOML")).collect();
+        errors.iter().map(|error| reject(error.span().map_or(0, |span| span.start), "this is not TOML")).collect();
     let mut secrets = BTreeMap::new();
     for (key, value) in document.get_ref() {
         match value.get_ref().as_str() {
             Some(secret) => drop(secrets.insert(key.get_ref().to_string(), Secret::new(secret))),
-            None if errors.is_empty() => problems.push(refuse(value.span().start, "expected text in quotes")),
+            None if errors.is_empty() => problems.push(reject(value.span().start, "expected text in quotes")),
             None => {}
         }
     }

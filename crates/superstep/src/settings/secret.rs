@@ -170,7 +170,7 @@ impl SecretSources {
             SecretReference::File(path) => self.file(path)?,
         };
         match secret.expose().is_empty() {
-            true => Err(ValidationError::new(format!("{} is empty", reference.place()))),
+            true => Err(ValidationError::new(format!("{} is empty", reference.description()))),
             false => Ok(secret),
         }
     }
@@ -208,7 +208,7 @@ impl SecretSources {
 }
 
 impl SecretReference {
-    fn place(&self) -> String {
+    fn description(&self) -> String {
         match self {
             Self::Variable(name) => format!("environment variable `{name}`"),
             Self::Named(name) => format!("`{name}` of the secrets file"),
@@ -221,7 +221,7 @@ impl SecretReference {
 mod tests {
     use super::*;
 
-    fn vault() -> SecretSources {
+    fn secret_sources() -> SecretSources {
         let environment = [("TOKEN", "MARKER-1"), ("EMPTY", "")];
         SecretSources {
             environment: environment.map(|(name, text)| (name.to_owned(), Secret::new(text))).into(),
@@ -247,19 +247,19 @@ mod tests {
         ];
         for (text, expected) in rows {
             let reference = SecretReference::read(text).unwrap().unwrap();
-            let found = vault().resolve(&reference);
-            let found = found.as_ref().map(Secret::expose).map_err(|fault| fault.message.as_str());
-            assert_eq!(found, expected, "{text}");
+            let resolved = secret_sources().resolve(&reference);
+            let resolved = resolved.as_ref().map(Secret::expose).map_err(|fault| fault.message.as_str());
+            assert_eq!(resolved, expected, "{text}");
         }
         assert_eq!(
-            vault().resolve(&SecretReference::Variable("TOKN".into())).unwrap_err().with_help.unwrap(),
+            secret_sources().resolve(&SecretReference::Variable("TOKN".into())).unwrap_err().with_help.unwrap(),
             "did you mean `TOKEN`?"
         );
     }
 
     /// R-FWK-54: no part of a secret is printed, even if it was pasted after the colon.
     #[test]
-    fn a_refused_reference_does_not_repeat_what_follows_the_colon() {
+    fn a_rejected_reference_does_not_repeat_what_follows_the_colon() {
         for text in ["env:", "env:sk.MARKER", "secret:MARKER+/=", "file:"] {
             let fault = SecretReference::read(text).unwrap().unwrap_err();
             assert!(!format!("{fault:?}").contains("MARKER"), "{fault:?}");

@@ -127,17 +127,17 @@ impl Layers {
             let kind = layers.text(&format!("{at}.kind"));
             if let Some(name) = path.strip_prefix("rust:") {
                 let fault = ValidationError::new("a graph built in Rust has no file format").with_help("remove `kind`");
-                kind.is_some().then(|| layers.refuse_at(&format!("{at}.kind"), fault));
+                kind.is_some().then(|| layers.reject_at(&format!("{at}.kind"), fault));
                 return Some(GraphSource::Rust(name.to_owned()));
             }
             let ending = Path::new(&path).extension().and_then(|ending| ending.to_str()).map(str::to_lowercase);
             match kind.or(ending).as_deref() {
                 Some("toml") => Some(GraphSource::File { path: path.into(), kind: GraphFileFormat::Toml }),
                 Some("json") => Some(GraphSource::File { path: path.into(), kind: GraphFileFormat::Json }),
-                _ if layers.is_refused(&format!("{at}.kind")) => None,
+                _ if layers.is_rejected(&format!("{at}.kind")) => None,
                 _ => {
                     let fault = ValidationError::new("the format of the graph file is not clear from its name");
-                    layers.refuse_at(&format!("{at}.path"), fault.with_help("set `kind` to `toml` or `json`"));
+                    layers.reject_at(&format!("{at}.path"), fault.with_help("set `kind` to `toml` or `json`"));
                     None
                 }
             }
@@ -183,7 +183,7 @@ impl Layers {
         if self.entries.contains_key("storage.url") {
             let fault =
                 ValidationError::new("`storage.url` belongs to `postgres`, which `storage.checkpointer` does not name");
-            self.refuse_at(
+            self.reject_at(
                 "storage.url",
                 fault.with_help("set `storage.checkpointer` to `postgres`, or remove `storage.url`"),
             );
@@ -200,7 +200,7 @@ impl Layers {
                 (true, true) => {
                     let fault = ValidationError::new("a server has `command` or `url`, not both")
                         .with_help("remove one of the two");
-                    layers.refuse_at(&url, fault);
+                    layers.reject_at(&url, fault);
                     None
                 }
                 (true, false) => match layers.value(&command)? {
@@ -209,14 +209,14 @@ impl Layers {
                 },
                 (false, true) if env.is_empty() => layers.guarded(&url).map(McpServerSettings::Url),
                 (false, true) => {
-                    layers.refuse_at(&url, ValidationError::new("`env` belongs to `command`, which is not set"));
+                    layers.reject_at(&url, ValidationError::new("`env` belongs to `command`, which is not set"));
                     None
                 }
                 (false, false) if layers.is_unparsable => None,
                 (false, false) => {
                     let fault = ValidationError::new(format!("`{at}` has neither `command` nor `url`"))
                         .with_help("set one of the two");
-                    layers.refuse(at, &layers.origin_of(at), fault);
+                    layers.reject(at, &layers.origin_of(at), fault);
                     None
                 }
             }
@@ -239,8 +239,8 @@ impl Layers {
     }
 
     fn environment_of(&self, prefix: &str) -> BTreeMap<String, MaybeSecret> {
-        let inside = self.entries.keys().filter_map(|path| path.strip_prefix(prefix));
-        inside.filter_map(|name| Some((name.to_owned(), self.guarded(&format!("{prefix}{name}"))?))).collect()
+        let names = self.entries.keys().filter_map(|path| path.strip_prefix(prefix));
+        names.filter_map(|name| Some((name.to_owned(), self.guarded(&format!("{prefix}{name}"))?))).collect()
     }
 
     fn required(&mut self, path: &str) -> Option<String> {
@@ -251,23 +251,23 @@ impl Layers {
     fn demand(&mut self, path: &str) {
         if !self.entries.contains_key(path) && !self.is_unparsable {
             let parent = path.rsplit_once('.').map_or(path, |(parent, _)| parent);
-            self.refuse(path, &self.origin_of(parent), ValidationError::new(format!("`{path}` is missing")));
+            self.reject(path, &self.origin_of(parent), ValidationError::new(format!("`{path}` is missing")));
         }
     }
 
-    fn refuse_at(&mut self, path: &str, fault: ValidationError) {
+    fn reject_at(&mut self, path: &str, fault: ValidationError) {
         let origin = self.entries.get(path).map_or(SettingOrigin::Default, |entry| entry.origin.clone());
-        self.refuse(path, &origin, fault);
+        self.reject(path, &origin, fault);
     }
 
     /// Returns the origin of a table, or of its first value.
     fn origin_of(&self, table: &str) -> SettingOrigin {
-        let inside = || self.entries.iter().find(|(path, _)| path.starts_with(&format!("{table}.")));
-        let opened = self.tables.get(table).or_else(|| inside().map(|(_, entry)| &entry.origin));
+        let first_entry = || self.entries.iter().find(|(path, _)| path.starts_with(&format!("{table}.")));
+        let opened = self.tables.get(table).or_else(|| first_entry().map(|(_, entry)| &entry.origin));
         opened.cloned().unwrap_or(SettingOrigin::Default)
     }
 
-    fn is_refused(&self, path: &str) -> bool {
+    fn is_rejected(&self, path: &str) -> bool {
         self.entries.get(path).is_some_and(|entry| entry.value.is_none())
     }
 

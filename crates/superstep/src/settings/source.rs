@@ -67,7 +67,7 @@ impl<'a> SettingsSources<'a> {
     }
 
     /// Returns the sources of secrets, without the secrets file.
-    pub(crate) fn vault(&self) -> SecretSources {
+    pub(crate) fn secret_sources(&self) -> SecretSources {
         let hide = |(name, text): (&String, &String)| (name.clone(), Secret::new(text.as_str()));
         SecretSources { environment: self.environment.iter().map(hide).collect(), named: None, read_file: self.files }
     }

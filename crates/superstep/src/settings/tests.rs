@@ -51,7 +51,7 @@ fn sources() -> SettingsSources<'static> {
     })
 }
 
-fn refused(sources: &SettingsSources<'_>) -> String {
+fn parse_error(sources: &SettingsSources<'_>) -> String {
     Settings::parse(sources).expect_err("something is wrong").to_string()
 }
 
@@ -158,7 +158,9 @@ fn variables_that_are_no_settings_are_let_be() {
     let others = [("SUPERSTEP_WEIGHTS", "model.gguf"), ("SUPERSTEP_EVIDENCE", "documents")];
     let settings = Settings::parse(&SettingsSources::new().environment(others)).unwrap();
     assert!(settings.explain().iter().all(|row| row.origin == SettingOrigin::Default));
-    assert!(refused(&SettingsSources::new().environment([("SUPERSTEP_WEIGHT", "model.gguf")])).contains("no setting"));
+    assert!(
+        parse_error(&SettingsSources::new().environment([("SUPERSTEP_WEIGHT", "model.gguf")])).contains("no setting")
+    );
 }
 
 /// R-FWK-54: a reference that a later source has overridden is not resolved.
@@ -166,13 +168,13 @@ fn variables_that_are_no_settings_are_let_be() {
 fn only_the_reference_that_holds_is_followed() {
     let file = "[models.gpt-4]\nprovider = 'openai'\nmodel = 'gpt-4'\napi_key = 'env:NOT_SET'";
     let sources = SettingsSources::new().toml("superstep.toml", file);
-    assert!(refused(&sources).contains("superstep.toml:4:1: environment variable `NOT_SET` is not set"));
+    assert!(parse_error(&sources).contains("superstep.toml:4:1: environment variable `NOT_SET` is not set"));
     let settings = Settings::parse(&sources.environment([("SUPERSTEP_MODELS__GPT_4__API_KEY", "MARKER")])).unwrap();
     assert_eq!(settings.models["gpt-4"].api_key.as_ref().unwrap().expose(), "MARKER");
 }
 
 /// One error of each kind.
-const WRONG: &str = r#"
+const INVALID_FILE: &str = r#"
 recursion_limit = 3
 colour = "red"
 [limits]
@@ -212,8 +214,8 @@ fn all_problems_are_listed_at_once_with_place_and_advice() {
     ];
     let flags =
         [("server.prot", "MARKER"), ("limits", "MARKER"), ("models.fast.api_key", "MARKER"), ("server.port", "-1")];
-    let sources = SettingsSources::new().toml("superstep.toml", WRONG).environment(environment).flags(flags);
-    let error = refused(&sources);
+    let sources = SettingsSources::new().toml("superstep.toml", INVALID_FILE).environment(environment).flags(flags);
+    let error = parse_error(&sources);
     assert!(!error.contains("MARKER"), "{error}");
     insta::assert_snapshot!(error, @r#"
     error[SS-027]: the configuration is not valid
@@ -248,8 +250,9 @@ fn all_problems_are_listed_at_once_with_place_and_advice() {
 }
 
 #[test]
-fn text_that_is_not_toml_is_told_by_line_and_column_only() {
-    let error = refused(&SettingsSources::new().toml("superstep.toml", "[models.fast]\napi_key = MARKER\n[limits\n"));
+fn text_that_is_not_toml_is_reported_by_line_and_column_only() {
+    let error =
+        parse_error(&SettingsSources::new().toml("superstep.toml", "[models.fast]\napi_key = MARKER\n[limits\n"));
     assert!(!error.contains("MARKER"), "{error}");
     insta::assert_snapshot!(error, @r#"
     error[SS-027]: the configuration is not valid
@@ -272,11 +275,11 @@ fn columns_count_characters_and_lines_count_from_one() {
 }
 
 #[test]
-fn two_names_that_one_variable_could_mean_are_refused() {
+fn two_names_that_one_variable_could_mean_are_rejected() {
     let file = "[models.a-b]\nprovider = 'scripted'\n[models.a_b]\nprovider = 'scripted'";
     let sources =
         SettingsSources::new().toml("superstep.toml", file).environment([("SUPERSTEP_MODELS__A_B__MODEL", "x")]);
-    assert!(refused(&sources).contains("`A_B` may be `a-b` or `a_b` (rename one of the two)"));
+    assert!(parse_error(&sources).contains("`A_B` may be `a-b` or `a_b` (rename one of the two)"));
 }
 
 #[test]
@@ -290,7 +293,9 @@ fn a_named_entry_can_come_from_the_environment_or_from_flags_alone() {
     let flags = [("models.fast.model", "small"), ("graphs.my-chat.path", "chat")];
     let settings = Settings::parse(&SettingsSources::new().environment(environment).flags(flags)).unwrap();
     assert_eq!(settings.models["fast"].model.as_deref(), Some("small"));
-    assert!(matches!(&settings.mcp_servers["git"], McpServerSettings::Command { env, .. } if env.contains_key("MY__OWN")));
+    assert!(
+        matches!(&settings.mcp_servers["git"], McpServerSettings::Command { env, .. } if env.contains_key("MY__OWN"))
+    );
     assert!(matches!(&settings.graphs["my-chat"], GraphSource::File { kind: GraphFileFormat::Json, .. }));
 }
 
@@ -351,7 +356,7 @@ fn a_secrets_file_is_never_echoed() {
         ("database = ''", "`database` of the secrets file is empty"),
     ];
     for (secrets, expected) in rows {
-        let error = refused(&SettingsSources::new().toml("superstep.toml", file).secrets(secrets));
+        let error = parse_error(&SettingsSources::new().toml("superstep.toml", file).secrets(secrets));
         assert!(error.contains(expected) && !error.contains("MARKER"), "{error}");
         assert_eq!(error.matches("\n  - ").count(), 1, "{error}");
     }
@@ -362,18 +367,17 @@ fn a_secrets_file_is_never_echoed() {
 
 /// U24: a literal secret is rejected in the file and in a flag, which is visible in the list of processes.
 #[test]
-fn a_literal_secret_is_refused_outside_the_environment() {
-    let file =
-        "[models.m]\nprovider = 'scripted'\napi_key = 'MARKER'\n[mcp_servers.s]\ncommand = ['x']\nenv.A_TOKEN = 'MARKER'";
+fn a_literal_secret_is_rejected_outside_the_environment() {
+    let file = "[models.m]\nprovider = 'scripted'\napi_key = 'MARKER'\n[mcp_servers.s]\ncommand = ['x']\nenv.A_TOKEN = 'MARKER'";
     let flags = [("models.m.api_key", "MARKER"), ("mcp_servers.s.env.A_TOKEN", "MARKER")];
-    let error = refused(&SettingsSources::new().toml("superstep.toml", file).flags(flags));
+    let error = parse_error(&SettingsSources::new().toml("superstep.toml", file).flags(flags));
     assert_eq!(error.matches("a secret is not written here (refer to it: `env:NAME`").count(), 4, "{error}");
     assert!(!error.contains("MARKER"), "{error}");
 }
 
 #[test]
-fn a_setting_that_is_not_utf_8_is_refused_by_its_name() {
+fn a_setting_that_is_not_utf_8_is_rejected_by_its_name() {
     let mut sources = SettingsSources::new();
     sources.unreadable.push("SUPERSTEP_SERVER__HOST".into());
-    assert!(refused(&sources).contains("environment variable `SUPERSTEP_SERVER__HOST`: the value is not UTF-8"));
+    assert!(parse_error(&sources).contains("environment variable `SUPERSTEP_SERVER__HOST`: the value is not UTF-8"));
 }

@@ -130,8 +130,8 @@ fn count(raw: &RawValue<'_>, least: u32, most: u32) -> Result<u32, ValidationErr
     };
     let fits = number.and_then(|number| u32::try_from(number).ok()).filter(|number| (least..=most).contains(number));
     fits.ok_or_else(|| {
-        let found = number.map_or_else(|| kind(raw).to_owned(), |number| number.to_string());
-        ValidationError::new(format!("expected a whole number from {least} to {most}, found {found}"))
+        let actual = number.map_or_else(|| kind(raw).to_owned(), |number| number.to_string());
+        ValidationError::new(format!("expected a whole number from {least} to {most}, found {actual}"))
     })
 }
 
@@ -225,11 +225,11 @@ fn from_base(path: &str, spot: &ValueContext<'_>) -> String {
 }
 
 fn reference(text: &str, spot: &ValueContext<'_>) -> Option<Result<SettingValue, ValidationError>> {
-    let found = SecretReference::read(text)?.map(|reference| match reference {
+    let parsed = SecretReference::read(text)?.map(|reference| match reference {
         SecretReference::File(path) => SecretReference::File(from_base(&path, spot)),
         other => other,
     });
-    Some(found.map(SettingValue::Reference))
+    Some(parsed.map(SettingValue::Reference))
 }
 
 fn hidden(text: &str) -> SettingValue {
@@ -238,7 +238,7 @@ fn hidden(text: &str) -> SettingValue {
 
 fn secret(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
     match reference(text, spot) {
-        Some(found) => found,
+        Some(result) => result,
         None if spot.is_environment => Ok(hidden(text)),
         None => Err(ValidationError::new("a secret is not written here").with_help(REFERENCE_HELP)),
     }
@@ -253,7 +253,7 @@ fn open(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, ValidationE
 
 fn plain_or_secret(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
     match reference(text, spot) {
-        Some(found) => found,
+        Some(result) => result,
         None if spot.is_environment => Ok(hidden(text)),
         None => Ok(SettingValue::Guarded(MaybeSecret::Plain(text.to_owned()))),
     }
@@ -312,7 +312,7 @@ fn store(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, Validation
 mod tests {
     use super::*;
 
-    fn shown(shape: SettingType, raw: RawValue<'_>) -> Result<String, String> {
+    fn display(shape: SettingType, raw: RawValue<'_>) -> Result<String, String> {
         let spot = ValueContext { base: Some(Path::new("etc")), ..ValueContext::default() };
         read(shape, &raw, &spot).map(|value| value.display()).map_err(|fault| fault.message)
     }
@@ -339,29 +339,29 @@ mod tests {
             ("9999999999999999999h", None),
         ];
         for (text, expected) in rows {
-            assert_eq!(shown(SettingType::Duration, RawValue::Quoted(text)).ok().as_deref(), expected, "{text}");
+            assert_eq!(display(SettingType::Duration, RawValue::Quoted(text)).ok().as_deref(), expected, "{text}");
         }
     }
 
     #[test]
     fn a_number_is_a_number_in_the_file_and_text_elsewhere() {
         let port = SettingType::Count(0, 65_535);
-        let refused = |found: &str| Err(format!("expected a whole number from 0 to 65535, found {found}"));
-        assert_eq!(shown(port, RawValue::Integer(Some(80))), Ok("80".into()));
-        assert_eq!(shown(port, RawValue::Text("80")), Ok("80".into()));
-        assert_eq!(shown(port, RawValue::Quoted("80")), refused("text"));
-        assert_eq!(shown(port, RawValue::Text("eighty")), refused("text"));
-        assert_eq!(shown(port, RawValue::Integer(Some(-1))), refused("-1"));
-        assert_eq!(shown(port, RawValue::Text("65536")), refused("65536"));
-        assert_eq!(shown(port, RawValue::Integer(None)), refused("a number"));
-        assert_eq!(shown(port, RawValue::Other("a date")), refused("a date"));
+        let range_error = |actual: &str| Err(format!("expected a whole number from 0 to 65535, found {actual}"));
+        assert_eq!(display(port, RawValue::Integer(Some(80))), Ok("80".into()));
+        assert_eq!(display(port, RawValue::Text("80")), Ok("80".into()));
+        assert_eq!(display(port, RawValue::Quoted("80")), range_error("text"));
+        assert_eq!(display(port, RawValue::Text("eighty")), range_error("text"));
+        assert_eq!(display(port, RawValue::Integer(Some(-1))), range_error("-1"));
+        assert_eq!(display(port, RawValue::Text("65536")), range_error("65536"));
+        assert_eq!(display(port, RawValue::Integer(None)), range_error("a number"));
+        assert_eq!(display(port, RawValue::Other("a date")), range_error("a date"));
     }
 
     #[test]
     fn a_program_is_a_list_in_the_file_and_json_elsewhere() {
         let argv = ["npx".to_owned(), "-y".to_owned()];
-        assert_eq!(shown(SettingType::Words, RawValue::List(Some(&argv))), Ok(r#"["npx", "-y"]"#.into()));
-        assert_eq!(shown(SettingType::Words, RawValue::Text(r#"["npx","-y"]"#)), Ok(r#"["npx", "-y"]"#.into()));
+        assert_eq!(display(SettingType::Words, RawValue::List(Some(&argv))), Ok(r#"["npx", "-y"]"#.into()));
+        assert_eq!(display(SettingType::Words, RawValue::Text(r#"["npx","-y"]"#)), Ok(r#"["npx", "-y"]"#.into()));
         for raw in [
             RawValue::List(None),
             RawValue::List(Some(&[])),
@@ -369,7 +369,7 @@ mod tests {
             RawValue::Text("[1]"),
             RawValue::Text("[\"\"]"),
         ] {
-            assert!(shown(SettingType::Words, raw).is_err());
+            assert!(display(SettingType::Words, raw).is_err());
         }
     }
 
@@ -384,15 +384,15 @@ mod tests {
             (SettingType::Provider, "rust:mine", "rust:mine"),
         ];
         for (shape, text, expected) in rows {
-            assert_eq!(shown(shape, RawValue::Quoted(text)).as_deref(), Ok(expected), "{text}");
+            assert_eq!(display(shape, RawValue::Quoted(text)).as_deref(), Ok(expected), "{text}");
         }
     }
 
     /// R-FWK-54: a URL that contains a secret is rejected where it would be displayed.
     #[test]
-    fn addresses_with_secrets_in_them_are_refused() {
+    fn addresses_with_secrets_in_them_are_rejected() {
         for text in ["https://host", "http://[::1]:80/v1/", "https://host/openai?api-version=2024-10-21"] {
-            assert_eq!(shown(SettingType::Address, RawValue::Quoted(text)).as_deref(), Ok(text));
+            assert_eq!(display(SettingType::Address, RawValue::Quoted(text)).as_deref(), Ok(text));
         }
         let rows = [
             "https://user:MARKER@host/",
@@ -403,8 +403,8 @@ mod tests {
             "https://MARKER MARKER",
         ];
         for text in rows {
-            let refused = shown(SettingType::Address, RawValue::Quoted(text)).unwrap_err();
-            assert!(!refused.contains("MARKER"), "{refused}");
+            let error = display(SettingType::Address, RawValue::Quoted(text)).unwrap_err();
+            assert!(!error.contains("MARKER"), "{error}");
         }
     }
 

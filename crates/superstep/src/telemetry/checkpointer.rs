@@ -40,9 +40,9 @@ impl Checkpointer for TracedCheckpointer {
         // Computing the size takes as long as serializing, so only on demand.
         let bytes = (watch.metrics.is_some() || !span.is_disabled()).then(|| bytes_of(commit));
         span.record("superstep.checkpoint.bytes", bytes);
-        let began = watch.clock.now();
+        let started_at = watch.clock.now();
         let saved = self.store.commit(commit).instrument(span.clone()).await;
-        let took = watch.since(began);
+        let took = watch.since(started_at);
         match &saved {
             Err(error) => record_commit_error(watch, &span, error),
             Ok(()) if took > SLOW_COMMIT_SECONDS => {
@@ -74,10 +74,10 @@ fn span(watch: &RunObserver, commit: &Commit) -> Span {
     )
 }
 
-fn record_commit_error(watch: &RunObserver, span: &Span, trouble: &Error) {
-    let code = trouble.code();
+fn record_commit_error(watch: &RunObserver, span: &Span, commit_error: &Error) {
+    let code = commit_error.code();
     failed(span, &code.to_string());
-    let message = watch.message(trouble);
+    let message = watch.message(commit_error);
     match code {
         // Another run holds the lease now.
         ErrorCode::ThreadBusy => {

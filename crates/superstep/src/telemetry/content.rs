@@ -15,7 +15,7 @@ pub(super) fn response_content(answer: &ChatResponse) -> Value {
     message["finish_reason"] = json!(match &answer.stop {
         StopReason::ToolCalls => "tool_call",
         StopReason::Length => "length",
-        StopReason::Refused => "content_filter",
+        StopReason::ContentFilter => "content_filter",
         _ => "stop",
     });
     json!([message])

@@ -13,22 +13,22 @@ use crate::engine::context::TaskContext;
 use crate::models::ModelCallBuilder;
 
 /// Executes a model call with telemetry.
-pub(crate) async fn traced_model_call(watch: Arc<RunObserver>, asked: ModelCallBuilder) -> Result<ChatResponse> {
-    let (cx, info) = (asked.cx.clone(), asked.model.info());
-    let span = span(&cx, &info, &asked.request);
+pub(crate) async fn traced_model_call(watch: Arc<RunObserver>, builder: ModelCallBuilder) -> Result<ChatResponse> {
+    let (cx, info) = (builder.cx.clone(), builder.model.info());
+    let span = span(&cx, &info, &builder.request);
     if watch.content {
         info!(target: "superstep", parent: &span, {
-            gen_ai.input.messages = %request_content(&asked.redacted_request())
+            gen_ai.input.messages = %request_content(&builder.redacted_request())
         }, "gen_ai.client.inference.operation.details");
     }
-    let began = watch.clock.now();
-    let answered = asked.execute().instrument(span.clone()).await;
+    let started_at = watch.clock.now();
+    let answered = builder.execute().instrument(span.clone()).await;
     match &answered {
         Ok(answer) => model_answered(&cx, &watch, &span, answer),
         Err(error) => model_failed(&cx, &watch, &span, (&info, error)),
     }
     if let Some(metrics) = &watch.metrics {
-        metrics.model_called(&info, watch.since(began));
+        metrics.model_called(&info, watch.since(started_at));
     }
     answered
 }

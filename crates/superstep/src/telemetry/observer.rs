@@ -30,24 +30,24 @@ pub(crate) struct RunObserver {
 
 impl RunObserver {
     /// Returns true if telemetry is enabled for a run. Costs one atomic read if it is disabled.
-    pub(crate) fn is_enabled(given: &TelemetryConfig) -> bool {
-        given.metrics.is_some() || LevelFilter::current() != LevelFilter::OFF
+    pub(crate) fn is_enabled(config: &TelemetryConfig) -> bool {
+        config.metrics.is_some() || LevelFilter::current() != LevelFilter::OFF
     }
 
-    pub(super) fn new(span: Span, graph: Arc<str>, given: &TelemetryConfig, clock: Arc<dyn Clock>) -> Self {
-        let (metrics, content) = (given.metrics.clone(), given.content);
+    pub(super) fn new(span: Span, graph: Arc<str>, config: &TelemetryConfig, clock: Arc<dyn Clock>) -> Self {
+        let (metrics, content) = (config.metrics.clone(), config.content);
         Self { span, superstep: Mutex::new((NO_STEP, Span::none())), graph, metrics, content, clock }
     }
 
     /// Creates the observer of a subgraph.
     pub(crate) fn for_subgraph(&self, cx: &TaskContext, graph: &Arc<str>) -> Arc<Self> {
-        let given = TelemetryConfig { metrics: self.metrics.clone(), prices: None, content: self.content };
+        let config = TelemetryConfig { metrics: self.metrics.clone(), prices: None, content: self.content };
         let span = super::run::span(graph, parent(cx));
         span.record("superstep.run.id", field::display(cx.run_id()));
         if let Some(thread) = cx.thread_id() {
             span.record("gen_ai.conversation.id", thread.as_str());
         }
-        Arc::new(Self::new(span, graph.clone(), &given, self.clock.clone()))
+        Arc::new(Self::new(span, graph.clone(), &config, self.clock.clone()))
     }
 
     /// Records the ids of the run and its thread.
@@ -96,11 +96,11 @@ impl RunObserver {
     }
 
     /// Redacts content for a log line.
-    pub(super) fn redact_json(cx: &TaskContext, mut said: Value) -> Value {
+    pub(super) fn redact_json(cx: &TaskContext, mut value: Value) -> Value {
         cx.0.shared
             .event_redactions()
-            .for_each(|redaction| redaction.value(&mut said, &mut RedactionCounts::default()));
-        said
+            .for_each(|redaction| redaction.value(&mut value, &mut RedactionCounts::default()));
+        value
     }
 
     /// Counts redactions.
@@ -111,8 +111,8 @@ impl RunObserver {
     }
 
     /// Returns the seconds since a time.
-    pub(super) fn since(&self, began: i64) -> f64 {
-        self.clock.now().saturating_sub(began).max(0) as f64 / 1_000_000.0
+    pub(super) fn since(&self, started_at: i64) -> f64 {
+        self.clock.now().saturating_sub(started_at).max(0) as f64 / 1_000_000.0
     }
 }
 

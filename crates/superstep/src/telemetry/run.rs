@@ -19,8 +19,8 @@ pub(crate) async fn traced_run(mut call: Box<RunSpec>) -> Result<ErasedOutcome> 
     let clock = call.clock.clone().unwrap_or_else(|| system_environment().0.clone());
     let watch = Arc::new(RunObserver::new(span(&graph, Span::current().id()), graph, &call.telemetry, clock));
     call.observer = Some(watch.clone());
-    let began = watch.clock.now();
-    let mut going = RunSpanGuard { watch: &watch, began, is_over: false };
+    let started_at = watch.clock.now();
+    let mut going = RunSpanGuard { watch: &watch, started_at, is_over: false };
     let ended = start_root(call).instrument(watch.span.clone()).await;
     going.is_over = true;
     watch.finish();
@@ -39,7 +39,7 @@ pub(crate) async fn traced_run(mut call: Box<RunSpec>) -> Result<ErasedOutcome> 
         Err(error) => run_failed(&watch, error),
     }
     if let Some(metrics) = &watch.metrics {
-        metrics.run_ended(&watch.graph, outcome_name(&ended), watch.since(began));
+        metrics.run_ended(&watch.graph, outcome_name(&ended), watch.since(started_at));
         if let Err(error) = &ended {
             metrics.run_failed(&watch.graph, &error.code().to_string());
         }
@@ -50,7 +50,7 @@ pub(crate) async fn traced_run(mut call: Box<RunSpec>) -> Result<ErasedOutcome> 
 /// Guard of a running run. Records the run as cancelled if it is dropped before its end.
 struct RunSpanGuard<'a> {
     watch: &'a RunObserver,
-    began: i64,
+    started_at: i64,
     /// True if the run has ended by itself.
     is_over: bool,
 }
@@ -64,7 +64,7 @@ impl Drop for RunSpanGuard<'_> {
         self.watch.finish();
         self.watch.span.record("superstep.outcome", name);
         if let Some(metrics) = &self.watch.metrics {
-            metrics.run_ended(&self.watch.graph, name, self.watch.since(self.began));
+            metrics.run_ended(&self.watch.graph, name, self.watch.since(self.started_at));
         }
     }
 }
@@ -154,6 +154,6 @@ fn end_name(end: &MachineEnd) -> &'static str {
         MachineEnd::Drained => "drained",
         MachineEnd::Truncated => "truncated",
         MachineEnd::Failed(_) => "failed",
-        MachineEnd::Finished | MachineEnd::Outward(_) => "finished",
+        MachineEnd::Finished | MachineEnd::ParentCommand(_) => "finished",
     }
 }

@@ -16,7 +16,7 @@ use crate::graph::output::NodeError;
 pub(crate) async fn traced_task(cx: &TaskContext, watch: &RunObserver) -> TaskEnd {
     let span = span(cx, watch);
     cx.set_span(&span);
-    let began = watch.clock.now();
+    let started_at = watch.clock.now();
     let end = run_task_untraced(cx).instrument(span.clone()).await;
     span.record("superstep.attempt", cx.attempt());
     let name = match &end {
@@ -32,7 +32,7 @@ pub(crate) async fn traced_task(cx: &TaskContext, watch: &RunObserver) -> TaskEn
     };
     span.record("superstep.outcome", name);
     if let Some(metrics) = &watch.metrics {
-        metrics.node_ended(&watch.graph, cx.node(), watch.since(began));
+        metrics.node_ended(&watch.graph, cx.node(), watch.since(started_at));
     }
     end
 }

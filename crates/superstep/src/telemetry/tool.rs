@@ -32,12 +32,12 @@ pub(crate) async fn traced_tool_call(
     if watch.content {
         info!(target: "superstep", parent: &span, { gen_ai.tool.call.arguments = %RunObserver::redact_json(&cx, called.args.clone()) }, "tool called");
     }
-    let began = watch.clock.now();
+    let started_at = watch.clock.now();
     let settled = work.instrument(span.clone()).await;
     match &settled {
         Ok(settled) => {
-            if let Some(trouble) = settled.failure_name() {
-                tool_failed(&cx, &watch, &span, (tool, trouble));
+            if let Some(failure) = settled.failure_name() {
+                tool_failed(&cx, &watch, &span, (tool, failure));
             }
             if watch.content {
                 info!(target: "superstep", parent: &span, {
@@ -50,7 +50,7 @@ pub(crate) async fn traced_tool_call(
         Err(error) => tool_failed(&cx, &watch, &span, (tool, &error.error().code().to_string())),
     }
     if let Some(metrics) = &watch.metrics {
-        metrics.tool_called(tool, watch.since(began));
+        metrics.tool_called(tool, watch.since(started_at));
     }
     settled
 }
@@ -70,12 +70,12 @@ fn span(cx: &TaskContext, tool: &str, call: &str) -> Span {
     )
 }
 
-fn tool_failed(cx: &TaskContext, watch: &RunObserver, span: &Span, (tool, trouble): (&str, &str)) {
-    failed(span, trouble);
+fn tool_failed(cx: &TaskContext, watch: &RunObserver, span: &Span, (tool, failure): (&str, &str)) {
+    failed(span, failure);
     warn!(target: "superstep", parent: span, {
-        "error.type" = trouble, gen_ai.tool.name = tool, superstep.node = cx.node()
+        "error.type" = failure, gen_ai.tool.name = tool, superstep.node = cx.node()
     }, "tool call failed");
     if let Some(metrics) = &watch.metrics {
-        metrics.tool_failed(tool, trouble);
+        metrics.tool_failed(tool, failure);
     }
 }

@@ -47,11 +47,11 @@ impl UsageTracker {
         let cents = self.cost(usage, model);
         let mut rows = lock(&self.rows);
         let is_this = |row: &ModelUsage| row.graph == *graph && &*row.node == node && row.model == *model;
-        let place = rows.iter().position(is_this).unwrap_or(rows.len());
-        if place == rows.len() {
+        let index = rows.iter().position(is_this).unwrap_or(rows.len());
+        if index == rows.len() {
             rows.push(ModelUsage::none(graph, node, model));
         }
-        let row = &mut rows[place];
+        let row = &mut rows[index];
         row.calls += 1;
         row.input_tokens += usage.input_tokens;
         row.output_tokens += usage.output_tokens;
@@ -133,12 +133,12 @@ impl RunUsage {
         let mut models: BTreeMap<String, ModelUsage> = BTreeMap::new();
         for row in &self.rows {
             let of_model = || ModelUsage::none(&row.graph, &row.node, &row.model);
-            let whole = models.entry(row.model.to_string()).or_insert_with(of_model);
-            whole.calls += row.calls;
-            whole.input_tokens += row.input_tokens;
-            whole.output_tokens += row.output_tokens;
-            whole.is_estimated |= row.is_estimated;
-            whole.cost_cents = sum(whole.cost_cents, row.cost_cents);
+            let total = models.entry(row.model.to_string()).or_insert_with(of_model);
+            total.calls += row.calls;
+            total.input_tokens += row.input_tokens;
+            total.output_tokens += row.output_tokens;
+            total.is_estimated |= row.is_estimated;
+            total.cost_cents = sum(total.cost_cents, row.cost_cents);
         }
         models.into_values().collect()
     }
@@ -194,6 +194,6 @@ impl fmt::Display for RunUsage {
 fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one + other),
-        (known, None) | (None, known) => known,
+        (value, None) | (None, value) => value,
     }
 }

@@ -64,7 +64,7 @@ struct Playback {
 #[derive(Debug, Default)]
 struct RecordedToolResult {
     outputs: Vec<RecordedToolOutcome>,
-    asked: usize,
+    replayed: usize,
 }
 
 /// Recorded tool call.
@@ -72,7 +72,8 @@ struct RecordedToolResult {
 struct CassetteLine {
     tool: String,
     args: Value,
-    said: RecordedToolOutcome,
+    #[serde(rename = "said")]
+    outcome: RecordedToolOutcome,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -103,7 +104,7 @@ impl Cassette {
             std::fs::write(folder.join(MODELS), "")?;
             std::fs::write(folder.join(TOOLS), "")
         };
-        begin().map_err(|error| trouble(&folder, format!("cannot be written: {error}")))?;
+        begin().map_err(|error| cassette_error(&folder, format!("cannot be written: {error}")))?;
         Ok(Self { folder, played: None })
     }
 
@@ -114,18 +115,18 @@ impl Cassette {
     pub fn replay(folder: impl Into<PathBuf>) -> Result<Self> {
         let folder = folder.into();
         let text = std::fs::read_to_string(folder.join(TOOLS)).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => trouble(&folder, "nothing is recorded there".to_owned()).with_help(format!(
+            ErrorKind::NotFound => cassette_error(&folder, "nothing is recorded there".to_owned()).with_help(format!(
                 "run it once with {RECORD}=1 where it uses `Cassette::open`, or with `Cassette::record`"
             )),
-            _ => trouble(&folder, format!("cannot be read: {error}")),
+            _ => cassette_error(&folder, format!("cannot be read: {error}")),
         })?;
-        let mut said: BTreeMap<String, RecordedToolResult> = BTreeMap::new();
+        let mut results: BTreeMap<String, RecordedToolResult> = BTreeMap::new();
         for (number, line) in text.lines().enumerate() {
             let line: CassetteLine = serde_json::from_str(line)
-                .map_err(|error| trouble(&folder, format!("line {} of {TOOLS}: {error}", number + 1)))?;
-            said.entry(key(&line.tool, &line.args)).or_default().outputs.push(line.said);
+                .map_err(|error| cassette_error(&folder, format!("line {} of {TOOLS}: {error}", number + 1)))?;
+            results.entry(key(&line.tool, &line.args)).or_default().outputs.push(line.outcome);
         }
-        let played = Playback { tools: Mutex::new(said), ..Playback::default() };
+        let played = Playback { tools: Mutex::new(results), ..Playback::default() };
         Ok(Self { folder, played: Some(Arc::new(played)) })
     }
 
@@ -149,8 +150,8 @@ impl Cassette {
         let info = model.info();
         let name = format!("{}/{}", info.provider, info.name);
         let mut models = lock(&played.models);
-        if let Some(known) = models.get(&name) {
-            return Ok(known.clone());
+        if let Some(existing) = models.get(&name) {
+            return Ok(existing.clone());
         }
         let replay: SharedModel = match ReplayModel::has(&path, &name)? {
             true => ReplayModel::open_model(path, &name)?.into(),
@@ -164,14 +165,14 @@ impl Cassette {
     pub fn tool(&self, tool: impl Into<SharedTool>) -> SharedTool {
         let tool = tool.into();
         let spec = (**tool.spec()).clone();
-        SharedTool::from(CassetteTool { tool, spec, tape: self.clone() })
+        SharedTool::from(CassetteTool { tool, spec, cassette: self.clone() })
     }
 
-    fn keep(&self, line: &CassetteLine) -> Result<()> {
-        let mut bytes = serde_json::to_vec(line).map_err(|error| trouble(&self.folder, error.to_string()))?;
+    fn append_line(&self, line: &CassetteLine) -> Result<()> {
+        let mut bytes = serde_json::to_vec(line).map_err(|error| cassette_error(&self.folder, error.to_string()))?;
         bytes.push(b'\n');
         let append = || OpenOptions::new().append(true).open(self.folder.join(TOOLS))?.write_all(&bytes);
-        append().map_err(|error| trouble(&self.folder, format!("cannot be written: {error}")))
+        append().map_err(|error| cassette_error(&self.folder, format!("cannot be written: {error}")))
     }
 }
 
@@ -194,24 +195,24 @@ impl Model for UnrecordedModel {
 
     async fn generate(&self, _request: &ChatRequest, _out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         let fact = format!("`{}` was not asked anything when it was recorded", self.info);
-        Err(trouble(&self.folder, fact).with_help("record it again"))
+        Err(cassette_error(&self.folder, fact).with_help("record it again"))
     }
 }
 
 struct CassetteTool {
     tool: SharedTool,
     spec: ToolSpec,
-    tape: Cassette,
+    cassette: Cassette,
 }
 
 impl CassetteTool {
     async fn record(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let args = sort_keys(Value::Object(call.args.clone()));
-        let given = self.tool.call(call).await;
-        let said = match &given {
+        let result = self.tool.call(call).await;
+        let outcome = match &result {
             Ok(output) if output.command.is_some() => {
                 let fact = format!("`{}` gives a command, which cannot be put on tape", self.spec.name);
-                return Err(passing(trouble(&self.tape.folder, fact)));
+                return Err(passing(cassette_error(&self.cassette.folder, fact)));
             }
             Ok(output) => RecordedToolOutcome::Output {
                 message: output.content.clone().map(|content| Box::new(Message::tool("", content))),
@@ -220,28 +221,29 @@ impl CassetteTool {
                 metadata: output.metadata.clone(),
             },
             // An interrupt or the end of the run: the tool has no result.
-            Err(error) if error.passthrough.is_some() => return given,
+            Err(error) if error.passthrough.is_some() => return result,
             Err(error) => RecordedToolOutcome::Failure { message: error.message.clone(), retryable: error.retryable },
         };
-        self.tape.keep(&CassetteLine { tool: self.spec.name.clone(), args, said }).map_err(passing)?;
-        given
+        self.cassette.append_line(&CassetteLine { tool: self.spec.name.clone(), args, outcome }).map_err(passing)?;
+        result
     }
 
     fn replay(
         &self,
-        said: &Mutex<BTreeMap<String, RecordedToolResult>>,
+        results: &Mutex<BTreeMap<String, RecordedToolResult>>,
         call: &ToolInvocation,
     ) -> Result<ToolOutput, ToolError> {
         let args = Value::Object(call.args.clone());
-        let mut said = lock(said);
-        let known = said.get_mut(&key(&self.spec.name, &args));
-        let Some((said, count)) = known.and_then(|said| Some((said.outputs.get(said.asked)?.clone(), &mut said.asked)))
+        let mut results = lock(results);
+        let recorded = results.get_mut(&key(&self.spec.name, &args));
+        let Some((entry, count)) =
+            recorded.and_then(|entry| Some((entry.outputs.get(entry.replayed)?.clone(), &mut entry.replayed)))
         else {
             let fact = format!("the call {}({args}) was not recorded, or not as often", self.spec.name);
-            return Err(passing(trouble(&self.tape.folder, fact).with_help("record it again")));
+            return Err(passing(cassette_error(&self.cassette.folder, fact).with_help("record it again")));
         };
         *count += 1;
-        match said {
+        match entry {
             RecordedToolOutcome::Output { message, artifact, is_error, metadata } => {
                 let mut output = ToolOutput::default();
                 (output.content, output.artifact) = (message.map(|message| message.content), artifact);
@@ -260,7 +262,7 @@ impl Tool for CassetteTool {
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        match &self.tape.played {
+        match &self.cassette.played {
             None => self.record(call).await,
             Some(played) => self.replay(&played.tools, &call),
         }
@@ -278,6 +280,6 @@ fn passing(error: Error) -> ToolError {
     ToolError { passthrough: Some(Box::new(crate::NodeError::from(error))), ..ToolError::new(message) }
 }
 
-fn trouble(folder: &Path, fact: String) -> Error {
+fn cassette_error(folder: &Path, fact: String) -> Error {
     Error::new(ErrorCode::ConfigInvalid, format!("the tape `{}`: {fact}", folder.display()))
 }

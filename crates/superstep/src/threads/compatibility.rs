@@ -101,13 +101,13 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
         depth: CheckDepth,
         mut each: impl FnMut(&ThreadId, &ThreadCompatibility) + std::marker::Send,
     ) -> Result<CompatibilityReport> {
-        let saver = self.saver()?;
+        let checkpointer = self.require_checkpointer()?;
         let (mut checked, mut after) = (CompatibilityReport::default(), None);
         loop {
-            let page = saver.threads(&ThreadsQuery { after, limit: Some(PAGE) }).await?;
+            let page = checkpointer.threads(&ThreadsQuery { after, limit: Some(PAGE) }).await?;
             for thread in &page {
-                let look = ThreadChecker { saver, thread, depth };
-                let finding = look.at(&self.graph.program).await?;
+                let checker = ThreadChecker { checkpointer, thread, depth };
+                let finding = checker.at(&self.graph.program).await?;
                 match &finding {
                     ThreadCompatibility::Current => checked.current += 1,
                     ThreadCompatibility::NeedsMigration { .. } => checked.needs_migration += 1,
@@ -126,7 +126,7 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
 
 /// Check of one thread.
 struct ThreadChecker<'a> {
-    saver: &'a SharedCheckpointer,
+    checkpointer: &'a SharedCheckpointer,
     thread: &'a ThreadId,
     depth: CheckDepth,
 }
@@ -134,7 +134,7 @@ struct ThreadChecker<'a> {
 impl ThreadChecker<'_> {
     async fn at(&self, program: &Program) -> Result<ThreadCompatibility> {
         let root = CheckpointNamespace::root();
-        let newest = match self.saver.load(self.thread, &root, CheckpointSelector::Latest).await {
+        let newest = match self.checkpointer.load(self.thread, &root, CheckpointSelector::Latest).await {
             Ok(Some(newest)) => newest,
             Ok(None) => return Ok(ThreadCompatibility::Current),
             Err(error) => return unreadable(CheckpointId::from_bits(0), &root, error),
@@ -143,11 +143,13 @@ impl ThreadChecker<'_> {
             return Ok(ThreadCompatibility::OtherGraph { graph: newest.checkpoint.graph.to_string() });
         }
         let mut finding = self.graph(program, &root, newest).await?;
-        for namespace in self.saver.namespaces(self.thread).await?.iter().filter(|namespace| !namespace.is_root()) {
+        for namespace in
+            self.checkpointer.namespaces(self.thread).await?.iter().filter(|namespace| !namespace.is_root())
+        {
             if matches!(finding, ThreadCompatibility::Incompatible { .. }) {
                 return Ok(finding);
             }
-            if let Some((inner, newest)) = self.inside(program, namespace).await? {
+            if let Some((inner, newest)) = self.find_subgraph(program, namespace).await? {
                 finding = worse(finding, self.graph(inner, namespace, newest).await?);
             }
         }
@@ -155,26 +157,26 @@ impl ThreadChecker<'_> {
     }
 
     /// Returns a subgraph with its latest checkpoint, unless no run will continue it.
-    async fn inside<'p>(
+    async fn find_subgraph<'p>(
         &self,
         program: &'p Program,
         path: &CheckpointNamespace,
     ) -> Result<Option<(&'p Program, CheckpointTuple)>> {
-        let (mut program, mut around) = (program, CheckpointNamespace::root());
+        let (mut program, mut parent_namespace) = (program, CheckpointNamespace::root());
         let mut is_gone = false;
         for segment in path.as_str().split('|') {
             let name = segment.split(':').next().unwrap_or(segment);
             let Some(id) = program.topology.find_node(name) else { return Ok(None) };
             let Some(inner) = &program.nodes[id.index()].subgraph else { return Ok(None) };
             if inner.settings.persistence != SubgraphPersistence::PerThread && self.depth == CheckDepth::Newest {
-                let outer = self.saver.load(self.thread, &around, CheckpointSelector::Latest).await?;
+                let outer = self.checkpointer.load(self.thread, &parent_namespace, CheckpointSelector::Latest).await?;
                 let spec = program.topology.node(id);
-                let is_due = |outer: CheckpointTuple| is_due(&around, spec, &outer.checkpoint, segment);
+                let is_due = |outer: CheckpointTuple| is_due(&parent_namespace, spec, &outer.checkpoint, segment);
                 is_gone |= !outer.is_some_and(is_due);
             }
-            (program, around) = (inner, around.child(segment));
+            (program, parent_namespace) = (inner, parent_namespace.child(segment));
         }
-        let newest = self.saver.load(self.thread, path, CheckpointSelector::Latest).await?;
+        let newest = self.checkpointer.load(self.thread, path, CheckpointSelector::Latest).await?;
         Ok(newest.filter(|_| !is_gone).map(|newest| (program, newest)))
     }
 
@@ -185,17 +187,17 @@ impl ThreadChecker<'_> {
         newest: CheckpointTuple,
     ) -> Result<ThreadCompatibility> {
         let mut before = newest.checkpoint.id;
-        let mut finding = found(program, namespace, newest)?;
+        let mut finding = checkpoint_compatibility(program, namespace, newest)?;
         while self.depth == CheckDepth::History && !matches!(finding, ThreadCompatibility::Incompatible { .. }) {
             let query = HistoryQuery { before: Some(before), limit: Some(HELD), ..HistoryQuery::default() };
-            let page = match self.saver.history(self.thread, namespace, &query).await {
+            let page = match self.checkpointer.history(self.thread, namespace, &query).await {
                 Ok(page) => page,
                 Err(error) => return unreadable(before, namespace, error),
             };
             let Some(oldest) = page.last() else { break };
             before = oldest.checkpoint.id;
             for loaded in page {
-                finding = worse(finding, found(program, namespace, loaded)?);
+                finding = worse(finding, checkpoint_compatibility(program, namespace, loaded)?);
             }
         }
         Ok(finding)
@@ -204,16 +206,20 @@ impl ThreadChecker<'_> {
 
 /// Returns true if the task that a namespace segment names is still scheduled.
 fn is_due(
-    around: &CheckpointNamespace,
+    parent_namespace: &CheckpointNamespace,
     node: &superstep_core::graph::NodeSpec,
     outer: &Checkpoint,
     segment: &str,
 ) -> bool {
     let task = segment.split(':').nth(1).unwrap_or_default();
-    task_ids_at(around, node, outer).any(|id| id.to_string() == task)
+    task_ids_at(parent_namespace, node, outer).any(|id| id.to_string() == task)
 }
 
-fn found(program: &Program, namespace: &CheckpointNamespace, loaded: CheckpointTuple) -> Result<ThreadCompatibility> {
+fn checkpoint_compatibility(
+    program: &Program,
+    namespace: &CheckpointNamespace,
+    loaded: CheckpointTuple,
+) -> Result<ThreadCompatibility> {
     let checkpoint = loaded.checkpoint.id;
     match check_compatibility(&program.topology, loaded) {
         Ok(None) => Ok(ThreadCompatibility::Current),

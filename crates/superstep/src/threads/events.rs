@@ -27,15 +27,15 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
     /// # Errors
     /// Returns an error if the checkpointer fails or its data is corrupt.
     pub async fn events(&self, thread: impl Into<ThreadId>, query: &EventsQuery) -> Result<Vec<JournalEvent>> {
-        let stored = self.saver()?.events(&thread.into(), query).await?;
-        let kept = stored.into_iter().map(|stored| {
+        let stored = self.require_checkpointer()?.events(&thread.into(), query).await?;
+        let events = stored.into_iter().map(|stored| {
             Ok(JournalEvent {
                 number: stored.number,
                 run: stored.run,
                 event: stored.payload.to_json().map_err(unread)?,
             })
         });
-        kept.collect()
+        events.collect()
     }
 
     /// Deletes the events of a thread up to and including a number.
@@ -43,7 +43,7 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
     /// # Errors
     /// Returns an error if the checkpointer fails.
     pub async fn delete_events(&self, thread: impl Into<ThreadId>, up_to: u64) -> Result<()> {
-        self.saver()?.delete_events(&thread.into(), up_to).await
+        self.require_checkpointer()?.delete_events(&thread.into(), up_to).await
     }
 }
 

@@ -29,7 +29,7 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
     /// # Errors
     /// Returns an error if the checkpointer fails.
     pub async fn prune(&self, thread: impl Into<ThreadId>, retention: &Retention) -> Result<PruneReport> {
-        self.saver()?.prune(&thread.into(), &retention.resolve_max_age(&*system_environment().0)).await
+        self.require_checkpointer()?.prune(&thread.into(), &retention.resolve_max_age(&*system_environment().0)).await
     }
 
     /// Removes old checkpoints of all threads in the checkpointer, including threads of other graphs. Calls `each`
@@ -58,12 +58,13 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
         retention: &Retention,
         mut each: impl FnMut(&ThreadId, &PruneReport) + std::marker::Send,
     ) -> Result<PruneSummary> {
-        let (saver, retention) = (self.saver()?, retention.resolve_max_age(&*system_environment().0));
+        let (checkpointer, retention) =
+            (self.require_checkpointer()?, retention.resolve_max_age(&*system_environment().0));
         let (mut pruned, mut after) = (PruneSummary::default(), None);
         loop {
-            let page = saver.threads(&ThreadsQuery { after, limit: Some(PAGE) }).await?;
+            let page = checkpointer.threads(&ThreadsQuery { after, limit: Some(PAGE) }).await?;
             for thread in &page {
-                let report = saver.prune(thread, &retention).await?;
+                let report = checkpointer.prune(thread, &retention).await?;
                 pruned.threads += 1;
                 pruned.checkpoints += report.checkpoints as u64;
                 pruned.bytes += report.bytes;

@@ -13,7 +13,7 @@ use superstep_core::message::ToolCall;
 
 use super::call::{CallDecision, failure};
 use super::error_handling::ToolFailureKind;
-use super::policy::{APPROVAL_INTERRUPT_NAME, Approval, answer_schema, hash, shown};
+use super::policy::{APPROVAL_INTERRUPT_NAME, Approval, answer_schema, approval_payload, hash};
 use super::tool_set::RegisteredTool;
 use crate::engine::context::TaskContext;
 use crate::graph::output::NodeError;
@@ -23,7 +23,7 @@ pub(super) struct PendingApproval<'a> {
     /// Name of the call among the calls of the task.
     pub(super) name: String,
     pub(super) call: &'a ToolCall,
-    pub(super) known: Arc<RegisteredTool>,
+    pub(super) registered_tool: Arc<RegisteredTool>,
     pub(super) args: Map<String, Value>,
 }
 
@@ -34,7 +34,7 @@ impl PendingApproval<'_> {
     }
 
     fn payload(&self) -> Value {
-        shown(self.call, &self.args, self.known.tool.spec())
+        approval_payload(self.call, &self.args, self.registered_tool.tool.spec())
     }
 
     fn schema(&self) -> Value {
@@ -47,12 +47,14 @@ impl PendingApproval<'_> {
         match approval {
             Approval::Reject { reason } if reason.is_empty() => CallDecision::Reject("it was rejected".to_owned()),
             Approval::Reject { reason } => CallDecision::Reject(reason),
-            Approval::Approve { hash: given } | Approval::Edit { hash: given, .. } if given != hash => {
+            Approval::Approve { hash: approved_hash } | Approval::Edit { hash: approved_hash, .. }
+                if approved_hash != hash =>
+            {
                 CallDecision::Reject("the approval is for another call".to_owned())
             }
-            Approval::Approve { .. } => CallDecision::Run(self.known, self.args),
-            Approval::Edit { args, .. } => match self.known.check(&Value::Object(args.clone())) {
-                Ok(()) => CallDecision::Run(self.known, args),
+            Approval::Approve { .. } => CallDecision::Run(self.registered_tool, self.args),
+            Approval::Edit { args, .. } => match self.registered_tool.check(&Value::Object(args.clone())) {
+                Ok(()) => CallDecision::Run(self.registered_tool, args),
                 Err(error) => CallDecision::Fail(failure(self.call, ToolFailureKind::BadArguments, error.message)),
             },
         }
@@ -69,7 +71,7 @@ pub(super) async fn interrupt_per_call(
     for call in calls {
         let part = call.part(cx);
         let text = format!("May `{}` be run?", call.call.name);
-        let answer = ask(&part, call.payload(), &text, call.schema()).await?;
+        let answer = raise_interrupt(&part, call.payload(), &text, call.schema()).await?;
         cx.0.cell.add_interrupts(part.0.cell.take_interrupts());
         let approval = answer.map(serde_json::from_value).transpose()?;
         verdicts.push(approval.map(|approval| call.apply_approval(approval)));
@@ -82,7 +84,7 @@ pub(super) async fn has_earlier_decision(cx: &TaskContext, call: &PendingApprova
     if cx.resume_values().is_none() {
         return Ok(false);
     }
-    Ok(ask(&call.part(cx), Value::Null, "", Value::Null).await?.is_some())
+    Ok(raise_interrupt(&call.part(cx), Value::Null, "", Value::Null).await?.is_some())
 }
 
 /// Raises one interrupt for all calls, whose resume value is a list in the same order; the result is `None` while it
@@ -94,11 +96,11 @@ pub(super) async fn interrupt_for_all(
     if calls.is_empty() {
         return Ok(Vec::new());
     }
-    let shown: Vec<Value> = calls.iter().map(PendingApproval::payload).collect();
+    let payloads: Vec<Value> = calls.iter().map(PendingApproval::payload).collect();
     let forms: Vec<Value> = calls.iter().map(PendingApproval::schema).collect();
     let count = calls.len();
     let schema = json!({ "type": "array", "prefixItems": forms, "minItems": count, "maxItems": count });
-    let Some(answer) = ask(cx, shown.into(), "May these tools be run?", schema).await? else {
+    let Some(answer) = raise_interrupt(cx, payloads.into(), "May these tools be run?", schema).await? else {
         return Ok(calls.into_iter().map(|_| None).collect());
     };
     let approvals: Vec<Approval> = serde_json::from_value(answer)?;
@@ -110,9 +112,14 @@ pub(super) async fn interrupt_for_all(
 }
 
 /// Raises an interrupt and returns its resume value, if there is one already.
-async fn ask(cx: &TaskContext, show: Value, text: &str, schema: Value) -> Result<Option<Value>, NodeError> {
-    let asks = cx.interrupts();
-    let mut question = pin!(asks.raise_with_schema(APPROVAL_INTERRUPT_NAME, show, text, Some(schema)));
+async fn raise_interrupt(
+    cx: &TaskContext,
+    payload: Value,
+    text: &str,
+    schema: Value,
+) -> Result<Option<Value>, NodeError> {
+    let interrupts = cx.interrupts();
+    let mut question = pin!(interrupts.raise_with_schema(APPROVAL_INTERRUPT_NAME, payload, text, Some(schema)));
     match poll_fn(|context| Poll::Ready(question.as_mut().poll(context))).await {
         Poll::Ready(answer) => answer.map(Some),
         Poll::Pending => Ok(None),

@@ -58,7 +58,7 @@ pub(super) fn read<T: ToolArgs>(args: Map<String, Value>, schema: &Value) -> Res
         // The message of serde contains the value.
         let path = error.path().to_string();
         let name = path.split(['.', '[']).next().unwrap_or_default();
-        let text = match schema.get("properties").and_then(|known| known.get(name)) {
+        let text = match schema.get("properties").and_then(|properties| properties.get(name)) {
             Some(property) => format!("`{path}` cannot be read: expected {}", expected(property)),
             None => "the arguments cannot be read".to_owned(),
         };
@@ -100,7 +100,7 @@ pub(super) fn check(spec: &ToolSpec, schema: Option<&JsonSchemaValidator>, args:
     // Errors about the top-level object repeat the unknown and missing names above.
     let faults = faults.into_iter().filter(|fault| !(has_named && fault.pointer.is_empty()));
     problems.extend(faults.map(|fault| match fault.pointer.strip_prefix('/') {
-        Some(place) => format!("`{place}`: {}", fault.message),
+        Some(path) => format!("`{path}`: {}", fault.message),
         None => fault.message,
     }));
     if problems.is_empty() {
@@ -114,12 +114,12 @@ pub(super) fn check(spec: &ToolSpec, schema: Option<&JsonSchemaValidator>, args:
 }
 
 fn unknown(schema: &Value, args: &Map<String, Value>) -> Vec<String> {
-    let known = schema.get("properties").and_then(Value::as_object);
-    let (Some(known), Some(Value::Bool(false))) = (known, schema.get("additionalProperties")) else {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let (Some(properties), Some(Value::Bool(false))) = (properties, schema.get("additionalProperties")) else {
         return Vec::new();
     };
-    let names: Vec<&str> = known.keys().map(String::as_str).collect();
-    let unknown = args.keys().filter(|name| !known.contains_key(*name));
+    let names: Vec<&str> = properties.keys().map(String::as_str).collect();
+    let unknown = args.keys().filter(|name| !properties.contains_key(*name));
     let text = |name: &String| {
         let name: String = name.chars().take(64).collect();
         match names.is_empty() {
@@ -133,7 +133,7 @@ fn unknown(schema: &Value, args: &Map<String, Value>) -> Vec<String> {
 fn missing(schema: &Value, args: &Map<String, Value>) -> Vec<String> {
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let text = |name: &str| {
-        let property = schema.get("properties").and_then(|known| known.get(name)).unwrap_or(&Value::Null);
+        let property = schema.get("properties").and_then(|properties| properties.get(name)).unwrap_or(&Value::Null);
         format!("`{name}` is missing: expected {}", expected(property))
     };
     required.filter(|name| !args.contains_key(*name)).map(text).collect()

@@ -19,20 +19,20 @@ impl AtMostOnceMarker {
     /// Marks the call as started. Returns false if it was started before and its outcome is unknown.
     pub(super) async fn mark_started(&self) -> Result<bool, NodeError> {
         let mut run = 0;
-        while self.cx.is_recorded(&self.begun(run)) {
+        while self.cx.is_recorded(&self.started_key(run)) {
             if !self.cx.is_recorded(&self.waits(run)) {
                 return Ok(false);
             }
             run += 1;
         }
-        self.mark(&self.begun(run)).await?;
+        self.mark(&self.started_key(run)).await?;
         Ok(true)
     }
 
     /// Marks the call as interrupted, so that it may start again.
     pub(super) async fn mark_interrupted(&self) -> Result<(), NodeError> {
-        let begun = (0..).take_while(|run| self.cx.is_recorded(&self.begun(*run))).last();
-        match begun {
+        let last_started = (0..).take_while(|run| self.cx.is_recorded(&self.started_key(*run))).last();
+        match last_started {
             Some(run) => self.mark(&self.waits(run)).await,
             None => Ok(()),
         }
@@ -42,7 +42,7 @@ impl AtMostOnceMarker {
         self.cx.once(name, async { Ok::<(), NodeError>(()) }).await
     }
 
-    fn begun(&self, run: u32) -> String {
+    fn started_key(&self, run: u32) -> String {
         format!("{} begun {run}", self.key)
     }
 

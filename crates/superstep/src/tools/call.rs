@@ -42,8 +42,8 @@ pub(super) enum CallDecision {
 impl CallDecision {
     /// Returns true if the call may have a side effect that must not be repeated.
     pub(super) fn is_not_repeatable(&self) -> bool {
-        let Self::Run(known, _) = self else { return false };
-        let ToolAnnotations { read_only, idempotent, destructive } = known.tool.spec().annotations;
+        let Self::Run(registered, _) = self else { return false };
+        let ToolAnnotations { read_only, idempotent, destructive } = registered.tool.spec().annotations;
         destructive || !(read_only || idempotent)
     }
 }
@@ -81,27 +81,28 @@ impl ToolCallJob<'_> {
     }
 
     async fn execute(&self, verdict: CallDecision) -> Result<ToolCallResult, NodeError> {
-        let (teller, began) = (ToolEventEmitter::new(&self.cx, self.call, self.redacting.redaction()), self.cx.now());
+        let (emitter, started_at) =
+            (ToolEventEmitter::new(&self.cx, self.call, self.redacting.redaction()), self.cx.now());
         let frame = |job: &Self| CallFrame {
             call: job.call,
             turn: job.turn,
             field: &job.node.field,
             cap: job.node.max_result_bytes,
-            took: Duration::from_micros(job.cx.now().saturating_sub(began).try_into().unwrap_or(0)),
+            took: Duration::from_micros(job.cx.now().saturating_sub(started_at).try_into().unwrap_or(0)),
             id: job.cx.new_id(),
             redacted: job.redacting.counts(),
         };
-        let (known, args) = match verdict {
-            CallDecision::Reject(reason) => return Ok(frame(self).refused(&reason)),
+        let (registered, args) = match verdict {
+            CallDecision::Reject(reason) => return Ok(frame(self).rejected(&reason)),
             CallDecision::Fail(failure) => {
                 let failure = self.redacting.failure(failure);
-                teller.started(self.call).await;
-                teller.failed(&failure.text, 1, false).await;
+                emitter.started(self.call).await;
+                emitter.failed(&failure.text, 1, false).await;
                 return self.failed(&frame(self), failure);
             }
-            CallDecision::Run(known, args) => (known, args),
+            CallDecision::Run(registered, args) => (registered, args),
         };
-        teller.started(self.call).await;
+        emitter.started(self.call).await;
         if let Some(marks) = &self.marks
             && !marks.mark_started().await?
         {
@@ -109,20 +110,20 @@ impl ToolCallJob<'_> {
                 "whether `{}` was carried out is not known: the process ended while it ran, and it is not run again",
                 self.call.name
             );
-            teller.failed(&text, 1, false).await;
+            emitter.failed(&text, 1, false).await;
             return self.failed(&frame(self), self.failure(ToolFailureKind::OutcomeUnknown, text));
         }
-        match self.attempts(&known, args, &teller).await {
+        match self.attempts(&registered, args, &emitter).await {
             Ok(output) => {
                 let frame = frame(self);
                 let settled = frame.success(&self.cx, output);
                 match settled {
                     Ok(settled) => {
-                        teller.ended(|| settled.event_output(), &frame).await;
+                        emitter.ended(|| settled.event_output(), &frame).await;
                         Ok(settled)
                     }
                     Err(text) => {
-                        teller.failed(&text, self.cx.attempt(), false).await;
+                        emitter.failed(&text, self.cx.attempt(), false).await;
                         self.failed(&frame, self.failure(ToolFailureKind::Failed, text))
                     }
                 }
@@ -145,15 +146,15 @@ impl ToolCallJob<'_> {
 
     async fn attempts(
         &self,
-        known: &RegisteredTool,
+        registered: &RegisteredTool,
         mut args: Map<String, Value>,
-        teller: &ToolEventEmitter,
+        emitter: &ToolEventEmitter,
     ) -> Result<ToolOutput, CallError> {
-        let retries = self.retries(known);
+        let retries = self.retries(registered);
         for attempt in 1.. {
             // The last attempt can take the arguments.
-            let given = if attempt <= retries { args.clone() } else { std::mem::take(&mut args) };
-            let failure = match self.attempt(known, given, teller).await {
+            let attempt_args = if attempt <= retries { args.clone() } else { std::mem::take(&mut args) };
+            let failure = match self.attempt(registered, attempt_args, emitter).await {
                 Ok(output)
                     if output.is_error && !matches!(self.node.error_handling, ToolErrorHandling::ReturnToModel) =>
                 {
@@ -167,7 +168,7 @@ impl ToolCallJob<'_> {
             let may_help = matches!(failure.kind, ToolFailureKind::Failed | ToolFailureKind::TimedOut)
                 && (failure.retryable || self.node.safe_retries.is_none());
             let will_retry = may_help && attempt <= retries;
-            teller.failed(&failure.text, attempt, will_retry).await;
+            emitter.failed(&failure.text, attempt, will_retry).await;
             if !will_retry {
                 return Err(CallError::Failure(failure));
             }
@@ -178,8 +179,8 @@ impl ToolCallJob<'_> {
     }
 
     /// Returns the number of retries of a failed call.
-    fn retries(&self, known: &RegisteredTool) -> u32 {
-        let spec = known.tool.spec();
+    fn retries(&self, registered: &RegisteredTool) -> u32 {
+        let spec = registered.tool.spec();
         let is_safe = spec.annotations.read_only || spec.annotations.idempotent;
         match self.node.safe_retries {
             // A call that runs at most once is not retried after an error either.
@@ -193,15 +194,15 @@ impl ToolCallJob<'_> {
     /// Runs one attempt, with its timeout.
     async fn attempt(
         &self,
-        known: &RegisteredTool,
+        registered: &RegisteredTool,
         args: Map<String, Value>,
-        teller: &ToolEventEmitter,
+        emitter: &ToolEventEmitter,
     ) -> Result<ToolOutput, CallError> {
-        let time = known.tool.spec().timeout.unwrap_or(self.node.timeout);
+        let time = registered.tool.spec().timeout.unwrap_or(self.node.timeout);
         let mut invocation = ToolInvocation::new(self.call.id.clone(), args);
-        invocation.progress = teller.progress();
+        invocation.progress = emitter.progress();
         invocation.task_context = Some(Arc::new(self.cx.clone()));
-        let mut work = Box::pin(known.tool.call(invocation));
+        let mut work = Box::pin(registered.tool.call(invocation));
         let mut limit = self.cx.0.shared.clock.sleep(time);
         let ended = poll_fn(|context| {
             match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
@@ -209,7 +210,7 @@ impl ToolCallJob<'_> {
                     let schema = &self.cx.0.shared.program.topology.schema;
                     return Poll::Ready(Ok(self.redacting.output(schema, output)));
                 }
-                Ok(Poll::Ready(Err(error))) => return Poll::Ready(Err(self.trouble(self.redacting.error(error)))),
+                Ok(Poll::Ready(Err(error))) => return Poll::Ready(Err(self.call_error(self.redacting.error(error)))),
                 // Access to a hidden field unwinds to the executor, which reports it.
                 Err(panic) if panic.is::<ValidationError>() => resume_unwind(panic),
                 Err(panic) => return Poll::Ready(Err(CallError::Failure(self.panicked(&*panic)))),
@@ -230,11 +231,11 @@ impl ToolCallJob<'_> {
         ended
     }
 
-    fn trouble(&self, error: ToolError) -> CallError {
+    fn call_error(&self, error: ToolError) -> CallError {
         let ToolError { message, retryable, cause, passthrough: passes } = error;
-        match passes.map(|what| what.downcast::<NodeError>()) {
+        match passes.map(|passthrough| passthrough.downcast::<NodeError>()) {
             Some(Ok(error)) => return CallError::Passthrough(*error),
-            Some(Err(what)) if what.is::<InvalidArgs>() => {
+            Some(Err(passthrough)) if passthrough.is::<InvalidArgs>() => {
                 let text = format!("bad arguments for `{}`: {message}", self.call.name);
                 return CallError::Failure(self.failure(ToolFailureKind::BadArguments, text));
             }

@@ -123,8 +123,8 @@ impl<C: Send + Sync + 'static> FromToolCall for RunContext<C> {
     }
 }
 
-fn another(what: &str, wanted: &str, code: ErrorCode) -> NodeError {
-    Error::new(code, format!("a tool takes the {what} `{wanted}`, and the graph has another"))
+fn another(kind: &str, expected: &str, code: ErrorCode) -> NodeError {
+    Error::new(code, format!("a tool takes the {kind} `{expected}`, and the graph has another"))
         .with_help("use the tool in a graph of that type")
         .into()
 }

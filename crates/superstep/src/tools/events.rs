@@ -27,8 +27,9 @@ struct EmitterInner {
 impl ToolEventEmitter {
     pub(super) fn new(cx: &TaskContext, call: &ToolCall, redaction: Option<&Redaction>) -> Self {
         let shared = &cx.0.shared;
-        let heard = shared.publisher.as_ref().filter(|sink| sink.is_wanted(|interest| interest.model_and_tool_calls));
-        Self(heard.cloned().map(|sink| {
+        let publisher =
+            shared.publisher.as_ref().filter(|sink| sink.is_wanted(|interest| interest.model_and_tool_calls));
+        Self(publisher.cloned().map(|sink| {
             let run = ToolExecution {
                 id: RunId::from_bits(shared.environment.new_id()),
                 node: cx.node().into(),
@@ -62,9 +63,9 @@ impl ToolEventEmitter {
         }
     }
 
-    async fn emit(&self, what: impl FnOnce() -> ToolEvent) {
+    async fn emit(&self, event: impl FnOnce() -> ToolEvent) {
         if let Some(watched) = &self.0 {
-            watched.sink.tool(&watched.cx, &watched.run, what()).await;
+            watched.sink.tool(&watched.cx, &watched.run, event()).await;
         }
     }
 }

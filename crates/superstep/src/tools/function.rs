@@ -41,13 +41,13 @@ pub struct ResultMarker<M>(PhantomData<M>);
 
 impl<T: Serialize + 'static> IntoToolOutput<DataMarker> for T {
     fn into_tool_output(self) -> Result<ToolOutput, ToolError> {
-        let mut given = Some(self);
+        let mut output = Some(self);
         // Moved without a copy: most tool results are texts, and may be long.
-        let text = (&mut given as &mut dyn Any).downcast_mut::<Option<String>>().and_then(Option::take);
+        let text = (&mut output as &mut dyn Any).downcast_mut::<Option<String>>().and_then(Option::take);
         if let Some(text) = text {
             return Ok(text.into());
         }
-        let value = serde_json::to_value(given)?;
+        let value = serde_json::to_value(output)?;
         // A unit value is not null.
         if value.is_null() && size_of::<T>() == 0 {
             return Ok(ToolOutput::new("done"));

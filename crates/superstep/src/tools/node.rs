@@ -209,16 +209,16 @@ impl ToolNode {
         turn: &PendingToolCalls,
         ends: bool,
     ) -> Result<Vec<ToolCallResult>, NodeError> {
-        let tools = self.known().await?;
+        let tools = self.tool_map().await?;
         let judged = self.check_policy(cx, turn, &tools).await?;
-        let asked = cx.0.cell.take_interrupts();
+        let interrupts = cx.0.cell.take_interrupts();
         // A single call is saved with the result of the node, which follows immediately; not if that commit may be
         // queued.
         let is_alone = ends && judged.len() == 1 && cx.0.shared.write_behind.is_none();
         let (mut work, mut marked) = (Vec::new(), Vec::new());
-        for (place, call, verdict) in judged {
+        for (index, call, verdict) in judged {
             let Some(verdict) = verdict else { continue };
-            let key = format!("tool {}", turn.name(place));
+            let key = format!("tool {}", turn.name(index));
             let redaction = self.redaction.as_ref().filter(|_| !self.unredacted_tools.contains(&call.name));
             let part = cx.subtask(&key, redaction.cloned());
             let redacting = CallRedaction::new(redaction);
@@ -235,21 +235,21 @@ impl ToolNode {
         }
         let ends = run_all(work, self.max_concurrency).await;
         for (end, marks) in ends.iter().zip(&marked) {
-            if let (CallEnd::Asks(_), Some(marks)) = (end, marks) {
+            if let (CallEnd::Interrupted(_), Some(marks)) = (end, marks) {
                 marks.mark_interrupted().await?;
             }
         }
-        self.collect_results(cx, asked, ends).await
+        self.collect_results(cx, interrupts, ends).await
     }
 
-    async fn known(&self) -> Result<Cow<'_, ToolMap>, NodeError> {
-        if let Some(known) = self.static_tools.get() {
-            return Ok(Cow::Borrowed(known));
+    async fn tool_map(&self) -> Result<Cow<'_, ToolMap>, NodeError> {
+        if let Some(tools) = self.static_tools.get() {
+            return Ok(Cow::Borrowed(tools));
         }
-        let known = self.tools.resolve().await?;
+        let tools = self.tools.resolve().await?;
         match self.tools.has_sources() {
-            true => Ok(Cow::Owned(known)),
-            false => Ok(Cow::Borrowed(self.static_tools.get_or_init(|| known))),
+            true => Ok(Cow::Owned(tools)),
+            false => Ok(Cow::Borrowed(self.static_tools.get_or_init(|| tools))),
         }
     }
 
@@ -257,19 +257,19 @@ impl ToolNode {
     async fn collect_results(
         &self,
         cx: &TaskContext,
-        mut asked: Vec<Interrupt>,
+        mut interrupts: Vec<Interrupt>,
         ends: Vec<CallEnd<ToolCallResult>>,
     ) -> Result<Vec<ToolCallResult>, NodeError> {
         let mut all = Vec::new();
         for end in ends {
             match end {
                 CallEnd::Done(settled) => all.push(settled?),
-                CallEnd::Asks(questions) => asked.extend(questions),
+                CallEnd::Interrupted(questions) => interrupts.extend(questions),
             }
         }
-        match asked.is_empty() {
+        match interrupts.is_empty() {
             true => Ok(all),
-            false => Interrupts(cx.clone()).forward(asked).await,
+            false => Interrupts(cx.clone()).forward(interrupts).await,
         }
     }
 
@@ -280,59 +280,59 @@ impl ToolNode {
         turn: &'a PendingToolCalls,
         tools: &ToolMap,
     ) -> Result<Vec<(usize, &'a ToolCall, Option<CallDecision>)>, NodeError> {
-        let (mut judged, mut places, mut doubtful) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, call) in turn.calls() {
-            let name = turn.name(place);
+        let (mut judged, mut indexes, mut pending) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, call) in turn.calls() {
+            let name = turn.name(index);
             let verdict = match self.check_call(name.clone(), call, tools) {
-                PolicyCheck::Clear(CallDecision::Run(known, args)) => {
-                    let doubt = PendingApproval { name, call, known, args };
-                    match !self.batches_approvals && has_earlier_decision(cx, &doubt).await? {
+                PolicyCheck::Clear(CallDecision::Run(registered, args)) => {
+                    let approval = PendingApproval { name, call, registered_tool: registered, args };
+                    match !self.batches_approvals && has_earlier_decision(cx, &approval).await? {
                         true => {
-                            places.push(judged.len());
-                            doubtful.push(doubt);
+                            indexes.push(judged.len());
+                            pending.push(approval);
                             None
                         }
-                        false => Some(CallDecision::Run(doubt.known, doubt.args)),
+                        false => Some(CallDecision::Run(approval.registered_tool, approval.args)),
                     }
                 }
                 PolicyCheck::Clear(verdict) => Some(verdict),
-                PolicyCheck::Doubt(doubt) => {
-                    places.push(judged.len());
-                    doubtful.push(doubt);
+                PolicyCheck::NeedsApproval(approval) => {
+                    indexes.push(judged.len());
+                    pending.push(approval);
                     None
                 }
             };
-            judged.push((place, call, verdict));
+            judged.push((index, call, verdict));
         }
-        let said = match self.batches_approvals {
-            true => interrupt_for_all(cx, doubtful).await?,
-            false => interrupt_per_call(cx, doubtful).await?,
+        let decisions = match self.batches_approvals {
+            true => interrupt_for_all(cx, pending).await?,
+            false => interrupt_per_call(cx, pending).await?,
         };
-        for (place, verdict) in places.into_iter().zip(said) {
-            judged[place].2 = verdict;
+        for (index, verdict) in indexes.into_iter().zip(decisions) {
+            judged[index].2 = verdict;
         }
         Ok(judged)
     }
 
     /// Checks a call, without requesting approval.
     fn check_call<'a>(&self, name: String, call: &'a ToolCall, tools: &ToolMap) -> PolicyCheck<'a> {
-        let Some(known) = tools.get(&call.name) else {
+        let Some(registered) = tools.get(&call.name) else {
             return PolicyCheck::Clear(CallDecision::Fail(failure(
                 call,
                 ToolFailureKind::UnknownTool,
                 unknown(&call.name, tools),
             )));
         };
-        let rule = self.policy.rule(known.tool.spec());
+        let rule = self.policy.rule(registered.tool.spec());
         if rule == PolicyRule::Deny {
             return PolicyCheck::Clear(CallDecision::Reject(format!("the policy forbids `{}`", call.name)));
         }
-        match arguments(call, known) {
+        match arguments(call, registered) {
             Err(text) => PolicyCheck::Clear(CallDecision::Fail(failure(call, ToolFailureKind::BadArguments, text))),
-            Ok(args) if rule == PolicyRule::Ask => {
-                PolicyCheck::Doubt(PendingApproval { name, call, known: known.clone(), args })
+            Ok(args) if rule == PolicyRule::RequireApproval => {
+                PolicyCheck::NeedsApproval(PendingApproval { name, call, registered_tool: registered.clone(), args })
             }
-            Ok(args) => PolicyCheck::Clear(CallDecision::Run(known.clone(), args)),
+            Ok(args) => PolicyCheck::Clear(CallDecision::Run(registered.clone(), args)),
         }
     }
 }
@@ -340,7 +340,7 @@ impl ToolNode {
 /// Result of the check of a call, before approval.
 enum PolicyCheck<'a> {
     Clear(CallDecision),
-    Doubt(PendingApproval<'a>),
+    NeedsApproval(PendingApproval<'a>),
 }
 
 impl<S, C> Node<S, C> for ToolNode {
@@ -353,8 +353,8 @@ impl<S, C> Node<S, C> for ToolNode {
 
 /// Returns the arguments of a call that are valid for the tool. Models may send an empty text or null for no
 /// arguments.
-fn arguments(call: &ToolCall, known: &RegisteredTool) -> Result<Map<String, Value>, String> {
-    let bad = |what: &str| format!("bad arguments for `{}`: {what}", call.name);
+fn arguments(call: &ToolCall, registered: &RegisteredTool) -> Result<Map<String, Value>, String> {
+    let bad = |reason: &str| format!("bad arguments for `{}`: {reason}", call.name);
     let none = Value::Object(Map::new());
     let args = match &call.args {
         args @ Value::Object(_) => args,
@@ -368,7 +368,7 @@ fn arguments(call: &ToolCall, known: &RegisteredTool) -> Result<Map<String, Valu
     if bytes > MAX_OUTPUT_BYTES {
         return Err(bad(&format!("they are {bytes} bytes long, and may be {MAX_OUTPUT_BYTES}")));
     }
-    known.check(args).map_err(|error| error.message)?;
+    registered.check(args).map_err(|error| error.message)?;
     Ok(args.as_object().cloned().unwrap_or_default())
 }
 
@@ -389,10 +389,10 @@ fn longest(value: &Value) -> usize {
 
 fn unknown(name: &str, tools: &ToolMap) -> String {
     let name: String = name.chars().take(64).collect();
-    let known: Vec<&str> = tools.keys().map(String::as_str).collect();
-    match known.is_empty() {
+    let names: Vec<&str> = tools.keys().map(String::as_str).collect();
+    match names.is_empty() {
         true => format!("no tool `{name}`; there are none"),
-        false => format!("no tool `{name}`; {}", did_you_mean_or_list(&name, &known)),
+        false => format!("no tool `{name}`; {}", did_you_mean_or_list(&name, &names)),
     }
 }
 

@@ -20,23 +20,23 @@ pub(super) struct CallFuture<'a, T> {
 pub(super) enum CallEnd<T> {
     Done(Result<T, NodeError>),
     /// The call is interrupted, and runs again with the resume value.
-    Asks(Vec<Interrupt>),
+    Interrupted(Vec<Interrupt>),
 }
 
-/// Runs all calls, at most `at_once` at a time. An interrupted or failed call does not stop the others, because their
+/// Runs all calls, at most `max_concurrency` at a time. An interrupted or failed call does not stop the others, because their
 /// side effects must not be lost and repeated.
-pub(super) async fn run_all<T>(work: Vec<CallFuture<'_, T>>, at_once: usize) -> Vec<CallEnd<T>> {
+pub(super) async fn run_all<T>(work: Vec<CallFuture<'_, T>>, max_concurrency: usize) -> Vec<CallEnd<T>> {
     let mut ends: Vec<Option<CallEnd<T>>> = work.iter().map(|_| None).collect();
     let mut waiting: VecDeque<(usize, CallFuture<'_, T>)> = work.into_iter().enumerate().collect();
     let mut running: Vec<(usize, CallFuture<'_, T>)> = Vec::new();
     poll_fn(|context| {
         loop {
-            let free = at_once.max(1) - running.len();
+            let free = max_concurrency.max(1) - running.len();
             running.extend(waiting.drain(..free.min(waiting.len())));
             let before = running.len();
-            running.retain_mut(|(place, work)| {
-                ends[*place] = poll_one(work, context);
-                ends[*place].is_none()
+            running.retain_mut(|(index, work)| {
+                ends[*index] = poll_one(work, context);
+                ends[*index].is_none()
             });
             match (running.is_empty() && waiting.is_empty(), running.len() < before && !waiting.is_empty()) {
                 (true, _) => return Poll::Ready(()),
@@ -53,7 +53,9 @@ pub(super) async fn run_all<T>(work: Vec<CallFuture<'_, T>>, at_once: usize) -> 
 fn poll_one<T>(work: &mut CallFuture<'_, T>, context: &mut Context<'_>) -> Option<CallEnd<T>> {
     match work.future.as_mut().poll(context) {
         Poll::Ready(result) => Some(CallEnd::Done(result)),
-        Poll::Pending if work.cx.0.cell.has_interrupts() => Some(CallEnd::Asks(work.cx.0.cell.take_interrupts())),
+        Poll::Pending if work.cx.0.cell.has_interrupts() => {
+            Some(CallEnd::Interrupted(work.cx.0.cell.take_interrupts()))
+        }
         Poll::Pending => None,
     }
 }

@@ -54,7 +54,7 @@ fn last(messages: &Messages) -> Option<(&Arc<Message>, Vec<usize>)> {
         match message.role {
             Role::Assistant => {
                 let calls = message.tool_calls.iter().enumerate();
-                let open = calls.filter(|(_, call)| !answered.contains(call.id.as_str())).map(|(place, _)| place);
+                let open = calls.filter(|(_, call)| !answered.contains(call.id.as_str())).map(|(index, _)| index);
                 return Some((message, open.collect()));
             }
             Role::Tool => answered.extend(message.tool_call_id.as_deref()),
@@ -93,9 +93,9 @@ impl PendingToolCalls {
         let messages: Messages = value.into_value().map_err(|fault| {
             Error::new(ErrorCode::TypeMismatch, format!("field `{field}` is no list of messages: {fault}"))
         })?;
-        let found =
+        let pending =
             last(&messages).map(|(message, open)| Self { message: message.clone(), open, is_direct_call: false });
-        found.ok_or_else(|| {
+        pending.ok_or_else(|| {
             Error::new(ErrorCode::InvalidRoute, format!("no message of an assistant is in `{field}`"))
                 .with_help("lead to a `ToolNode` only where `has_pending_tool_calls` says so")
         })
@@ -103,17 +103,17 @@ impl PendingToolCalls {
 
     /// Returns the name of a call in the recorded results of its task. A node may run another call with the same id,
     /// which must not get the result or approval of the first one; in a message the index distinguishes calls.
-    pub(super) fn name(&self, place: usize) -> String {
-        let ToolCall { id, name, args, .. } = &self.message.tool_calls[place];
+    pub(super) fn name(&self, index: usize) -> String {
+        let ToolCall { id, name, args, .. } = &self.message.tool_calls[index];
         if !self.is_direct_call {
-            return format!("{place} {id}");
+            return format!("{index} {id}");
         }
-        let what = hash_id(&[name.as_bytes(), args.to_string().as_bytes()]);
-        format!("{place} {id} {what:032x}")
+        let call_hash = hash_id(&[name.as_bytes(), args.to_string().as_bytes()]);
+        format!("{index} {id} {call_hash:032x}")
     }
 
     /// Returns the open calls with their indexes.
     pub(super) fn calls(&self) -> impl Iterator<Item = (usize, &ToolCall)> {
-        self.open.iter().map(|place| (*place, &self.message.tool_calls[*place]))
+        self.open.iter().map(|index| (*index, &self.message.tool_calls[*index]))
     }
 }

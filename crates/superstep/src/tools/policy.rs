@@ -18,7 +18,7 @@ use superstep_core::tool::ToolSpec;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PolicyRule {
     Run,
-    Ask,
+    RequireApproval,
     Deny,
 }
 
@@ -63,7 +63,7 @@ impl ToolPolicy {
     /// Requires approval for these tools.
     #[must_use]
     pub fn and_require_approval(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.set_rule(names, PolicyRule::Ask)
+        self.set_rule(names, PolicyRule::RequireApproval)
     }
 
     /// Denies these tools.
@@ -80,7 +80,7 @@ impl ToolPolicy {
     /// Returns true if this tool requires approval.
     #[must_use]
     pub fn requires_approval(&self, spec: &ToolSpec) -> bool {
-        self.rule(spec) == PolicyRule::Ask
+        self.rule(spec) == PolicyRule::RequireApproval
     }
 
     /// Returns true if this tool is denied.
@@ -90,7 +90,7 @@ impl ToolPolicy {
     }
 
     pub(super) fn rule(&self, spec: &ToolSpec) -> PolicyRule {
-        let usual = if spec.annotations.destructive { PolicyRule::Ask } else { PolicyRule::Run };
+        let usual = if spec.annotations.destructive { PolicyRule::RequireApproval } else { PolicyRule::Run };
         self.0.get(&spec.name).or_else(|| self.0.get("*")).copied().unwrap_or(usual)
     }
 }
@@ -160,7 +160,7 @@ fn hash_in(question: &Interrupt) -> Result<String> {
 pub(super) const APPROVAL_INTERRUPT_NAME: &str = "approve tool call";
 
 /// Returns the payload of an approval interrupt.
-pub(super) fn shown(call: &ToolCall, args: &Map<String, Value>, spec: &ToolSpec) -> Value {
+pub(super) fn approval_payload(call: &ToolCall, args: &Map<String, Value>, spec: &ToolSpec) -> Value {
     let hash = hash(&call.name, args);
     json!({ "tool": call.name, "description": spec.description, "call": call.id, "arguments": args, "hash": hash })
 }

@@ -45,7 +45,7 @@ pub(crate) struct ToolCallResult {
 }
 
 impl ToolCallResult {
-    fn told_with(message: Message) -> Self {
+    fn with_message(message: Message) -> Self {
         Self {
             message: Some(message),
             graph_command: None,
@@ -87,26 +87,26 @@ pub(super) struct CallFrame<'a> {
 
 impl CallFrame<'_> {
     fn message(&self, content: Content) -> Message {
-        let (content, whole) = capped(content, self.cap);
+        let (content, original_bytes) = capped(content, self.cap);
         let message = Message::tool(&self.call.id, content).with_name(&self.call.name).with_id(self.id.as_str());
         let took = u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX);
         let mut message = message.with_metadata("tool", self.call.name.as_str()).with_metadata("duration_ms", took);
         if !self.redacted.is_empty() {
             message = message.with_metadata("redacted", &self.redacted);
         }
-        whole.into_iter().fold(message, |message, bytes| message.with_metadata("cut_from_bytes", bytes))
+        original_bytes.into_iter().fold(message, |message, bytes| message.with_metadata("cut_from_bytes", bytes))
     }
 
     /// Returns the result of a rejected call.
-    pub(super) fn refused(&self, reason: &str) -> ToolCallResult {
+    pub(super) fn rejected(&self, reason: &str) -> ToolCallResult {
         let message = self.message(format!("not executed: {reason}").into());
-        ToolCallResult::told_with(message.with_status(ToolStatus::Error).with_metadata("error", "refused"))
+        ToolCallResult::with_message(message.with_status(ToolStatus::Error).with_metadata("error", "refused"))
     }
 
     /// Returns the result of a failed call.
     pub(super) fn error(&self, text: &str, kind: ToolFailureKind) -> ToolCallResult {
         let message = self.message(text.into()).with_status(ToolStatus::Error);
-        ToolCallResult::told_with(message.with_metadata("error", kind.name()))
+        ToolCallResult::with_message(message.with_metadata("error", kind.name()))
     }
 
     /// Returns the result of a successful call.
@@ -121,13 +121,13 @@ impl CallFrame<'_> {
         }
         if let Some(artifact) = artifact {
             let bytes = artifact.to_string().len();
-            let kept = if bytes > self.cap { serde_json::json!({ "cut_from_bytes": bytes }) } else { artifact };
-            message.metadata.insert("artifact".to_owned(), kept);
+            let stored = if bytes > self.cap { serde_json::json!({ "cut_from_bytes": bytes }) } else { artifact };
+            message.metadata.insert("artifact".to_owned(), stored);
         }
         if is_error {
             message = message.with_status(ToolStatus::Error).with_metadata("error", ToolFailureKind::Failed.name());
         }
-        let Some(command) = command else { return Ok(ToolCallResult::told_with(message)) };
+        let Some(command) = command else { return Ok(ToolCallResult::with_message(message)) };
         self.commanded(cx, message, *command)
     }
 
@@ -150,8 +150,8 @@ impl CallFrame<'_> {
         let out = command.parent_command.as_deref().map(StoredParentCommand::from);
         let (mut own, mut clears) = (0, false);
         let updates = here.updates.iter().chain(out.iter().flat_map(|out| &out.updates));
-        for (edit, is_here) in updates.zip(0..).flat_map(|(update, place)| {
-            let is_here = place < here.updates.len();
+        for (edit, is_here) in updates.zip(0..).flat_map(|(update, index)| {
+            let is_here = index < here.updates.len();
             edits(update, self.field).into_iter().map(move |edit| (edit, is_here))
         }) {
             match edit {
@@ -204,19 +204,19 @@ fn capped(content: Content, cap: usize) -> (Content, Option<usize>) {
         ContentPart::Text { text, .. } => text.len(),
         other => serde_json::to_string(other).map_or(0, |text| text.len()),
     };
-    let whole = match &content {
+    let total = match &content {
         Content::Text(text) => text.len(),
         Content::Parts(parts) => parts.iter().map(size).sum(),
     };
-    if whole <= cap {
+    if total <= cap {
         return (content, None);
     }
-    let mut room = cap;
+    let mut remaining = cap;
     let mut cut = |part: ContentPart| {
         let length = size(&part);
-        let fits = length <= room;
-        let left = room;
-        room = room.saturating_sub(length);
+        let fits = length <= remaining;
+        let left = remaining;
+        remaining = remaining.saturating_sub(length);
         match part {
             part if fits => part,
             ContentPart::Text { text, .. } => ContentPart::text(truncate_output(&text, left)),
@@ -227,7 +227,7 @@ fn capped(content: Content, cap: usize) -> (Content, Option<usize>) {
         Content::Text(text) => Content::Text(truncate_output(&text, cap)),
         Content::Parts(parts) => Content::Parts(parts.into_iter().map(&mut cut).collect()),
     };
-    (content, Some(whole))
+    (content, Some(total))
 }
 
 /// Combines the results of all calls of a message: messages and updates in the order of the calls, and all goto
@@ -239,7 +239,7 @@ pub(super) fn combine(
     all: Vec<ToolCallResult>,
 ) -> Result<TaskOutput, NodeError> {
     let schema = &cx.0.shared.program.topology.schema;
-    let outward = outward(cx, field, turn, &all)?;
+    let parent_command = merge_parent_commands(cx, field, turn, &all)?;
     // If the history was removed, a result would have no call.
     let clears = all.iter().any(|settled| settled.clears_messages);
     let mut output = TaskOutput::default();
@@ -259,7 +259,7 @@ pub(super) fn combine(
         }
     }
     output.updates.extend(answered(schema, field, &mut answers));
-    output.parent_command = outward.map(|outward| Box::new(outward.into()));
+    output.parent_command = parent_command.map(|command| Box::new(command.into()));
     Ok(output)
 }
 
@@ -291,7 +291,7 @@ fn answered(schema: &Schema, field: &str, answers: &mut Vec<MessageUpdate>) -> O
 fn merge_goto(mut go: Goto, names: &[String], sends: Vec<(String, StoredSend)>) -> Goto {
     for name in names {
         let hop = Goto::node(name.as_str());
-        if !go.targets().any(|known| hop.targets().any(|hop| hop == known)) {
+        if !go.targets().any(|existing| hop.targets().any(|hop| hop == existing)) {
             go.extend(hop);
         }
     }
@@ -305,50 +305,51 @@ fn sent((node, StoredSend { payload, timeout, .. }): (String, StoredSend)) -> Se
 
 /// Combines the commands for ancestor graphs into one. A command that ends this graph would discard the results of
 /// the other calls: they are added to the command if the target graph has a message list with the same name.
-fn outward(
+fn merge_parent_commands(
     cx: &TaskContext,
     field: &str,
     turn: &PendingToolCalls,
     all: &[ToolCallResult],
 ) -> Result<Option<StoredParentCommand>, NodeError> {
     let mut commands = all.iter().filter_map(|settled| settled.parent_command.as_ref());
-    let Some(mut whole) = commands.next().cloned() else { return Ok(None) };
+    let Some(mut merged) = commands.next().cloned() else { return Ok(None) };
     for command in commands {
-        if command.graph != whole.graph {
+        if command.graph != merged.graph {
             let error = Error::new(ErrorCode::InvalidRoute, "two tools speak to different graphs around this one");
             return Err(error.with_help("hand over to one graph at a time").into());
         }
-        whole.updates.extend(command.updates.iter().cloned());
-        whole.sends.extend(command.sends.iter().cloned());
-        let new: Vec<String> = command.goto.iter().filter(|name| !whole.goto.contains(name)).cloned().collect();
-        whole.goto.extend(new);
+        merged.updates.extend(command.updates.iter().cloned());
+        merged.sends.extend(command.sends.iter().cloned());
+        let new: Vec<String> = command.goto.iter().filter(|name| !merged.goto.contains(name)).cloned().collect();
+        merged.goto.extend(new);
     }
-    if !has_messages(cx, whole.graph.as_deref(), field) {
-        return Ok(Some(whole));
+    if !has_messages(cx, merged.graph.as_deref(), field) {
+        return Ok(Some(merged));
     }
-    let said: Vec<MessageUpdate> = whole.updates.iter().flat_map(|update| edits(update, field)).collect();
-    let is_said = |wanted: &Message| {
-        said.iter()
-            .any(|edit| matches!(edit, MessageUpdate::Put(message) if message.id.is_some() && message.id == wanted.id))
+    let message_updates: Vec<MessageUpdate> = merged.updates.iter().flat_map(|update| edits(update, field)).collect();
+    let is_included = |candidate: &Message| {
+        message_updates.iter().any(
+            |edit| matches!(edit, MessageUpdate::Put(message) if message.id.is_some() && message.id == candidate.id),
+        )
     };
     let answers = all.iter().filter_map(|settled| settled.message.as_ref());
     let missing: Vec<&Message> =
-        std::iter::once(&*turn.message).chain(answers).filter(|wanted| !is_said(wanted)).collect();
+        std::iter::once(&*turn.message).chain(answers).filter(|message| !is_included(message)).collect();
     let missing = serde_json::to_value(missing)?;
-    whole.updates.insert(0, Map::from_iter([(field.to_owned(), missing)]));
-    Ok(Some(whole))
+    merged.updates.insert(0, Map::from_iter([(field.to_owned(), missing)]));
+    Ok(Some(merged))
 }
 
 /// Returns true if the target graph has a message list with this name.
 fn has_messages(cx: &TaskContext, graph: Option<&str>, field: &str) -> bool {
     let mut outer = cx.0.shared.parent_task.as_ref();
-    while let Some(around) = outer {
-        let topology = &around.0.shared.program.topology;
+    while let Some(parent_cx) = outer {
+        let topology = &parent_cx.0.shared.program.topology;
         if graph.is_none_or(|name| *topology.name == *name) {
-            let known = topology.schema.find(field).map(|id| topology.schema.field(id));
-            return known.is_some_and(|known| known.reducer.as_deref() == Some("add_messages"));
+            let target_field = topology.schema.find(field).map(|id| topology.schema.field(id));
+            return target_field.is_some_and(|target_field| target_field.reducer.as_deref() == Some("add_messages"));
         }
-        outer = around.0.shared.parent_task.as_ref();
+        outer = parent_cx.0.shared.parent_task.as_ref();
     }
     false
 }
@@ -361,11 +362,11 @@ mod tests {
     #[test]
     fn an_event_tells_no_more_than_the_usual_length() {
         for (length, is_whole) in [(200_000, true), (4_000_000, false)] {
-            let settled = ToolCallResult::told_with(Message::tool("c1", "x".repeat(length)));
-            let told = settled.event_output();
-            let told = told.as_str().unwrap();
-            assert!(told.len() <= MAX_OUTPUT_BYTES + 100, "{}", told.len());
-            assert_eq!(told.len() == length, is_whole, "{length}");
+            let settled = ToolCallResult::with_message(Message::tool("c1", "x".repeat(length)));
+            let output = settled.event_output();
+            let output = output.as_str().unwrap();
+            assert!(output.len() <= MAX_OUTPUT_BYTES + 100, "{}", output.len());
+            assert_eq!(output.len() == length, is_whole, "{length}");
         }
     }
 }

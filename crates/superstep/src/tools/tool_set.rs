@@ -92,8 +92,8 @@ impl ToolSet {
     /// # Errors
     /// Returns an error if two tools have the same name.
     pub fn new(tools: impl IntoIterator<Item = impl Into<SharedTool>>) -> Result<Self> {
-        let given = tools.into_iter().map(|tool| RegisteredTool::new(tool.into())).collect();
-        let tools = Self { static_specs: given, sources: Vec::new() };
+        let registered = tools.into_iter().map(|tool| RegisteredTool::new(tool.into())).collect();
+        let tools = Self { static_specs: registered, sources: Vec::new() };
         by_name(tools.static_specs.clone())?;
         Ok(tools)
     }
@@ -114,7 +114,7 @@ impl ToolSet {
 
     /// Returns the specifications of the static tools; tools of sources are unknown before they are queried.
     pub fn static_specs(&self) -> impl Iterator<Item = &Arc<ToolSpec>> {
-        self.static_specs.iter().map(|known| known.tool.spec())
+        self.static_specs.iter().map(|registered| registered.tool.spec())
     }
 
     /// Returns true if there are tool sources.
@@ -127,12 +127,13 @@ impl ToolSet {
     #[must_use]
     pub fn map(self, change: impl Fn(SharedTool) -> SharedTool + Send + Sync + 'static) -> Self {
         let change = Arc::new(change);
-        let given = self.static_specs.iter().map(|known| RegisteredTool::new(change(known.tool.clone()))).collect();
+        let mapped =
+            self.static_specs.iter().map(|registered| RegisteredTool::new(change(registered.tool.clone()))).collect();
         let changed = |source: &Arc<dyn DynToolSource>| -> Arc<dyn DynToolSource> {
             Arc::new(MappedToolSource { source: source.clone(), change: change.clone() })
         };
         let sources = self.sources.iter().map(changed).collect();
-        Self { static_specs: given, sources }
+        Self { static_specs: mapped, sources }
     }
 
     /// Returns the specifications of the currently available tools, in order.
@@ -141,7 +142,7 @@ impl ToolSet {
     /// Returns an error if a source cannot be reached, or if two tools have the same name.
     pub async fn specs(&self) -> Result<Vec<Arc<ToolSpec>>> {
         let all = self.all().await?;
-        let specs = all.iter().map(|known| known.tool.spec().clone()).collect();
+        let specs = all.iter().map(|registered| registered.tool.spec().clone()).collect();
         by_name(all)?;
         Ok(specs)
     }
@@ -160,15 +161,15 @@ impl ToolSet {
 }
 
 fn by_name(all: Vec<Arc<RegisteredTool>>) -> Result<ToolMap> {
-    let mut known = ToolMap::new();
+    let mut tools_by_name = ToolMap::new();
     for tool in all {
         let name = tool.tool.spec().name.clone();
-        if known.insert(name.clone(), tool).is_some() {
+        if tools_by_name.insert(name.clone(), tool).is_some() {
             return Err(Error::new(ErrorCode::InvalidGraph, format!("two tools are called `{name}`"))
                 .with_help("give one another name: a model calls them by it"));
         }
     }
-    Ok(known)
+    Ok(tools_by_name)
 }
 
 /// Duplicate names are detected when the tools are first used.

@@ -10,7 +10,7 @@ const ROUNDS: usize = 64;
 /// Size of the note in bytes, without its entries.
 const NOTE: usize = 64;
 
-/// Truncates a text to about `room` bytes.
+/// Truncates a text to about `max_bytes` bytes.
 ///
 /// In JSON, items are removed from the end of the longest list, or the longest string is truncated; `truncated: true`
 /// and `cut` describe the location and the number of kept items. A list becomes an object with `items`. Any other
@@ -27,15 +27,15 @@ const NOTE: usize = 64;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[must_use]
-pub fn truncate_output(text: &str, room: usize) -> String {
-    if text.len() <= room {
+pub fn truncate_output(text: &str, max_bytes: usize) -> String {
+    if text.len() <= max_bytes {
         return text.to_owned();
     }
     match serde_json::from_str(text) {
-        Ok(value @ Value::Object(_)) => short_json(value, text, room),
-        Ok(Value::Array(items)) => short_json(json!({ "items": items }), text, room),
+        Ok(value @ Value::Object(_)) => short_json(value, text, max_bytes),
+        Ok(Value::Array(items)) => short_json(json!({ "items": items }), text, max_bytes),
         _ => {
-            let end = text.floor_char_boundary(room);
+            let end = text.floor_char_boundary(max_bytes);
             let missing = text.len() - end;
             format!("{}\n[cut: {missing} of {} bytes are missing]", &text[..end], text.len())
         }
@@ -45,11 +45,11 @@ pub fn truncate_output(text: &str, room: usize) -> String {
 /// Kept lengths by JSON pointer.
 type TruncatedLengths = BTreeMap<String, Value>;
 
-fn short_json(mut value: Value, text: &str, room: usize) -> String {
+fn short_json(mut value: Value, text: &str, max_bytes: usize) -> String {
     let mut cuts = TruncatedLengths::new();
     for _ in 0..ROUNDS {
-        let noted: usize = cuts.iter().map(|(place, cut)| place.len() + cut.to_string().len() + NOTE).sum();
-        let over = (value.to_string().len() + noted + NOTE).saturating_sub(room);
+        let noted: usize = cuts.iter().map(|(pointer, cut)| pointer.len() + cut.to_string().len() + NOTE).sum();
+        let over = (value.to_string().len() + noted + NOTE).saturating_sub(max_bytes);
         if over == 0 {
             return noted_json(value, cuts);
         }
@@ -58,7 +58,7 @@ fn short_json(mut value: Value, text: &str, room: usize) -> String {
         }
     }
     // The value has many parts and none is long. A byte may take up to six bytes as a JSON string.
-    let start = &text[..text.floor_char_boundary(room / 8)];
+    let start = &text[..text.floor_char_boundary(max_bytes / 8)];
     json!({ "truncated": true, "cut": { "": { "kept": start.len(), "of": text.len() } }, "text": start }).to_string()
 }
 
@@ -71,51 +71,51 @@ fn noted_json(mut value: Value, cuts: TruncatedLengths) -> String {
 }
 
 /// Removes about `over` bytes at the largest part. Returns false if nothing can be removed.
-fn drop_bytes(value: &mut Value, place: String, over: usize, cuts: &mut TruncatedLengths) -> bool {
+fn drop_bytes(value: &mut Value, pointer: String, over: usize, cuts: &mut TruncatedLengths) -> bool {
     match value {
         Value::String(text) if !text.is_empty() => {
-            let kept = text.floor_char_boundary(text.len().saturating_sub(over));
-            note(cuts, place, kept, text.len());
-            text.truncate(kept);
+            let new_length = text.floor_char_boundary(text.len().saturating_sub(over));
+            note(cuts, pointer, new_length, text.len());
+            text.truncate(new_length);
             true
         }
         Value::Array(items) => {
             let sizes: Vec<usize> = items.iter().map(size).collect();
             if let Some(longest) = dominant(&sizes) {
-                return drop_bytes(&mut items[longest], format!("{place}/{longest}"), over, cuts);
+                return drop_bytes(&mut items[longest], format!("{pointer}/{longest}"), over, cuts);
             }
-            let kept = fitting(&sizes, over);
-            note(cuts, place, kept, items.len());
-            items.truncate(kept);
+            let new_length = fitting(&sizes, over);
+            note(cuts, pointer, new_length, items.len());
+            items.truncate(new_length);
             !sizes.is_empty()
         }
-        Value::Object(entries) => leave_out_entry(entries, &place, over, cuts),
+        Value::Object(entries) => leave_out_entry(entries, &pointer, over, cuts),
         _ => false,
     }
 }
 
-fn leave_out_entry(entries: &mut Map<String, Value>, place: &str, over: usize, cuts: &mut TruncatedLengths) -> bool {
+fn leave_out_entry(entries: &mut Map<String, Value>, pointer: &str, over: usize, cuts: &mut TruncatedLengths) -> bool {
     let sizes: Vec<usize> = entries.values().map(size).collect();
     let longest = (0..sizes.len()).max_by_key(|at| sizes[*at]);
     let Some((name, entry)) = longest.and_then(|at| entries.iter_mut().nth(at)) else { return false };
     // Names describe the values, so an entry is shortened but never removed.
     let name = name.replace('~', "~0").replace('/', "~1");
-    drop_bytes(entry, format!("{place}/{name}"), over, cuts)
+    drop_bytes(entry, format!("{pointer}/{name}"), over, cuts)
 }
 
 /// Returns the item that is larger than all others together.
 fn dominant(sizes: &[usize]) -> Option<usize> {
-    let whole: usize = sizes.iter().sum();
-    sizes.iter().position(|size| size * 2 > whole)
+    let total: usize = sizes.iter().sum();
+    sizes.iter().position(|size| size * 2 > total)
 }
 
 /// Returns the number of items that stay if at least `over` bytes are removed.
 fn fitting(sizes: &[usize], over: usize) -> usize {
-    let mut gone = 0;
+    let mut removed = 0;
     let leaving = sizes.iter().rev().take_while(|size| {
-        let goes_on = gone < over;
-        gone += **size + 1;
-        goes_on
+        let continues = removed < over;
+        removed += **size + 1;
+        continues
     });
     sizes.len() - leaving.count()
 }
@@ -125,9 +125,9 @@ fn size(value: &Value) -> usize {
 }
 
 /// For repeated truncation, the first length counts.
-fn note(cuts: &mut TruncatedLengths, place: String, kept: usize, of: usize) {
-    let cut = cuts.entry(place).or_insert_with(|| json!({ "of": of }));
-    cut["kept"] = json!(kept);
+fn note(cuts: &mut TruncatedLengths, pointer: String, new_length: usize, of: usize) {
+    let cut = cuts.entry(pointer).or_insert_with(|| json!({ "of": of }));
+    cut["kept"] = json!(new_length);
 }
 
 #[cfg(test)]
@@ -136,9 +136,9 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str, room: usize) -> Value {
-        let short = truncate_output(text, room);
-        assert!(short.len() <= room, "{} bytes in place of {room}", short.len());
+    fn read(text: &str, max_bytes: usize) -> Value {
+        let short = truncate_output(text, max_bytes);
+        assert!(short.len() <= max_bytes, "{} bytes in place of {max_bytes}", short.len());
         serde_json::from_str(&short).unwrap()
     }
 
@@ -147,10 +147,10 @@ mod tests {
     fn rows_are_left_out_whole() {
         let rows: Vec<Value> = (0..5_000).map(|row| json!([row, "a \"name\""])).collect();
         let value = read(&json!({ "columns": ["n", "name"], "rows": rows, "count": 5_000 }).to_string(), 4_096);
-        let kept = value["rows"].as_array().unwrap();
-        assert!(kept.len() > 150, "{}", kept.len());
-        assert_eq!(kept[..], rows[..kept.len()]);
-        assert_eq!(value["cut"], json!({ "/rows": { "kept": kept.len(), "of": 5_000 } }));
+        let remaining_rows = value["rows"].as_array().unwrap();
+        assert!(remaining_rows.len() > 150, "{}", remaining_rows.len());
+        assert_eq!(remaining_rows[..], rows[..remaining_rows.len()]);
+        assert_eq!(value["cut"], json!({ "/rows": { "kept": remaining_rows.len(), "of": 5_000 } }));
         assert_eq!((&value["columns"], &value["truncated"]), (&json!(["n", "name"]), &json!(true)));
     }
 

@@ -5,7 +5,7 @@ use superstep::core::port::ThreadStatus;
 use superstep::prelude::*;
 use superstep::{DynamicState, ErrorCode, RunEnd};
 
-use crate::support::{Calls, dynamic, line, log, log_field, refused};
+use crate::support::{Calls, dynamic, expect_error, line, log, log_field};
 
 fn paused(nodes: &[&str]) -> RunEnd {
     RunEnd::Paused(nodes.iter().map(ToString::to_string).collect())
@@ -13,7 +13,7 @@ fn paused(nodes: &[&str]) -> RunEnd {
 
 /// R-FWK-24, R-REF-85: a breakpoint before a node, set at compile time; continuing passes it once.
 #[tokio::test]
-async fn a_run_stops_before_a_node_and_goes_on_past_it() {
+async fn a_run_stops_before_a_node_and_continues_past_it() {
     let calls = Calls::default();
     let graph = line(&calls, &["a", "b", "c"]).interrupt_before(["b"]).compile().unwrap();
     let stopped = graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
@@ -28,7 +28,7 @@ async fn a_run_stops_before_a_node_and_goes_on_past_it() {
 
 /// R-FWK-24, R-REF-85: a breakpoint after a node, also after the last one.
 #[tokio::test]
-async fn a_run_stops_after_a_node_and_goes_on_past_it() {
+async fn a_run_stops_after_a_node_and_continues_past_it() {
     let calls = Calls::default();
     let graph = line(&calls, &["a", "b"]).interrupt_after(["a", "b"]).compile().unwrap();
     let first = graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
@@ -113,9 +113,9 @@ async fn a_breakpoint_holds_the_whole_superstep() {
 
 /// R-FWK-24, R-FWK-93, R-REF-9: a breakpoint at a node that does not exist is rejected, at compile time and per run.
 #[tokio::test]
-async fn a_breakpoint_at_an_unknown_node_is_refused() {
+async fn a_breakpoint_at_an_unknown_node_is_rejected() {
     let calls = Calls::default();
-    let error = refused(line(&calls, &["write", "send"]).interrupt_after(["sned"]).compile());
+    let error = expect_error(line(&calls, &["write", "send"]).interrupt_after(["sned"]).compile());
     assert_eq!(error.code(), ErrorCode::InvalidGraph);
     assert!(error.to_string().contains("sned"), "{error}");
     let graph = line(&calls, &["write", "send"]).compile().unwrap();
@@ -123,7 +123,7 @@ async fn a_breakpoint_at_an_unknown_node_is_refused() {
         graph.invoke(json!({ "topic": "x" })).interrupt_before(["sned"]),
         graph.invoke(json!({ "topic": "x" })).interrupt_after(["sned"]),
     ] {
-        let error = refused(run.thread("t").await);
+        let error = expect_error(run.thread("t").await);
         assert_eq!(error.code(), ErrorCode::InputInvalid);
         assert!(error.message().contains("`sned`") && error.help().unwrap().contains("`send`"), "{error}");
     }

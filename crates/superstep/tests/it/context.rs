@@ -9,7 +9,7 @@ use superstep::core::port::HistoryQuery;
 use superstep::prelude::*;
 use superstep::{CompiledGraph, ContextPart, ErrorCode, EventKind, FromContext, TaskInfo};
 
-use crate::support::{Calls, refused, stored};
+use crate::support::{Calls, expect_error, stored};
 
 #[derive(GraphState, Clone, Debug, Serialize, Deserialize)]
 struct Note {
@@ -50,13 +50,14 @@ fn with_keys(memory: &MemoryCheckpointer) -> CompiledGraph<Note, Keys> {
     let mut graph = StateGraph::<Note, Keys>::new("outer");
     let first = graph.add_node("use", uses);
     let second = graph.add_node("inner", inner.compile().unwrap());
-    let ask = graph.add_node("ask", |ask: Interrupts, length: ContextPart<SecretLength>, cx: TaskContext| async move {
-        let size = length.0.0;
-        let size: usize = cx.once("size", async move { Ok::<_, NodeError>(size) }).await?;
-        let name: String = ask.raise("name", size).await?;
-        Ok::<_, NodeError>(Note::update().log(format!("{name} {size}")))
-    });
-    graph.add_sequence([START, first.into(), second.into(), ask.into(), END]).checkpointer(memory.clone());
+    let interrupt =
+        graph.add_node("ask", |interrupt: Interrupts, length: ContextPart<SecretLength>, cx: TaskContext| async move {
+            let size = length.0.0;
+            let size: usize = cx.once("size", async move { Ok::<_, NodeError>(size) }).await?;
+            let name: String = interrupt.raise("name", size).await?;
+            Ok::<_, NodeError>(Note::update().log(format!("{name} {size}")))
+        });
+    graph.add_sequence([START, first.into(), second.into(), interrupt.into(), END]).checkpointer(memory.clone());
     graph.compile().unwrap()
 }
 
@@ -79,9 +80,9 @@ async fn context_leaves_no_trace() {
     let graph = with_keys(&memory);
     let mut stream =
         graph.invoke(Note::input().text("x")).thread("t").context(keys()).configurable("token", MARKER).stream();
-    let mut told = String::new();
+    let mut published = String::new();
     while let Some(event) = stream.next().await {
-        told += &match event.kind {
+        published += &match event.kind {
             EventKind::Machine(MachineEvent::Values { state, .. }) => {
                 state.schema.to_json(&*state.state).unwrap().to_string()
             }
@@ -93,12 +94,12 @@ async fn context_leaves_no_trace() {
         };
     }
     let stopped = stream.finish().await.unwrap();
-    told += &format!("{stopped:?}");
-    assert!(told.contains("used") && told.contains("name"), "the events were looked at");
-    let kept = stored(&memory, "t").await;
-    assert!(kept.contains("used") && kept.contains("once") && kept.contains("inner"), "the store was looked at");
+    published += &format!("{stopped:?}");
+    assert!(published.contains("used") && published.contains("name"), "the events were looked at");
+    let saved = stored(&memory, "t").await;
+    assert!(saved.contains("used") && saved.contains("once") && saved.contains("inner"), "the store was looked at");
     let ended = graph.resume("t", "Ann").context(keys()).await.unwrap();
-    for text in [told, kept, stored(&memory, "t").await, format!("{ended:?}")] {
+    for text in [published, saved, stored(&memory, "t").await, format!("{ended:?}")] {
         assert!(!text.contains("marker-"), "{text}");
     }
 }
@@ -106,16 +107,16 @@ async fn context_leaves_no_trace() {
 /// R-FWK-52, R-REF-139: a run without the context that its graph needs is rejected before the first node, with the
 /// name of the type.
 #[tokio::test]
-async fn missing_context_is_refused_before_the_first_node() {
+async fn missing_context_is_rejected_before_the_first_node() {
     let memory = MemoryCheckpointer::new();
     let graph = with_keys(&memory);
-    let error = refused(graph.invoke(Note::input().text("x")).thread("t").await);
+    let error = expect_error(graph.invoke(Note::input().text("x")).thread("t").await);
     assert_eq!((error.code(), error.http_status(), error.exit_code()), (ErrorCode::MissingContext, 500, 78));
     assert!(error.message().contains("Keys") && error.message().contains("`outer`"), "{error}");
     assert!(error.help().unwrap().contains(".context("), "{error}");
     assert_eq!(graph.threads().status("t").await.unwrap(), None);
     graph.invoke(Note::input().text("x")).thread("t").context(keys()).await.unwrap();
-    assert_eq!(refused(graph.resume("t", "Ann").await).code(), ErrorCode::MissingContext);
+    assert_eq!(expect_error(graph.resume("t", "Ann").await).code(), ErrorCode::MissingContext);
     assert_eq!(graph.threads().get_state("t").await.unwrap().interrupts().len(), 1);
 }
 
@@ -180,13 +181,13 @@ async fn metadata_is_saved_and_found_again() {
         let run = graph.invoke(Note::input().text(user)).thread("t").metadata("user", user).metadata("n", 1);
         run.configurable("token", MARKER).await.unwrap();
     }
-    let found = async |key: &str, value: serde_json::Value| {
+    let matching = async |key: &str, value: serde_json::Value| {
         let query = HistoryQuery { metadata: [(key.to_owned(), value)].into(), ..HistoryQuery::default() };
         graph.threads().get_state_history("t", &query).await.unwrap()
     };
-    let bobs = found("user", json!("bob")).await;
+    let bobs = matching("user", json!("bob")).await;
     assert!(bobs.len() == 2 && bobs.iter().all(|seen| seen.checkpoint.metadata["user"] == "bob"));
-    assert_eq!((found("n", json!(1)).await.len(), found("user", json!("eve")).await.len()), (4, 0));
+    assert_eq!((matching("n", json!(1)).await.len(), matching("user", json!("eve")).await.len()), (4, 0));
     assert!(!stored(&memory, "t").await.contains(MARKER));
 }
 

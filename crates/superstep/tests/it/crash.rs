@@ -68,20 +68,20 @@ fn trip(runs: &Runs) -> CompiledGraph<Trip> {
     let pack = graph.add_node("pack", note("pack", 1));
     let hotel = graph.add_node("hotel", hotel(runs));
     let votes = runs.clone();
-    let vote = graph.add_node("vote", move |who: SendPayload<String>| {
-        ran(&votes, &format!("vote {}", *who));
-        Trip::update().votes((who.0.clone(), who.len() as u64))
+    let vote = graph.add_node("vote", move |voter: SendPayload<String>| {
+        ran(&votes, &format!("vote {}", *voter));
+        Trip::update().votes((voter.0.clone(), voter.len() as u64))
     });
-    let asks = runs.clone();
-    let approve = graph.add_node("approve", move |trip: View<Trip>, ask: Interrupts, cx: TaskContext| {
-        let asks = asks.clone();
+    let approve_runs = runs.clone();
+    let approve = graph.add_node("approve", move |trip: View<Trip>, interrupts: Interrupts, cx: TaskContext| {
+        let approve_runs = approve_runs.clone();
         async move {
             let pay = async {
-                ran(&asks, "pay");
+                ran(&approve_runs, "pay");
                 Ok::<u64, NodeError>(trip.cost)
             };
             let paid = cx.once("pay", pay).await?;
-            let yes: bool = ask.raise("approve?", paid).await?;
+            let yes: bool = interrupts.raise("approve?", paid).await?;
             Ok::<_, NodeError>(Trip::update().approved(yes).log(format!("paid {paid}")))
         }
     });
@@ -90,7 +90,7 @@ fn trip(runs: &Runs) -> CompiledGraph<Trip> {
     graph.add_join([fly, drive, pack], hotel);
     graph.add_conditional_edges(
         hotel,
-        move |_: &Trip| ["ann", "bob", "cyd"].map(|who| SendTo::new(vote, who.to_owned())).to_vec(),
+        move |_: &Trip| ["ann", "bob", "cyd"].map(|voter| SendTo::new(vote, voter.to_owned())).to_vec(),
         [vote],
     );
     graph.add_edge(vote, approve).add_edge(approve, round);
@@ -105,10 +105,10 @@ fn trip(runs: &Runs) -> CompiledGraph<Trip> {
 async fn live(
     graph: &CompiledGraph<Trip>,
     store: impl Into<superstep::core::port::SharedCheckpointer>,
-    begun: bool,
+    has_started: bool,
 ) -> Result<Outcome<Trip>, Error> {
     let store = store.into();
-    let has_thread = begun && graph.threads().checkpointer(store.clone()).get_state("t").await.is_ok();
+    let has_thread = has_started && graph.threads().checkpointer(store.clone()).get_state("t").await.is_ok();
     let mut out = match has_thread {
         true => graph.continue_thread("t").checkpointer(store.clone()).await?,
         false => graph.invoke(Trip::input().cost(0u64)).thread("t").checkpointer(store.clone()).await?,
@@ -131,7 +131,7 @@ async fn a_crash_at_any_write_changes_nothing() {
     let expected = seen(&live(&trip(&runs), disk, false).await.unwrap());
     let calm = runs.lock().unwrap().clone();
     assert_eq!(expected["cost"], 152);
-    for last in [CrashedWrite::Lost, CrashedWrite::Kept] {
+    for last in [CrashedWrite::Lost, CrashedWrite::Persisted] {
         for at in 0.. {
             let (runs, disk) = (Runs::default(), MemoryCheckpointer::new());
             let graph = trip(&runs);
@@ -167,7 +167,7 @@ async fn a_crash_while_recovering_changes_nothing() {
         for second in 0..6 {
             let (runs, disk) = (Runs::default(), MemoryCheckpointer::new());
             let graph = trip(&runs);
-            let _ = live(&graph, CrashingCheckpointer::new(disk.clone(), first, CrashedWrite::Kept), false).await;
+            let _ = live(&graph, CrashingCheckpointer::new(disk.clone(), first, CrashedWrite::Persisted), false).await;
             let _ = live(&graph, CrashingCheckpointer::new(disk.clone(), second, CrashedWrite::Lost), true).await;
             assert_eq!(seen(&live(&graph, disk, true).await.unwrap()), expected, "crashes at {first} and {second}");
         }
@@ -183,14 +183,14 @@ async fn a_command_to_the_parent_survives_a_crash() {
             inner.add_node("leave", || ToParent(Command::<Trip>::goto("after").update(Trip::update().cost(7u64))));
         inner.add_edge(START, leave).add_edge(leave, END);
         let mut graph = StateGraph::<Trip>::new("outer");
-        let inside = graph.add_node("inside", node(inner.compile().unwrap()).goto_targets(["after"]));
+        let subgraph = graph.add_node("inside", node(inner.compile().unwrap()).goto_targets(["after"]));
         let after = graph.add_node("after", || Trip::update().log("after"));
-        graph.add_edge(START, inside).add_edge(inside, END).add_edge(after, END);
+        graph.add_edge(START, subgraph).add_edge(subgraph, END).add_edge(after, END);
         graph.compile().unwrap()
     };
     for at in 0.. {
         let disk = MemoryCheckpointer::new();
-        let store = CrashingCheckpointer::new(disk.clone(), at, CrashedWrite::Kept);
+        let store = CrashingCheckpointer::new(disk.clone(), at, CrashedWrite::Persisted);
         let survived = live(&build(), store, false).await.is_ok();
         let out = live(&build(), disk, true).await.unwrap();
         assert_eq!((out.state.cost, &out.state.log[..]), (7, &["after".to_owned()][..]), "crash at write {at}");

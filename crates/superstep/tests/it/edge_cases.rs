@@ -11,7 +11,7 @@ use superstep::testing::{CrashedWrite, CrashingCheckpointer};
 use superstep::{BranchPolicy, CompiledGraph, ErrorCode};
 
 #[derive(GraphState, Clone, Debug, Serialize, Deserialize)]
-struct Work {
+struct TestState {
     #[reduce(append)]
     log: Vec<String>,
     #[reduce(messages)]
@@ -26,18 +26,18 @@ fn fragile(current: &mut u64, input: u64) {
 }
 
 /// One task that finishes and counts, one that interrupts.
-fn half_done(runs: &Arc<AtomicUsize>) -> CompiledGraph<Work> {
-    let mut graph = StateGraph::<Work>::new("half");
+fn half_done(runs: &Arc<AtomicUsize>) -> CompiledGraph<TestState> {
+    let mut graph = StateGraph::<TestState>::new("half");
     let counted = runs.clone();
     let done = graph.add_node("done", move || {
         counted.fetch_add(1, Ordering::SeqCst);
-        Work::update().log("done")
+        TestState::update().log("done")
     });
-    let asks = graph.add_node("asks", async |ask: Interrupts| -> Result<WorkUpdate, NodeError> {
-        let word: String = ask.raise("word?", ()).await?;
-        Ok(Work::update().log(word))
+    let interrupted = graph.add_node("asks", async |interrupts: Interrupts| -> Result<TestStateUpdate, NodeError> {
+        let word: String = interrupts.raise("word?", ()).await?;
+        Ok(TestState::update().log(word))
     });
-    graph.add_edge(START, done).add_edge(START, asks).add_edge(done, END).add_edge(asks, END);
+    graph.add_edge(START, done).add_edge(START, interrupted).add_edge(done, END).add_edge(interrupted, END);
     graph.compile().unwrap()
 }
 
@@ -45,15 +45,16 @@ fn half_done(runs: &Arc<AtomicUsize>) -> CompiledGraph<Work> {
 /// the interrupt stays open.
 #[tokio::test]
 async fn an_update_that_crashes_loses_nothing() {
-    for last in [CrashedWrite::Lost, CrashedWrite::Kept] {
+    for last in [CrashedWrite::Lost, CrashedWrite::Persisted] {
         for at in 0..3 {
             let (runs, disk) = (Arc::default(), MemoryCheckpointer::new());
             let graph = half_done(&runs);
-            let asked = graph.invoke(Work::input().log("in")).thread("t").checkpointer(disk.clone()).await.unwrap();
+            let paused =
+                graph.invoke(TestState::input().log("in")).thread("t").checkpointer(disk.clone()).await.unwrap();
             let store = CrashingCheckpointer::new(disk.clone(), at, last);
-            let _ = graph.threads().checkpointer(store).update_state("t", Work::update().log("more")).await;
+            let _ = graph.threads().checkpointer(store).update_state("t", TestState::update().log("more")).await;
             let state = graph.threads().checkpointer(disk.clone()).get_state("t").await.unwrap();
-            assert_eq!(state.interrupts(), asked.interrupts().iter().collect::<Vec<_>>(), "{last:?} at {at}");
+            assert_eq!(state.interrupts(), paused.interrupts().iter().collect::<Vec<_>>(), "{last:?} at {at}");
             let out = graph.resume("t", "word").checkpointer(disk).await.unwrap();
             assert_eq!(runs.load(Ordering::SeqCst), 1, "{last:?} at {at}: {:?}", out.state.log);
             assert!(out.is_finished());
@@ -64,19 +65,19 @@ async fn an_update_that_crashes_loses_nothing() {
 /// R-FWK-28: an error handler has its own interrupts, and never gets the resume values of its node.
 #[tokio::test]
 async fn a_handler_is_not_given_the_answers_of_its_node() {
-    let mut graph = StateGraph::<Work>::new("handled");
-    let fails = async |ask: Interrupts| -> Result<(), NodeError> {
-        let yes: bool = ask.raise("approve?", ()).await?;
+    let mut graph = StateGraph::<TestState>::new("handled");
+    let fails = async |interrupts: Interrupts| -> Result<(), NodeError> {
+        let yes: bool = interrupts.raise("approve?", ()).await?;
         Err(NodeError::new(format!("approved: {yes}, and failed all the same")))
     };
-    let refund = async |ask: Interrupts| -> Result<WorkUpdate, NodeError> {
-        let refund: bool = ask.raise("refund?", ()).await?;
-        Ok(Work::update().log(format!("refund: {refund}")))
+    let refund = async |interrupts: Interrupts| -> Result<TestStateUpdate, NodeError> {
+        let refund: bool = interrupts.raise("refund?", ()).await?;
+        Ok(TestState::update().log(format!("refund: {refund}")))
     };
     let pay = graph.add_node("pay", node(fails).error_handler(refund));
     graph.add_edge(START, pay).add_edge(pay, END).checkpointer(MemoryCheckpointer::new());
     let graph = graph.compile().unwrap();
-    graph.invoke(Work::input().log("in")).thread("t").await.unwrap();
+    graph.invoke(TestState::input().log("in")).thread("t").await.unwrap();
     let second = graph.resume("t", true).await.unwrap();
     assert_eq!(second.interrupts()[0].name, "refund?");
     let done = graph.resume("t", false).await.unwrap();
@@ -88,16 +89,16 @@ async fn a_handler_is_not_given_the_answers_of_its_node() {
 async fn a_lost_race_is_not_run_after_a_crash() {
     let (gate, runs) = (Arc::new(tokio::sync::Notify::new()), Arc::new(AtomicUsize::new(0)));
     let build = |slow_ends: bool| {
-        let mut graph = StateGraph::<Work>::new("race");
+        let mut graph = StateGraph::<TestState>::new("race");
         let (opened, counted) = (gate.clone(), runs.clone());
-        let race = move |who: SendPayload<u64>| {
+        let race = move |racer: SendPayload<u64>| {
             let (opened, counted) = (opened.clone(), counted.clone());
             async move {
-                if *who > 0 {
+                if *racer > 0 {
                     opened.notified().await;
                 }
                 counted.fetch_add(1, Ordering::SeqCst);
-                Work::update().log(format!("racer {}", *who))
+                TestState::update().log(format!("racer {}", *racer))
             }
         };
         let race = graph.add_node("race", node(race).branch_policy(BranchPolicy::Race));
@@ -114,7 +115,7 @@ async fn a_lost_race_is_not_run_after_a_crash() {
         graph.compile().unwrap()
     };
     let disk = MemoryCheckpointer::new();
-    let run = build(false).invoke(Work::input().log("in")).thread("t").checkpointer(disk.clone());
+    let run = build(false).invoke(TestState::input().log("in")).thread("t").checkpointer(disk.clone());
     let _ = tokio::time::timeout(std::time::Duration::from_millis(50), run.into_future()).await;
     gate.notify_waiters();
     gate.notify_one();
@@ -126,11 +127,12 @@ async fn a_lost_race_is_not_run_after_a_crash() {
 /// continue.
 #[tokio::test]
 async fn a_reducer_that_panics_fails_its_superstep_only() {
-    let mut graph = StateGraph::<Work>::new("fragile");
-    let write = graph.add_node("write", |work: View<Work>| Work::update().fragile(work.log.len() as u64 * 50));
+    let mut graph = StateGraph::<TestState>::new("fragile");
+    let write =
+        graph.add_node("write", |work: View<TestState>| TestState::update().fragile(work.log.len() as u64 * 50));
     graph.add_edge(START, write).add_edge(write, END);
     let graph = graph.compile().unwrap();
-    let input = |lines: usize| Work::input().log(vec!["x".to_owned(); lines]);
+    let input = |lines: usize| TestState::input().log(vec!["x".to_owned(); lines]);
     let results = graph.batch([input(1), input(2), input(1)], 2).await;
     let codes: Vec<_> = results.iter().map(|result| result.as_ref().err().map(superstep::Error::code)).collect();
     assert_eq!(codes, [None, Some(ErrorCode::ReducerFailed), None]);
@@ -139,10 +141,10 @@ async fn a_reducer_that_panics_fails_its_superstep_only() {
 /// R-GRA-26: messages get ids also if the caller still holds their input.
 #[tokio::test]
 async fn messages_of_a_shared_input_get_ids() {
-    let mut graph = StateGraph::<Work>::new("talk");
+    let mut graph = StateGraph::<TestState>::new("talk");
     let nothing = graph.add_node("nothing", || ());
     graph.add_edge(START, nothing).add_edge(nothing, END);
-    let input = Work::input().talk([Message::user("hi"), Message::user("hi")]);
+    let input = TestState::input().talk([Message::user("hi"), Message::user("hi")]);
     let done = graph.compile().unwrap().invoke(input.clone()).await.unwrap();
     let ids: Vec<_> = done.state.talk.iter().map(|message| message.id.clone()).collect();
     assert!(ids.len() == 2 && !ids.contains(&None) && ids[0] < ids[1], "{ids:?}");
@@ -151,10 +153,10 @@ async fn messages_of_a_shared_input_get_ids() {
 
 /// R-FWK-9: a handle of another graph is rejected; its number is not used in this graph.
 #[test]
-fn a_handle_of_another_graph_is_refused() {
-    let mut other = StateGraph::<Work>::new("other");
+fn a_handle_of_another_graph_is_rejected() {
+    let mut other = StateGraph::<TestState>::new("other");
     let foreign = other.add_node("foreign", || ());
-    let mut graph = StateGraph::<Work>::new("mine");
+    let mut graph = StateGraph::<TestState>::new("mine");
     let mine = graph.add_node("mine", || ());
     graph.add_edge(START, mine).add_edge(mine, foreign).add_edge(mine, END);
     let error = graph.compile().err().expect("a foreign handle");
@@ -164,7 +166,7 @@ fn a_handle_of_another_graph_is_refused() {
 /// R-FWK-8: the output of a subgraph is the same whether it ran without a break or was interrupted.
 #[tokio::test]
 async fn a_resumed_inner_graph_hands_out_what_an_unbroken_one_does() {
-    let outcome = |asks: bool| async move {
+    let outcome = |is_interrupted: bool| async move {
         #[derive(GraphState, Clone, Serialize, Deserialize)]
         struct Plain {
             log: Vec<String>,
@@ -176,19 +178,19 @@ async fn a_resumed_inner_graph_hands_out_what_an_unbroken_one_does() {
             log.push("set".to_owned());
             Plain::update().log(log)
         });
-        let asking = inner.add_node("asks", move |ask: Interrupts| async move {
-            if asks {
-                let _: bool = ask.raise("go on?", ()).await?;
+        let interrupting = inner.add_node("asks", move |interrupts: Interrupts| async move {
+            if is_interrupted {
+                let _: bool = interrupts.raise("go on?", ()).await?;
             }
             Ok::<(), NodeError>(())
         });
-        inner.add_sequence([START, set.into(), asking.into(), END]);
-        let mut graph = StateGraph::<Work>::new("outer");
-        let inside = graph.add_node("inside", inner.compile().unwrap());
-        graph.add_edge(START, inside).add_edge(inside, END).checkpointer(MemoryCheckpointer::new());
+        inner.add_sequence([START, set.into(), interrupting.into(), END]);
+        let mut graph = StateGraph::<TestState>::new("outer");
+        let subgraph = graph.add_node("inside", inner.compile().unwrap());
+        graph.add_edge(START, subgraph).add_edge(subgraph, END).checkpointer(MemoryCheckpointer::new());
         let graph = graph.compile().unwrap();
-        let mut out = graph.invoke(Work::input().log("in")).thread("t").await.unwrap();
-        if asks {
+        let mut out = graph.invoke(TestState::input().log("in")).thread("t").await.unwrap();
+        if is_interrupted {
             out = graph.resume("t", true).await.unwrap();
         }
         json!(out.state.log)
@@ -199,14 +201,15 @@ async fn a_resumed_inner_graph_hands_out_what_an_unbroken_one_does() {
 /// R-FWK-17: the timeout of a run includes the wait for its thread.
 #[tokio::test(start_paused = true)]
 async fn a_run_does_not_wait_for_its_thread_for_ever() {
-    let mut graph = StateGraph::<Work>::new("busy");
+    let mut graph = StateGraph::<TestState>::new("busy");
     let waits = graph.add_node("waits", std::future::pending::<()>);
     graph.add_edge(START, waits).add_edge(waits, END).checkpointer(MemoryCheckpointer::new());
     let graph = graph.compile().unwrap();
-    let mut first = graph.invoke(Work::input().log("first")).thread("t").stream();
+    let mut first = graph.invoke(TestState::input().log("first")).thread("t").stream();
     first.next().await.expect("the first run has begun");
     let time = std::time::Duration::from_secs(5);
-    let error = graph.invoke(Work::input().log("second")).thread("t").timeout(time).await.expect_err("a busy thread");
+    let error =
+        graph.invoke(TestState::input().log("second")).thread("t").timeout(time).await.expect_err("a busy thread");
     assert_eq!(error.code(), ErrorCode::Timeout, "{error}");
 }
 
@@ -215,7 +218,7 @@ async fn a_run_does_not_wait_for_its_thread_for_ever() {
 async fn failing_fast_keeps_what_has_finished() {
     for _ in 0..20 {
         let runs = Arc::new(AtomicUsize::new(0));
-        let mut graph = StateGraph::<Work>::new("fast");
+        let mut graph = StateGraph::<TestState>::new("fast");
         let counted = runs.clone();
         let fails = graph.add_node("fails", || Err::<(), _>(NodeError::new("at once")));
         let done = graph.add_node("done", move || {
@@ -226,7 +229,7 @@ async fn failing_fast_keeps_what_has_finished() {
         let graph = graph.compile().unwrap();
         for _ in 0..2 {
             let failed = match graph.threads().status("t").await.unwrap() {
-                None => graph.invoke(Work::input().log("in")).thread("t").await,
+                None => graph.invoke(TestState::input().log("in")).thread("t").await,
                 Some(_) => graph.continue_thread("t").await,
             };
             assert_eq!(failed.expect_err("one task fails").code(), ErrorCode::NodeFailed);

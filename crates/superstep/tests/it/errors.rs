@@ -10,14 +10,14 @@ use superstep::prelude::*;
 use superstep::testing::{CrashedWrite, CrashingCheckpointer};
 use superstep::{CompiledGraph, DynamicState, Error, ErrorCode, HistoryQuery, MultitaskStrategy, Outcome};
 
-use crate::support::{Calls, dynamic, history, line, log, log_field, refused};
+use crate::support::{Calls, dynamic, expect_error, history, line, log, log_field};
 
 /// A graph whose one node is `work`, run on thread `t`.
 async fn failing<M>(work: impl superstep::IntoNode<DynamicState, (), M>) -> Error {
     let mut graph = dynamic(json!({ "n": { "type": "integer", "reducer": "add", "default": 0 } }));
     let node = graph.add_node("work", work);
     graph.add_edge(START, node).add_edge(node, END);
-    refused(graph.compile().unwrap().invoke(json!({ "n": 1 })).thread("t").await)
+    expect_error(graph.compile().unwrap().invoke(json!({ "n": 1 })).thread("t").await)
 }
 
 /// Compares an error with its row in the table of codes; it must contain help.
@@ -32,7 +32,7 @@ fn check(error: &Error, code: ErrorCode, text: &str, (http, exit): (u16, u8), re
 
 /// R-FWK-93: errors of a node name thread, superstep and node, with code and help.
 #[tokio::test(start_paused = true)]
-async fn failures_of_a_node_say_where_they_happened() {
+async fn failures_of_a_node_name_their_location() {
     let slow = node(std::future::pending::<()>).timeout(Duration::from_millis(1));
     let rows = [
         (failing(|| json!({ "m": 1 })).await, ErrorCode::UnknownField, "SS-004", (500, 70), false),
@@ -61,9 +61,9 @@ async fn failures_of_a_node_say_where_they_happened() {
     ];
     for (error, code, text, statuses, retryable) in rows {
         check(&error, code, text, statuses, retryable);
-        let place = error.location();
+        let location = error.location();
         assert_eq!(
-            (place.thread.as_ref().map(|id| id.as_str()), place.step, place.node.as_deref()),
+            (location.thread.as_ref().map(|id| id.as_str()), location.step, location.node.as_deref()),
             (Some("t"), Some(1), Some("work")),
             "{error}"
         );
@@ -83,7 +83,7 @@ async fn a_nodes_own_error_keeps_its_cause() {
 /// R-GRA-23, R-GRA-50: a value out of bounds is attributed to its author: to the caller in an input or an external
 /// update, with every location, and to the node in its return value.
 #[tokio::test]
-async fn a_value_out_of_bounds_is_the_mistake_of_whoever_gave_it() {
+async fn a_value_out_of_bounds_is_attributed_to_its_source() {
     let bounded = json!({ "type": "integer", "min": 1, "max": 5 });
     let fields = json!({ "n": bounded, "m": bounded, "log": {} });
     let mut graph = dynamic(fields);
@@ -92,29 +92,29 @@ async fn a_value_out_of_bounds_is_the_mistake_of_whoever_gave_it() {
     graph.add_edge(START, node).add_edge(node, END);
     let graph = graph.compile().unwrap();
     let good = graph.invoke(json!({ "n": 2 })).thread("t").await.unwrap();
-    let places = |error: &Error| {
-        let mut places: Vec<String> = error.diagnostics().iter().map(|problem| problem.pointer.clone()).collect();
-        places.sort_unstable();
-        places
+    let pointers = |error: &Error| {
+        let mut pointers: Vec<String> = error.diagnostics().iter().map(|problem| problem.pointer.clone()).collect();
+        pointers.sort_unstable();
+        pointers
     };
     let bad = || json!({ "n": 9, "m": 0, "log": [1] });
     for error in [
-        refused(graph.invoke(bad()).thread("t").await),
-        refused(graph.invoke(bad()).thread("new").await),
-        refused(graph.threads().update_state("t", bad()).await),
-        refused(graph.threads().update_state("t", bad()).as_node("work").await),
+        expect_error(graph.invoke(bad()).thread("t").await),
+        expect_error(graph.invoke(bad()).thread("new").await),
+        expect_error(graph.threads().update_state("t", bad()).await),
+        expect_error(graph.threads().update_state("t", bad()).as_node("work").await),
     ] {
         assert_eq!(
             (error.code(), error.http_status(), error.exit_code()),
             (ErrorCode::InputInvalid, 422, 65),
             "{error}"
         );
-        assert_eq!(places(&error), ["/m", "/n"], "{error}");
+        assert_eq!(pointers(&error), ["/m", "/n"], "{error}");
         assert_eq!(error.location().node, None, "{error}");
     }
-    assert_eq!(refused(graph.threads().get_state("new").await).code(), ErrorCode::NotFound);
+    assert_eq!(expect_error(graph.threads().get_state("new").await).code(), ErrorCode::NotFound);
     assert_eq!(graph.threads().get_state("t").await.unwrap().state.to_json(), good.state.to_json());
-    let error = refused(graph.invoke(json!({ "n": 3 })).thread("t").await);
+    let error = expect_error(graph.invoke(json!({ "n": 3 })).thread("t").await);
     assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::ReducerFailed, Some("work")), "{error}");
 }
 
@@ -126,15 +126,25 @@ async fn mistakes_of_a_caller_have_codes_of_their_own() {
     let nowhere = "00000000-0000-0000-0000-000000000001".parse().unwrap();
     let input = || json!({ "topic": "x" });
     let rows = [
-        (refused(graph.invoke(json!({ "topci": 1 })).thread("t").await), ErrorCode::InputInvalid, "SS-002", (422, 65)),
-        (refused(graph.invoke(json!({})).thread("t").await), ErrorCode::InputInvalid, "empty", (422, 65)),
-        (refused(graph.invoke(input()).recursion_limit(0).await), ErrorCode::InputInvalid, "limit", (422, 65)),
-        (refused(graph.continue_thread("new").await), ErrorCode::InputInvalid, "new", (422, 65)),
-        (refused(graph.threads().get_state("new").await), ErrorCode::NotFound, "SS-015", (404, 66)),
-        (refused(graph.continue_thread("t").from_checkpoint(nowhere).await), ErrorCode::NotFound, "SS-015", (404, 66)),
-        (refused(graph.resume("t", 1).await), ErrorCode::InvalidResume, "SS-019", (422, 65)),
         (
-            refused(graph.threads().update_state("t", input()).as_node("b").await),
+            expect_error(graph.invoke(json!({ "topci": 1 })).thread("t").await),
+            ErrorCode::InputInvalid,
+            "SS-002",
+            (422, 65),
+        ),
+        (expect_error(graph.invoke(json!({})).thread("t").await), ErrorCode::InputInvalid, "empty", (422, 65)),
+        (expect_error(graph.invoke(input()).recursion_limit(0).await), ErrorCode::InputInvalid, "limit", (422, 65)),
+        (expect_error(graph.continue_thread("new").await), ErrorCode::InputInvalid, "new", (422, 65)),
+        (expect_error(graph.threads().get_state("new").await), ErrorCode::NotFound, "SS-015", (404, 66)),
+        (
+            expect_error(graph.continue_thread("t").from_checkpoint(nowhere).await),
+            ErrorCode::NotFound,
+            "SS-015",
+            (404, 66),
+        ),
+        (expect_error(graph.resume("t", 1).await), ErrorCode::InvalidResume, "SS-019", (422, 65)),
+        (
+            expect_error(graph.threads().update_state("t", input()).as_node("b").await),
             ErrorCode::InputInvalid,
             "`b`",
             (422, 65),
@@ -149,10 +159,10 @@ async fn mistakes_of_a_caller_have_codes_of_their_own() {
     bare.add_edge(START, node).add_edge(node, END);
     let bare: CompiledGraph<DynamicState> = bare.compile().unwrap();
     for error in [
-        refused(bare.continue_thread("t").await),
-        refused(bare.resume("t", 1).await),
-        refused(bare.threads().get_state("t").await),
-        refused(bare.threads().update_state("t", input()).await),
+        expect_error(bare.continue_thread("t").await),
+        expect_error(bare.resume("t", 1).await),
+        expect_error(bare.threads().get_state("t").await),
+        expect_error(bare.threads().update_state("t", input()).await),
     ] {
         check(&error, ErrorCode::NoCheckpointer, "SS-014", (409, 64), false);
     }
@@ -173,10 +183,10 @@ async fn what_stops_a_run_from_outside_has_a_code() {
     let run = || graph.invoke(json!({ "log": "x" })).thread("t");
     let control = superstep::RunControl::new();
     control.cancel();
-    check(&refused(run().control(control).await), ErrorCode::Cancelled, "SS-013", (499, 130), false);
-    check(&refused(run().timeout(Duration::from_millis(1)).await), ErrorCode::Timeout, "SS-012", (504, 75), true);
-    check(&refused(run().token_budget(5).await), ErrorCode::TooLarge, "7 tokens", (413, 75), false);
-    check(&refused(run().wait_blocking()), ErrorCode::ConfigInvalid, "SS-027", (500, 78), false);
+    check(&expect_error(run().control(control).await), ErrorCode::Cancelled, "SS-013", (499, 130), false);
+    check(&expect_error(run().timeout(Duration::from_millis(1)).await), ErrorCode::Timeout, "SS-012", (504, 75), true);
+    check(&expect_error(run().token_budget(5).await), ErrorCode::TooLarge, "7 tokens", (413, 75), false);
+    check(&expect_error(run().wait_blocking()), ErrorCode::ConfigInvalid, "SS-027", (500, 78), false);
 }
 
 /// R-FWK-93, R-FWK-47: a thread with a newer state version, and a recorded result of another type, have different
@@ -197,8 +207,8 @@ async fn what_is_stored_and_does_not_fit_has_a_code() {
     };
     build(2).invoke(json!({ "n": 1 })).thread("t").await.unwrap();
     for error in [
-        refused(build(1).threads().get_state("t").await),
-        refused(build(1).invoke(json!({ "n": 2 })).thread("t").await),
+        expect_error(build(1).threads().get_state("t").await),
+        expect_error(build(1).invoke(json!({ "n": 2 })).thread("t").await),
     ] {
         check(&error, ErrorCode::CheckpointTooNew, "SS-017", (409, 74), false);
     }
@@ -217,14 +227,14 @@ fn a_graph_that_does_not_compile_lists_all_problems() {
     let mut graph = dynamic(json!({ "topic": null }));
     let node = graph.add_node("a", || ());
     graph.add_edge(node, "b").add_edge(END, node);
-    let error = refused(graph.compile());
+    let error = expect_error(graph.compile());
     check(&error, ErrorCode::InvalidGraph, "SS-001", (500, 65), false);
     assert!(error.diagnostics().len() >= 3, "{error}");
 }
 
 /// R-FWK-93: a thread leased by another run rejects a run that does not wait; a retry may succeed.
 #[tokio::test]
-async fn a_busy_thread_refuses_who_does_not_wait() {
+async fn a_busy_thread_rejects_a_run_that_does_not_wait() {
     let (go, gate) = tokio::sync::watch::channel(false);
     let mut graph = dynamic(json!({ "log": log_field() }));
     let node = graph.add_node("wait", move || {
@@ -236,9 +246,9 @@ async fn a_busy_thread_refuses_who_does_not_wait() {
     let mut first = graph.invoke(json!({ "log": "1" })).thread("t").stream();
     first.next().await.unwrap();
     let second = graph.invoke(json!({ "log": "2" })).thread("t").multitask_strategy(MultitaskStrategy::Reject);
-    check(&refused(second.await), ErrorCode::ThreadBusy, "SS-018", (409, 75), true);
+    check(&expect_error(second.await), ErrorCode::ThreadBusy, "SS-018", (409, 75), true);
     check(
-        &refused(graph.threads().update_state("t", json!({ "log": "3" })).await),
+        &expect_error(graph.threads().update_state("t", json!({ "log": "3" })).await),
         ErrorCode::ThreadBusy,
         "SS-018",
         (409, 75),
@@ -268,10 +278,10 @@ fn fragile(calls: &Calls, fixed: &Arc<AtomicBool>) -> CompiledGraph<DynamicState
 /// R-FWK-94, R-REF-54, D13: a failed run is saved with status, error, partial state and next tasks; continuing
 /// retries from there.
 #[tokio::test]
-async fn a_failed_run_is_saved_and_can_go_on() {
+async fn a_failed_run_is_saved_and_can_continue() {
     let (calls, fixed) = (Calls::default(), Arc::new(AtomicBool::new(false)));
     let graph = fragile(&calls, &fixed);
-    let error = refused(graph.invoke(json!({ "log": "in" })).thread("t").await);
+    let error = expect_error(graph.invoke(json!({ "log": "in" })).thread("t").await);
     let partial = error.partial().unwrap();
     assert_eq!((partial.next.as_slice(), partial.recent.as_slice()), (&["b".to_owned()][..], &["a".to_owned()][..]));
     assert_eq!(log(error.partial_state::<DynamicState>().unwrap()), ["in", "a"]);
@@ -282,7 +292,7 @@ async fn a_failed_run_is_saved_and_can_go_on() {
     let stored = seen.tasks[0].error.as_ref().unwrap();
     assert_eq!((stored.code, stored.message.as_str(), stored.retryable), (ErrorCode::NodeFailed, "no disk", true));
     assert_eq!((stored.location.node.as_deref(), stored.location.step), (Some("b"), Some(2)));
-    refused(graph.continue_thread("t").await);
+    expect_error(graph.continue_thread("t").await);
     fixed.store(true, Ordering::SeqCst);
     let ended = graph.continue_thread("t").await.unwrap();
     assert_eq!(log(&ended.state), ["in", "a", "b", "c"]);
@@ -294,15 +304,16 @@ async fn a_failed_run_is_saved_and_can_go_on() {
 /// R-FWK-94, D13: if a superstep cannot be saved, the error refers to the last saved one, and reports no state that
 /// is not stored.
 #[tokio::test]
-async fn a_state_that_could_not_be_saved_is_not_told() {
-    for (at, last) in [(1, CrashedWrite::Lost), (2, CrashedWrite::Lost), (2, CrashedWrite::Kept)] {
+async fn a_state_that_could_not_be_saved_is_not_reported() {
+    for (at, last) in [(1, CrashedWrite::Lost), (2, CrashedWrite::Lost), (2, CrashedWrite::Persisted)] {
         let graph = fragile(&Calls::default(), &Arc::new(AtomicBool::new(true)));
         let disk = MemoryCheckpointer::new();
         let store = CrashingCheckpointer::new(disk.clone(), at, last);
-        let error = refused(graph.invoke(json!({ "log": "in" })).thread("t").checkpointer(store).await);
+        let error = expect_error(graph.invoke(json!({ "log": "in" })).thread("t").checkpointer(store).await);
         assert_eq!(error.code(), ErrorCode::StoreUnavailable);
-        let known = graph.threads().checkpointer(disk).get_state_history("t", &HistoryQuery::default()).await.unwrap();
-        let before = known.iter().find(|saved| saved.checkpoint.step == at as i64 - 1).unwrap();
+        let snapshots =
+            graph.threads().checkpointer(disk).get_state_history("t", &HistoryQuery::default()).await.unwrap();
+        let before = snapshots.iter().find(|saved| saved.checkpoint.step == at as i64 - 1).unwrap();
         assert_eq!(error.partial().unwrap().checkpoint, Some(before.id()));
         assert!(error.partial_state::<DynamicState>().is_none() && error.partial().unwrap().next.is_empty());
         assert_eq!(error.location().thread, Some("t".into()));
@@ -311,7 +322,7 @@ async fn a_state_that_could_not_be_saved_is_not_told() {
 
 /// R-FWK-94, R-GRA-45, D13: of several tasks the finished ones are kept; the error names all that failed.
 #[tokio::test]
-async fn finished_siblings_of_a_failure_are_kept() {
+async fn finished_siblings_of_a_failure_are_saved() {
     let (calls, runs) = (Calls::default(), Arc::new(AtomicU32::new(0)));
     let mut graph = dynamic(json!({ "log": log_field() }));
     let good = graph.add_node("good", calls.step("good"));
@@ -328,14 +339,14 @@ async fn finished_siblings_of_a_failure_are_kept() {
         graph.add_edge(START, node).add_edge(node, END);
     }
     let graph = graph.compile().unwrap();
-    let error = refused(graph.invoke(json!({ "log": "in" })).thread("t").await);
+    let error = expect_error(graph.invoke(json!({ "log": "in" })).thread("t").await);
     assert!(error.message() == "bad luck" && error.help().unwrap().contains("`worse`"), "{error}");
     assert_eq!(log(error.partial_state::<DynamicState>().unwrap()), ["in"]);
     let seen = graph.threads().get_state("t").await.unwrap();
-    let shown: Vec<_> =
+    let tasks: Vec<_> =
         seen.tasks.iter().map(|task| (task.node.as_str(), task.is_finished, task.error.is_some())).collect();
     for row in [("good", true, false), ("bad", false, true), ("worse", false, true)] {
-        assert!(shown.contains(&row), "{shown:?}");
+        assert!(tasks.contains(&row), "{tasks:?}");
     }
     assert_eq!(log(&graph.continue_thread("t").await.unwrap().state), ["in", "good", "bad", "worse"]);
     assert_eq!(calls.take(), ["good"]);
@@ -344,9 +355,9 @@ async fn finished_siblings_of_a_failure_are_kept() {
 /// R-FWK-14, R-FWK-94, D13: a run that reaches its recursion limit names its next tasks; its thread shows them and
 /// can continue.
 #[tokio::test]
-async fn a_run_at_its_limit_can_go_on() {
+async fn a_run_at_its_limit_can_continue() {
     let graph = line(&Calls::default(), &["a", "b", "c"]).compile().unwrap();
-    let error = refused(graph.invoke(json!({ "topic": "x" })).thread("t").recursion_limit(2).await);
+    let error = expect_error(graph.invoke(json!({ "topic": "x" })).thread("t").recursion_limit(2).await);
     check(&error, ErrorCode::RecursionLimit, "`c`", (500, 75), false);
     assert_eq!(error.partial().unwrap().next, ["c"]);
     assert_eq!(graph.threads().status("t").await.unwrap(), Some(ThreadStatus::Error));
@@ -371,14 +382,14 @@ async fn a_truncated_run_leaves_an_idle_thread() {
 
 /// R-FWK-94: a rejected update fails the run after its tasks; nothing of the superstep is applied.
 #[tokio::test]
-async fn a_refused_fold_is_saved_as_a_failure() {
+async fn a_rejected_update_is_saved_as_a_failure() {
     let mut graph = dynamic(json!({ "n": { "reducer": "add", "default": 0 }, "log": log_field() }));
     for (name, value) in [("good", json!({ "n": 1, "log": "good" })), ("bad", json!({ "n": "x" }))] {
         let node = graph.add_node(name, move || value.clone());
         graph.add_edge(START, node).add_edge(node, END);
     }
     let graph = graph.compile().unwrap();
-    let error = refused(graph.invoke(json!({ "n": 1 })).thread("t").await);
+    let error = expect_error(graph.invoke(json!({ "n": 1 })).thread("t").await);
     assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::ReducerFailed, Some("bad")), "{error}");
     let seen = graph.threads().get_state("t").await.unwrap();
     assert_eq!((seen.state.to_json(), history(&graph, "t").await.len()), (json!({ "n": 1, "log": [] }), 1));
@@ -399,7 +410,7 @@ async fn a_failing_route_fails_its_node() {
         [b],
     );
     let graph = graph.compile().unwrap();
-    let error = refused(graph.invoke(json!({ "log": "in" })).thread("t").await);
+    let error = expect_error(graph.invoke(json!({ "log": "in" })).thread("t").await);
     check(&error, ErrorCode::InvalidRoute, "`nowhere`", (500, 70), false);
     assert_eq!(error.location().node.as_deref(), Some("a"));
     assert_eq!(log(&graph.threads().get_state("t").await.unwrap().state), ["in"]);

@@ -6,7 +6,7 @@ use superstep::core::schema::{Schema, field};
 use superstep::prelude::*;
 use superstep::{CompiledGraph, DynamicState, ErrorCode, EventKind, RemoveMessage};
 
-use crate::support::{Calls, dynamic, history, log, log_field, refused, stored};
+use crate::support::{Calls, dynamic, expect_error, history, log, log_field, stored};
 
 /// R-GRA-38: an input is reduced into the defaults of a new thread and into the state of an existing one.
 #[tokio::test]
@@ -25,7 +25,7 @@ async fn an_input_goes_through_the_reducers() {
 
 /// R-GRA-36, R-GRA-37: a new thread has a copy of every default, and null without one; threads are independent.
 #[tokio::test]
-async fn every_thread_begins_with_its_own_defaults() {
+async fn every_thread_starts_with_its_own_defaults() {
     let mut graph = dynamic(json!({ "deep": { "reducer": "deep_merge", "default": { "list": [] } }, "plain": null }));
     let node = graph
         .add_node("a", |state: View<DynamicState>| json!({ "deep": { "list": [state.get("plain").into_owned()] } }));
@@ -109,7 +109,7 @@ async fn a_field_that_is_set_once_keeps_its_first_value() {
 #[tokio::test]
 async fn in_strict_mode_a_second_write_is_an_error() {
     let graph = debate(true);
-    let error = refused(graph.invoke(Debate::input().topic("x")).thread("t").await);
+    let error = expect_error(graph.invoke(Debate::input().topic("x")).thread("t").await);
     assert_eq!(
         (error.code(), error.http_status(), error.location().node.as_deref()),
         (ErrorCode::SetOnceViolation, 409, Some("drift"))
@@ -120,7 +120,7 @@ async fn in_strict_mode_a_second_write_is_an_error() {
 
 /// R-GRA-39, D1: a later input may repeat the value; another value is rejected before anything runs.
 #[tokio::test]
-async fn a_later_input_with_another_value_is_refused() {
+async fn a_later_input_with_another_value_is_rejected() {
     let graph = debate(false);
     graph.invoke(Debate::input().topic("x")).thread("t").await.unwrap();
     graph.invoke(Debate::input().topic("x").log("same")).thread("t").await.unwrap();
@@ -128,7 +128,7 @@ async fn a_later_input_with_another_value_is_refused() {
     for run in
         [graph.invoke(Debate::input().topic("y").log("other")), graph.invoke(json!({ "topic": "y", "log": "other" }))]
     {
-        let error = refused(run.thread("t").await);
+        let error = expect_error(run.thread("t").await);
         assert_eq!((error.code(), error.http_status(), error.exit_code()), (ErrorCode::SetOnceViolation, 409, 65));
         assert!(error.message().contains("`topic`") && error.help().is_some(), "{error}");
     }
@@ -148,7 +148,7 @@ async fn null_does_not_count_as_the_first_value() {
     let ended = graph.invoke(json!({ "topic": "first" })).thread("t").await.unwrap();
     assert_eq!(*ended.state.get("topic"), json!("first"));
     assert_eq!(
-        refused(graph.invoke(json!({ "topic": "second" })).thread("t").await).code(),
+        expect_error(graph.invoke(json!({ "topic": "second" })).thread("t").await).code(),
         ErrorCode::SetOnceViolation
     );
 }
@@ -172,9 +172,9 @@ fn duel(
 /// R-GRA-43, R-REF-16, D2: two writers of a field without a reducer are rejected, naming field, nodes, values and
 /// three solutions.
 #[tokio::test]
-async fn two_writers_of_one_value_are_refused() {
+async fn two_writers_of_one_value_are_rejected() {
     let graph = duel(field("title"), ConflictPolicy::Reject, [json!("R"), json!("B")]);
-    let error = refused(graph.invoke(json!({ "title": "in" })).thread("t").await);
+    let error = expect_error(graph.invoke(json!({ "title": "in" })).thread("t").await);
     assert_eq!((error.code(), error.http_status()), (ErrorCode::ConcurrentUpdate, 500));
     for word in ["`title`", "`red` wrote \"R\"", "`blue` wrote \"B\""] {
         assert!(error.message().contains(word), "{error}");
@@ -202,7 +202,7 @@ async fn equal_values_and_last_wins_are_accepted() {
 
 /// R-GRA-43: the same holds for a typed state.
 #[tokio::test]
-async fn typed_writers_of_one_value_are_refused_too() {
+async fn typed_writers_of_one_value_are_rejected_too() {
     #[derive(GraphState, Clone, Debug, Serialize, Deserialize)]
     struct Page {
         title: String,
@@ -217,7 +217,7 @@ async fn typed_writers_of_one_value_are_refused_too() {
         }
         graph.compile().unwrap()
     };
-    let error = refused(build(["x", "y"]).invoke(Page::input().title("in")).await);
+    let error = expect_error(build(["x", "y"]).invoke(Page::input().title("in")).await);
     assert!(error.code() == ErrorCode::ConcurrentUpdate && error.message().contains("`title`"), "{error}");
     assert_eq!(build(["x", "x"]).invoke(Page::input().title("in")).await.unwrap().state.color, "a");
 }
@@ -246,10 +246,10 @@ async fn parallel_updates_fold_by_registration() {
 fn seen_by_each(options: Value, written: Value) -> (CompiledGraph<DynamicState>, MemoryCheckpointer) {
     let memory = MemoryCheckpointer::new();
     let mut graph = dynamic(json!({ "log": log_field(), "flash": options }));
-    let look = |state: &DynamicState| state.get("flash").to_string();
-    let a = graph.add_node("a", move |state: View<DynamicState>| json!({ "log": look(&state), "flash": written }));
-    let b = graph.add_node("b", move |state: View<DynamicState>| json!({ "log": look(&state) }));
-    let c = graph.add_node("c", move |state: View<DynamicState>| json!({ "log": look(&state) }));
+    let flash = |state: &DynamicState| state.get("flash").to_string();
+    let a = graph.add_node("a", move |state: View<DynamicState>| json!({ "log": flash(&state), "flash": written }));
+    let b = graph.add_node("b", move |state: View<DynamicState>| json!({ "log": flash(&state) }));
+    let c = graph.add_node("c", move |state: View<DynamicState>| json!({ "log": flash(&state) }));
     graph.add_sequence([START, a.into(), b.into(), c.into(), END]).checkpointer(memory.clone());
     (graph.compile().unwrap(), memory)
 }
@@ -309,14 +309,14 @@ async fn an_untracked_value_is_never_stored() {
     assert_eq!(ended.to_json().unwrap().as_object().unwrap().keys().collect::<Vec<_>>(), ["log"]);
     let mut graph = dynamic(json!({ "flash": { "untracked": true }, "log": log_field() }));
     let write = graph.add_node("write", || json!({ "flash": "marker-4713" }));
-    let ask = graph.add_node("ask", |ask: Interrupts| async move {
-        Ok::<_, NodeError>(json!({ "log": ask.raise::<String>("x", 1).await? }))
+    let interrupt = graph.add_node("ask", |interrupt: Interrupts| async move {
+        Ok::<_, NodeError>(json!({ "log": interrupt.raise::<String>("x", 1).await? }))
     });
     graph
         .add_edge(START, write)
-        .add_edge(START, ask)
+        .add_edge(START, interrupt)
         .add_edge(write, END)
-        .add_edge(ask, END)
+        .add_edge(interrupt, END)
         .checkpointer(memory.clone());
     let graph = graph.compile().unwrap();
     graph.invoke(json!({ "log": "x" })).thread("u").await.unwrap();
@@ -344,7 +344,7 @@ async fn an_overwrite_replaces_whatever_the_reducer() {
         log(&build(json!({ "value": ["new"], "type": "__overwrite__" }), json!([])).await.unwrap().state),
         ["new"]
     );
-    assert_eq!(refused(build(over("a"), over("b")).await).code(), ErrorCode::ConcurrentUpdate);
+    assert_eq!(expect_error(build(over("a"), over("b")).await).code(), ErrorCode::ConcurrentUpdate);
 }
 
 /// R-GRA-35: an overwrite survives being stored and loaded before it is applied.
@@ -352,8 +352,9 @@ async fn an_overwrite_replaces_whatever_the_reducer() {
 async fn an_overwrite_survives_an_interrupt() {
     let mut graph = dynamic(json!({ "log": log_field() }));
     let clear = graph.add_node("clear", || json!({ "log": { "__overwrite__": ["fresh"] } }));
-    let ask = graph.add_node("ask", |ask: Interrupts| async move { ask.raise::<bool>("ok?", 1).await.map(drop) });
-    graph.add_edge(START, clear).add_edge(START, ask).add_edge(clear, END).add_edge(ask, END);
+    let interrupt =
+        graph.add_node("ask", |interrupt: Interrupts| async move { interrupt.raise::<bool>("ok?", 1).await.map(drop) });
+    graph.add_edge(START, clear).add_edge(START, interrupt).add_edge(clear, END).add_edge(interrupt, END);
     let graph = graph.compile().unwrap();
     graph.invoke(json!({ "log": ["old"] })).thread("t").await.unwrap();
     assert_eq!(log(&graph.resume("t", true).await.unwrap().state), ["fresh"]);
@@ -361,7 +362,7 @@ async fn an_overwrite_survives_an_interrupt() {
 
 /// R-GRA-26, R-GRA-28, D3, D4: equal messages without ids stay two; a removal shortens the list; an unknown id fails.
 #[tokio::test]
-async fn messages_are_kept_apart_and_removed_by_id() {
+async fn equal_messages_stay_separate_and_are_removed_by_id() {
     #[derive(GraphState, Clone, Debug, Serialize, Deserialize)]
     struct Chat {
         #[reduce(messages)]
@@ -377,7 +378,7 @@ async fn messages_are_kept_apart_and_removed_by_id() {
     let same = || Message::user("hi");
     let ended = graph.invoke(Chat::input().messages(vec![same(), same(), same()])).await.unwrap();
     assert_eq!(ended.state.messages.iter().filter(|message| message.text() == "hi").count(), 2);
-    let error = refused(graph.invoke(Chat::input().messages(RemoveMessage::new("nobody"))).await);
+    let error = expect_error(graph.invoke(Chat::input().messages(RemoveMessage::new("nobody"))).await);
     assert!(error.message().contains("nobody"), "{error}");
 }
 

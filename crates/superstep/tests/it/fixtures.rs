@@ -30,7 +30,7 @@ pub(crate) fn graph(name: &str) -> StateGraph<DynamicState> {
 }
 
 /// A node that adds a word to the log.
-pub(crate) fn says(word: &str) -> impl Fn() -> Value + Send + Sync + 'static {
+pub(crate) fn log_word(word: &str) -> impl Fn() -> Value + Send + Sync + 'static {
     let word = word.to_owned();
     move || json!({ "log": [word] })
 }
@@ -150,7 +150,7 @@ pub(crate) async fn transcript(run: RunBuilder<DynamicState>) -> (Vec<String>, R
 fn line(event: &RunEvent) -> String {
     let path = event.namespace().as_str().split('|').map(|part| part.split(':').next().unwrap_or_default());
     let path = path.collect::<Vec<_>>().join("/");
-    let what = match &event.kind {
+    let description = match &event.kind {
         EventKind::Machine(event) => machine_line(event),
         EventKind::Custom { node, value, .. } => format!("{node} says {value}"),
         EventKind::Retry { node, attempt, wait, error, .. } => {
@@ -162,7 +162,7 @@ fn line(event: &RunEvent) -> String {
         EventKind::Ended { end: GraphEnd::Failed(error), .. } => format!("fails: {}", error.code()),
         _ => "?".to_owned(),
     };
-    if path.is_empty() { what } else { format!("{path}: {what}") }
+    if path.is_empty() { description } else { format!("{path}: {description}") }
 }
 
 fn machine_line(event: &MachineEvent) -> String {

@@ -6,7 +6,7 @@ use superstep::core::machine::ResumeValues;
 use superstep::prelude::*;
 use superstep::{ErrorCode, RunEnd};
 
-use crate::support::{Calls, due_at, dynamic, history, line, log, log_field, only_question, refused, rows};
+use crate::support::{Calls, due_at, dynamic, expect_error, history, line, log, log_field, only_question, rows};
 
 /// R-FWK-31, R-FWK-32, R-REF-91: a run from a checkpoint runs only what follows it, on a new branch that names its
 /// parent.
@@ -61,7 +61,7 @@ async fn several_forks_leave_from_one_checkpoint() {
 
 /// R-FWK-31: an input at an old checkpoint is applied to the state of that checkpoint.
 #[tokio::test]
-async fn an_input_at_an_old_checkpoint_goes_on_top_of_its_state() {
+async fn an_input_at_an_old_checkpoint_is_applied_to_its_state() {
     let calls = Calls::default();
     let graph = line(&calls, &["a", "b"]).compile().unwrap();
     graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
@@ -82,9 +82,9 @@ async fn a_replay_of_the_last_checkpoint_runs_nothing() {
     let end = first.checkpoint.unwrap();
     calls.take();
     let before = rows(&graph, "t").await;
-    let again = graph.continue_thread("t").from_checkpoint(end).await.unwrap();
+    let rerun = graph.continue_thread("t").from_checkpoint(end).await.unwrap();
     assert_eq!(
-        (again.end, again.checkpoint, log(&again.state)),
+        (rerun.end, rerun.checkpoint, log(&rerun.state)),
         (RunEnd::Finished, Some(end), vec!["a".to_owned(), "b".into()])
     );
     assert_eq!(rows(&graph, "t").await, before);
@@ -115,23 +115,23 @@ async fn the_newest_checkpoint_named_equals_none_named() {
 /// R-FWK-29, R-FWK-32, R-REF-99: resuming with the latest checkpoint named is a plain resume.
 #[tokio::test]
 async fn an_answer_at_the_newest_checkpoint_does_not_fork() {
-    let graph = asking(&Calls::default());
+    let graph = interrupting_graph(&Calls::default());
     let stopped = graph.invoke(json!({ "log": "in" })).thread("t").await.unwrap();
     let ended = graph.resume("t", "Ann").from_checkpoint(stopped.checkpoint.unwrap()).await.unwrap();
     assert_eq!(log(&ended.state), ["in", "before", "Ann"]);
     assert!(rows(&graph, "t").await.iter().all(|row| row.3 != CheckpointSource::Fork));
 }
 
-/// before → ask, where `ask` logs the resume value.
-fn asking(calls: &Calls) -> superstep::CompiledGraph<superstep::DynamicState> {
+/// before → ask, where `interrupt` logs the resume value.
+fn interrupting_graph(calls: &Calls) -> superstep::CompiledGraph<superstep::DynamicState> {
     let mut graph = dynamic(json!({ "log": log_field() }));
     let before = graph.add_node("before", calls.step("before"));
     let noted = calls.clone();
-    let ask = graph.add_node("ask", move |ask: Interrupts| {
+    let interrupt = graph.add_node("ask", move |interrupt: Interrupts| {
         noted.note("ask");
-        async move { Ok::<_, NodeError>(json!({ "log": ask.raise::<String>("name", 1).await? })) }
+        async move { Ok::<_, NodeError>(json!({ "log": interrupt.raise::<String>("name", 1).await? })) }
     });
-    graph.add_sequence([START, before.into(), ask.into(), END]);
+    graph.add_sequence([START, before.into(), interrupt.into(), END]);
     graph.compile().unwrap()
 }
 
@@ -140,13 +140,13 @@ fn asking(calls: &Calls) -> superstep::CompiledGraph<superstep::DynamicState> {
 #[tokio::test]
 async fn a_replay_asks_again() {
     let calls = Calls::default();
-    let graph = asking(&calls);
+    let graph = interrupting_graph(&calls);
     let stopped = graph.invoke(json!({ "log": "in" })).thread("t").await.unwrap();
     let first = graph.resume("t", "Ann").await.unwrap();
     for (from, expected) in [(due_at(&graph, "t", &["before"]).await, 2), (stopped.checkpoint.unwrap(), 1)] {
         calls.take();
-        let asked = graph.continue_thread("t").from_checkpoint(from).await.unwrap();
-        let question = only_question(&asked);
+        let paused = graph.continue_thread("t").from_checkpoint(from).await.unwrap();
+        let question = only_question(&paused);
         assert_ne!(question.id, only_question(&stopped).id);
         assert_eq!(calls.take().len(), expected);
         let ended = graph.resume_with("t", ResumeValues::from([(question.id, json!("Bob"))])).await.unwrap();
@@ -165,10 +165,10 @@ async fn a_replay_runs_finished_siblings_again() {
     let calls = Calls::default();
     let mut graph = dynamic(json!({ "log": log_field() }));
     let plain = graph.add_node("plain", calls.step("plain"));
-    let ask = graph.add_node("ask", |ask: Interrupts| async move {
-        Ok::<_, NodeError>(json!({ "log": ask.raise::<String>("name", 1).await? }))
+    let interrupt = graph.add_node("ask", |interrupt: Interrupts| async move {
+        Ok::<_, NodeError>(json!({ "log": interrupt.raise::<String>("name", 1).await? }))
     });
-    graph.add_edge(START, plain).add_edge(START, ask).add_edge(plain, END).add_edge(ask, END);
+    graph.add_edge(START, plain).add_edge(START, interrupt).add_edge(plain, END).add_edge(interrupt, END);
     let graph = graph.compile().unwrap();
     let stopped = graph.invoke(json!({ "log": "in" })).thread("t").await.unwrap();
     graph.resume("t", "Ann").await.unwrap();
@@ -187,22 +187,22 @@ async fn an_old_state_is_shown_without_running_anything() {
     let graph = line(&calls, &["a", "b"]).compile().unwrap();
     graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
     calls.take();
-    let shown: Vec<Vec<String>> = history(&graph, "t").await.iter().map(|seen| log(&seen.state)).collect();
-    assert_eq!(shown, [vec!["a", "b"], vec!["a"], vec![]]);
+    let logs: Vec<Vec<String>> = history(&graph, "t").await.iter().map(|seen| log(&seen.state)).collect();
+    assert_eq!(logs, [vec!["a", "b"], vec!["a"], vec![]]);
     assert!(calls.take().is_empty());
 }
 
 /// R-FWK-31: a checkpoint that does not exist is rejected, on an existing thread and on a missing one.
 #[tokio::test]
-async fn a_fork_from_nowhere_is_refused() {
+async fn a_fork_from_a_missing_checkpoint_is_rejected() {
     let graph = line(&Calls::default(), &["a"]).compile().unwrap();
     graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
     let nowhere = "00000000-0000-0000-0000-000000000001".parse().unwrap();
     for thread in ["t", "other"] {
-        let error = refused(graph.continue_thread(thread).from_checkpoint(nowhere).await);
+        let error = expect_error(graph.continue_thread(thread).from_checkpoint(nowhere).await);
         assert_eq!((error.code(), error.http_status()), (ErrorCode::NotFound, 404));
     }
-    assert_eq!(refused(graph.threads().get_state_at("t", nowhere).await).code(), ErrorCode::NotFound);
+    assert_eq!(expect_error(graph.threads().get_state_at("t", nowhere).await).code(), ErrorCode::NotFound);
 }
 
 /// R-FWK-31: a command may also continue from an old checkpoint.
@@ -234,9 +234,9 @@ fn counting(persistence: superstep::SubgraphPersistence) -> superstep::CompiledG
     let note =
         graph.add_node("note", |state: View<superstep::DynamicState>| json!({ "log": state.get("seen").to_string() }));
     graph.add_edge(START, inner).add_edge(inner, note);
-    let again =
+    let route =
         move |state: &superstep::DynamicState| if log(state).len() % 2 == 1 { Goto::node(inner) } else { Goto::end() };
-    graph.add_conditional_edges(note, again, [inner.into(), END]);
+    graph.add_conditional_edges(note, route, [inner.into(), END]);
     graph.compile().unwrap()
 }
 

@@ -24,8 +24,8 @@ fn adding(runs: &CallCounter, tasks: &CallCounter) -> Entrypoint<u64, u64> {
             runs.up();
             let (one, two) =
                 tokio::join!(cx.task("one", counted(tasks.clone(), 1)), cx.task("two", counted(tasks.clone(), 20)));
-            let asked: u64 = cx.interrupts().raise("how many more?", n).await?;
-            Ok(n + one? + two? + asked)
+            let extra: u64 = cx.interrupts().raise("how many more?", n).await?;
+            Ok(n + one? + two? + extra)
         }
     });
     add.checkpointer(MemoryCheckpointer::new()).compile().unwrap()
@@ -77,8 +77,8 @@ async fn joined_tasks_run_at_once_and_fail_where_awaited() {
                 }
             };
             let (one, two) = tokio::join!(cx.task("one", wait(n)), cx.task("two", wait(9)));
-            let said = two.map_or_else(|error| error.error().message().to_owned(), |two| two.to_string());
-            Ok(format!("{} {said}", one?))
+            let text = two.map_or_else(|error| error.error().message().to_owned(), |two| two.to_string());
+            Ok(format!("{} {text}", one?))
         }
     });
     let meet = meet.compile().unwrap();
@@ -88,7 +88,7 @@ async fn joined_tasks_run_at_once_and_fail_where_awaited() {
 
 /// R-FWK-23, R-REF-142: `previous` is the value that the last call on the thread saved; other threads have none.
 #[tokio::test]
-async fn previous_is_what_the_last_call_kept() {
+async fn previous_is_the_value_that_the_last_call_saved() {
     let sum = entrypoint("sum", async |n: i64, cx: TaskContext| Ok(cx.previous::<i64>()?.unwrap_or(0) + n));
     let sum = sum.checkpointer(MemoryCheckpointer::new()).compile().unwrap();
     for (thread, n, expected) in [("t", 1, 1), ("t", 2, 3), ("other", 5, 5), ("t", -3, 0), ("t", 4, 4)] {
@@ -99,13 +99,13 @@ async fn previous_is_what_the_last_call_kept() {
 
 /// R-FWK-23, R-REF-142: `Final` returns one value and saves another, also null and zero.
 #[tokio::test]
-async fn a_final_separates_what_is_given_and_what_is_kept() {
-    let keep =
+async fn a_final_separates_the_returned_and_the_saved_value() {
+    let saving =
         entrypoint("keep", async |save: Option<i64>, cx: TaskContext| Ok(Final { value: cx.previous::<i64>()?, save }));
-    let keep = keep.checkpointer(MemoryCheckpointer::new()).compile().unwrap();
-    for (save, given) in [(Some(7), None), (Some(0), Some(7)), (None, Some(0)), (Some(1), None)] {
-        let done = keep.invoke(&save).thread("t").await.unwrap();
-        assert_eq!(keep.output(&done).unwrap(), Some(given), "{save:?}");
+    let saving = saving.checkpointer(MemoryCheckpointer::new()).compile().unwrap();
+    for (save, returned) in [(Some(7), None), (Some(0), Some(7)), (None, Some(0)), (Some(1), None)] {
+        let done = saving.invoke(&save).thread("t").await.unwrap();
+        assert_eq!(saving.output(&done).unwrap(), Some(returned), "{save:?}");
     }
 }
 
@@ -135,7 +135,7 @@ async fn an_entrypoint_has_checkpoints_and_events() {
 
 /// R-FWK-23: an input of another type is rejected, and an interrupt leaves the call open.
 #[tokio::test]
-async fn an_entrypoint_refuses_what_does_not_fit() {
+async fn an_entrypoint_rejects_an_invalid_input() {
     let add = adding(&CallCounter::default(), &CallCounter::default());
     let error = add.graph().invoke(json!({ "input": "text" })).thread("t").await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::InputInvalid);

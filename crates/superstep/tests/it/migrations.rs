@@ -7,7 +7,7 @@ use superstep::prelude::*;
 use superstep::sqlite::SqliteCheckpointer;
 use superstep::{CompiledGraph, DynamicState, ErrorCode, HistoryQuery, Migration, Schema};
 
-use crate::support::{log_field, refused};
+use crate::support::{expect_error, log_field};
 
 mod compatibility;
 mod crashes;
@@ -48,8 +48,8 @@ fn first(store: &SharedCheckpointer) -> CompiledGraph<First> {
     let write = graph.add_node("write", |state: View<First>| {
         First::update().msgs(format!("one {}", state.turns)).turns(1_u64).draft("scribble".to_owned()).score(40_u8)
     });
-    let check = graph.add_node("check", |ask: Interrupts| async move {
-        let good: bool = ask.raise("good?", ()).await?;
+    let check = graph.add_node("check", |interrupts: Interrupts| async move {
+        let good: bool = interrupts.raise("good?", ()).await?;
         Ok::<_, NodeError>(First::update().msgs(format!("good: {good}")))
     });
     graph.add_sequence([START, write.into(), check.into(), END]).checkpointer(store.clone());
@@ -69,8 +69,8 @@ fn second(store: &SharedCheckpointer) -> CompiledGraph<Second> {
     let write = graph.add_node("write", |state: View<Second>| {
         Second::update().messages(format!("two {}", state.turns)).turns(1_u64)
     });
-    let check = graph.add_node("check", |ask: Interrupts| async move {
-        let good: bool = ask.raise("good?", ()).await?;
+    let check = graph.add_node("check", |interrupts: Interrupts| async move {
+        let good: bool = interrupts.raise("good?", ()).await?;
         Ok::<_, NodeError>(Second::update().messages(format!("good: {good}")))
     });
     graph.add_sequence([START, write.into(), check.into(), END]).checkpointer(store.clone());
@@ -114,8 +114,8 @@ async fn an_older_thread_is_read_in_the_new_shape() {
 #[tokio::test]
 async fn an_answer_moves_a_thread_on() {
     for store in stores() {
-        let asked = first(&store).invoke(First::input().score(7_u8)).thread("t").await.unwrap();
-        let question = asked.interrupts()[0].id;
+        let paused = first(&store).invoke(First::input().score(7_u8)).thread("t").await.unwrap();
+        let question = paused.interrupts()[0].id;
         let graph = second(&store);
         assert_eq!(graph.threads().get_state("t").await.unwrap().interrupts()[0].id, question);
         let done = graph.resume_with("t", [(question, json!(true))].into()).await.unwrap();
@@ -127,8 +127,8 @@ async fn an_answer_moves_a_thread_on() {
             turns: 1,
         };
         assert_eq!(*done.state, expected);
-        let again = second(&store).threads().get_state("t").await.unwrap();
-        assert_eq!((&*again.state, again.checkpoint.schema_version), (&expected, 2));
+        let reloaded = second(&store).threads().get_state("t").await.unwrap();
+        assert_eq!((&*reloaded.state, reloaded.checkpoint.schema_version), (&expected, 2));
         let more = second(&store).invoke(Second::input().language("fr".to_owned())).thread("t").await.unwrap();
         assert_eq!(more.state.messages, ["one 0", "good: true", "two 1"]);
         let steps: Vec<u32> = graph
@@ -145,7 +145,7 @@ async fn an_answer_moves_a_thread_on() {
 
 /// R-FWK-47: an input, a fork, an update and continuing each start from the migrated state, and leave it complete.
 #[tokio::test]
-async fn every_way_to_go_on_leaves_a_whole_thread() {
+async fn every_continuation_leaves_a_complete_thread() {
     for store in stores() {
         let old = first(&store);
         for thread in ["input", "fork", "update", "update-old", "go-on"] {
@@ -153,16 +153,16 @@ async fn every_way_to_go_on_leaves_a_whole_thread() {
         }
         let graph = second(&store);
         let threads = graph.threads();
-        let begun = |thread: &'static str| {
+        let previous_checkpoint = |thread: &'static str| {
             let threads = graph.threads();
             async move { threads.get_state_history(thread, &HistoryQuery::default()).await.unwrap()[1].id() }
         };
         graph.invoke(Second::input().turns(5_u64)).thread("input").await.unwrap();
-        graph.continue_thread("fork").from_checkpoint(begun("fork").await).await.unwrap();
+        graph.continue_thread("fork").from_checkpoint(previous_checkpoint("fork").await).await.unwrap();
         threads.update_state("update", Second::update().messages("said".to_owned())).await.unwrap();
         threads
             .update_state("update-old", json!({ "language": "fr" }))
-            .from_checkpoint(begun("update-old").await)
+            .from_checkpoint(previous_checkpoint("update-old").await)
             .await
             .unwrap();
         graph.continue_thread("go-on").await.unwrap();
@@ -191,8 +191,8 @@ async fn a_run_that_saves_at_its_end_leaves_a_whole_thread() {
     for store in stores() {
         first(&store).invoke(First::input().score(7_u8)).thread("t").await.unwrap();
         let graph = second(&store);
-        let again = graph.continue_thread("t").durability(superstep::Durability::Exit).await.unwrap();
-        assert_eq!(again.interrupts().len(), 1);
+        let continued = graph.continue_thread("t").durability(superstep::Durability::Exit).await.unwrap();
+        assert_eq!(continued.interrupts().len(), 1);
         let seen = second(&store).threads().get_state("t").await.unwrap();
         assert_eq!((seen.checkpoint.schema_version, seen.state.score), (2, 0.4));
         let done = graph.resume("t", true).durability(superstep::Durability::Exit).await.unwrap();
@@ -287,15 +287,15 @@ async fn a_list_that_grew_is_converted_whole() {
 
 /// R-FWK-47: a thread of a newer version than the application knows is rejected, and nothing is written.
 #[tokio::test]
-async fn a_newer_thread_is_refused() {
+async fn a_newer_thread_is_rejected() {
     for store in stores() {
         second(&store).invoke(Second::input().turns(1_u64)).thread("t").await.unwrap();
         let before = stored(&store, "t").await;
         let old = first(&store);
         for error in [
-            refused(old.threads().get_state("t").await),
-            refused(old.invoke(First::input().score(1_u8)).thread("t").await),
-            refused(old.resume("t", true).await),
+            expect_error(old.threads().get_state("t").await),
+            expect_error(old.invoke(First::input().score(1_u8)).thread("t").await),
+            expect_error(old.resume("t", true).await),
         ] {
             assert_eq!(error.code(), ErrorCode::CheckpointTooNew, "{error}");
         }

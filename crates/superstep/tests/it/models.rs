@@ -61,13 +61,13 @@ impl RecordingListener {
 }
 
 /// Calls a model with a listener.
-pub(crate) async fn heard(
+pub(crate) async fn call_with_listener(
     model: impl Into<SharedModel>,
     request: impl Into<ChatRequest>,
 ) -> (RecordingListener, Result<ChatResponse>) {
-    let mut ear = RecordingListener::default();
-    let answer = model.into().answer(&request.into(), &mut ChunkSender::new(&mut ear)).await;
-    (ear, answer)
+    let mut listener = RecordingListener::default();
+    let answer = model.into().answer(&request.into(), &mut ChunkSender::new(&mut listener)).await;
+    (listener, answer)
 }
 
 /// A clock on which no time passes, and which records all sleeps.

@@ -26,15 +26,15 @@ fn four_megabytes() -> ChatUpdate {
 /// line.
 fn bytes_of(supersteps: u64, saving: Option<Durability>) -> u64 {
     let mut graph = StateGraph::<Chat>::new("chat");
-    let say = graph.add_node("say", |chat: View<Chat>| {
+    let reply = graph.add_node("say", |chat: View<Chat>| {
         assert!(chat.messages.len() >= 1_000 && chat.log.len() >= 1_000);
         Chat::update().turns(chat.turns + 1).messages(Message::assistant("hello")).log("said hello")
     });
-    graph.add_edge(START, say).recursion_limit(100);
+    graph.add_edge(START, reply).recursion_limit(100);
     graph.add_conditional_edges(
-        say,
-        move |chat: &Chat| if chat.turns < supersteps { Goto::node(say) } else { Goto::end() },
-        [say.into(), END],
+        reply,
+        move |chat: &Chat| if chat.turns < supersteps { Goto::node(reply) } else { Goto::end() },
+        [reply.into(), END],
     );
     let chat = graph.compile().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -92,8 +92,8 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 /// Returns the complete history as JSON, without ids and times.
 async fn history(graph: &CompiledGraph<DynamicState>) -> Vec<Value> {
     let snapshots = graph.threads().get_state_history("t", &Default::default()).await.unwrap();
-    let show = |snapshot: &superstep::StateSnapshot<DynamicState>| json!({ "state": snapshot.state.to_json(), "next": snapshot.next, "step": snapshot.checkpoint.step });
-    snapshots.iter().map(show).collect()
+    let snapshot_json = |snapshot: &superstep::StateSnapshot<DynamicState>| json!({ "state": snapshot.state.to_json(), "next": snapshot.next, "step": snapshot.checkpoint.step });
+    snapshots.iter().map(snapshot_json).collect()
 }
 
 proptest! {

@@ -47,8 +47,8 @@ struct Chat {
 }
 
 /// Creates a message that calls these tools.
-fn asks(tools: &[&str]) -> ChatUpdate {
-    let calls = tools.iter().zip(0..).map(|(tool, place)| ToolCall::new(format!("c{place}"), *tool, json!({})));
+fn tool_call_input(tools: &[&str]) -> ChatUpdate {
+    let calls = tools.iter().zip(0..).map(|(tool, index)| ToolCall::new(format!("c{index}"), *tool, json!({})));
     Chat::input().messages(Message::assistant("").with_id("asks").with_tool_calls(calls))
 }
 
@@ -104,15 +104,15 @@ impl Disk {
             Ok(outcome) => self.see(&format!("{:?}", outcome.state)),
             Err(error) => self.see(&format!("{error} {error:?} {}", causes(error))),
         }
-        for kept in graph.threads().events("t", &EventsQuery::default()).await.unwrap() {
-            self.see(&kept.event.to_string());
+        for event in graph.threads().events("t", &EventsQuery::default()).await.unwrap() {
+            self.see(&event.event.to_string());
         }
-        self.look().await;
+        self.scan().await;
         done
     }
 
     /// Collects the decoded history and the bytes on disk.
-    async fn look(&mut self) {
+    async fn scan(&mut self) {
         let history = stored(&self.store, "t").await;
         self.see(&history);
         for file in std::fs::read_dir(&self.folder).unwrap() {

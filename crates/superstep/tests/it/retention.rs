@@ -24,18 +24,18 @@ async fn all_threads_are_pruned_in_one_call() {
     for number in 0..230 {
         graph.invoke(json!({ "topic": "x" })).thread(format!("t{number:03}")).await.unwrap();
     }
-    let retention = Retention::keep_last(1).keep(KeepRule::First);
+    let retention = Retention::keep_last(1).keep_rule(KeepRule::First);
     let would = graph.threads().prune_all(&retention.clone().dry_run(), |_, _| {}).await.unwrap();
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let done =
-        graph.threads().prune_all(&retention, |thread, report| told.push((thread.clone(), *report))).await.unwrap();
+        graph.threads().prune_all(&retention, |thread, report| reports.push((thread.clone(), *report))).await.unwrap();
     assert_eq!(done, would);
     assert_eq!((done.threads, done.checkpoints), (230, 460));
-    assert!(told.len() == 230 && told.is_sorted_by_key(|(thread, _)| thread.clone()));
-    assert_eq!(told.iter().map(|(_, report)| report.bytes).sum::<u64>(), done.bytes);
+    assert!(reports.len() == 230 && reports.is_sorted_by_key(|(thread, _)| thread.clone()));
+    assert_eq!(reports.iter().map(|(_, report)| report.bytes).sum::<u64>(), done.bytes);
     assert_eq!(steps(&graph, "t007").await, [3, 0]);
-    let again = graph.threads().prune_all(&retention, |_, _| {}).await.unwrap();
-    assert_eq!(again, PruneSummary { threads: 230, ..PruneSummary::default() });
+    let repeated = graph.threads().prune_all(&retention, |_, _| {}).await.unwrap();
+    assert_eq!(repeated, PruneSummary { threads: 230, ..PruneSummary::default() });
 }
 
 /// R-FWK-43: nothing is pruned by default; with a retention of the graph, old checkpoints are removed after a run.
@@ -48,8 +48,8 @@ async fn a_graph_may_prune_after_its_runs() {
     let graph = graph.retention(Retention::keep_last(2)).compile().unwrap();
     let out = graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
     assert_eq!((out.warnings.len(), steps(&graph, "t").await), (0, vec![3, 2]));
-    let again = graph.invoke(json!({ "topic": "y" })).thread("t").await.unwrap();
-    assert_eq!(again.state.get("log").as_array().unwrap().len(), 6, "the state is whole");
+    let second = graph.invoke(json!({ "topic": "y" })).thread("t").await.unwrap();
+    assert_eq!(second.state.get("log").as_array().unwrap().len(), 6, "the state is whole");
     assert_eq!(steps(&graph, "t").await, [7, 6]);
 }
 
@@ -73,10 +73,11 @@ async fn age_counts_from_the_end_of_the_run() {
 #[tokio::test]
 async fn what_waits_for_a_person_stays_by_itself() {
     let mut graph = three(&Calls::default());
-    let ask = graph.add_node("ask", |ask: Interrupts| async move {
-        Ok::<_, NodeError>(json!({ "log": ask.raise::<String>("well?", ()).await? }))
+    let interrupt = graph.add_node("ask", |interrupt: Interrupts| async move {
+        Ok::<_, NodeError>(json!({ "log": interrupt.raise::<String>("well?", ()).await? }))
     });
-    let graph = graph.add_edge("c", ask).add_edge(ask, END).retention(Retention::keep_last(0)).compile().unwrap();
+    let graph =
+        graph.add_edge("c", interrupt).add_edge(interrupt, END).retention(Retention::keep_last(0)).compile().unwrap();
     graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
     assert_eq!(history(&graph, "t").await.len(), 1);
     let out = graph.resume("t", "well").await.unwrap();
@@ -114,7 +115,7 @@ async fn a_crash_between_runs_that_prune_changes_nothing() {
         let disk = MemoryCheckpointer::new();
         let mut graph = three(&Calls::default());
         let graph = graph.retention(Retention::keep_last(1)).compile().unwrap();
-        let store = CrashingCheckpointer::new(disk.clone(), at, CrashedWrite::Kept);
+        let store = CrashingCheckpointer::new(disk.clone(), at, CrashedWrite::Persisted);
         for _ in 0..2 {
             drop(graph.invoke(json!({ "topic": "x" })).thread("t").checkpointer(store.clone()).await);
         }

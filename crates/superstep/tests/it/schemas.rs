@@ -6,7 +6,7 @@ use superstep::core::types::FieldType;
 use superstep::prelude::*;
 use superstep::{CompiledGraph, DynamicState, Error, ErrorCode, EventKind};
 
-use crate::support::{Calls, dynamic, history, log, log_field, refused};
+use crate::support::{Calls, dynamic, expect_error, history, log, log_field};
 
 #[derive(GraphState, Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Order {
@@ -54,8 +54,8 @@ async fn everything_wrong_with_an_input_is_listed_at_once() {
     let calls = Calls::default();
     let input = || json!({ "itme": "x", "count": "three", "log": [] });
     let errors = [
-        refused(typed(&calls).invoke(input()).thread("t").await),
-        refused(untyped(&calls).invoke(input()).thread("t").await),
+        expect_error(typed(&calls).invoke(input()).thread("t").await),
+        expect_error(untyped(&calls).invoke(input()).thread("t").await),
     ];
     for error in &errors {
         assert_eq!((error.code(), error.http_status(), error.exit_code()), (ErrorCode::InputInvalid, 422, 65));
@@ -73,7 +73,9 @@ async fn everything_wrong_with_an_input_is_listed_at_once() {
 async fn a_wrong_type_in_an_input_is_the_callers_mistake() {
     let calls = Calls::default();
     let input = || json!({ "item": "x", "count": "three" });
-    for error in [refused(typed(&calls).invoke(input()).await), refused(untyped(&calls).invoke(input()).await)] {
+    for error in
+        [expect_error(typed(&calls).invoke(input()).await), expect_error(untyped(&calls).invoke(input()).await)]
+    {
         assert_eq!(
             (error.code(), error.http_status(), pointers(&error)),
             (ErrorCode::TypeMismatch, 422, vec!["/count"]),
@@ -81,7 +83,7 @@ async fn a_wrong_type_in_an_input_is_the_callers_mistake() {
         );
     }
     let nested = json!({ "item": "x", "count": 1, "sizes": [1, "two"], "log": [3] });
-    assert_eq!(pointers(&refused(typed(&calls).invoke(nested).await)), ["/log/0", "/sizes/1"]);
+    assert_eq!(pointers(&expect_error(typed(&calls).invoke(nested).await)), ["/log/0", "/sizes/1"]);
     assert!(calls.take().is_empty());
 }
 
@@ -89,7 +91,7 @@ async fn a_wrong_type_in_an_input_is_the_callers_mistake() {
 #[tokio::test]
 async fn required_fields_are_needed_once_per_thread() {
     let graph = typed(&Calls::default());
-    let error = refused(graph.invoke(Order::input().item("x")).thread("t").await);
+    let error = expect_error(graph.invoke(Order::input().item("x")).thread("t").await);
     assert_eq!((error.code(), pointers(&error)), (ErrorCode::InputInvalid, vec!["/count"]));
     graph.invoke(Order::input().item("x").count(1_u32)).thread("t").await.unwrap();
     assert!(graph.invoke(Order::input().note("more".to_owned())).thread("t").await.unwrap().is_finished());
@@ -110,8 +112,8 @@ async fn only_fields_of_the_input_schema_may_be_given() {
     let graph = graph.compile().unwrap();
     let typed = Order::input().item("x").count(1_u32).note("no".to_owned());
     for error in [
-        refused(graph.invoke(typed).thread("t").await),
-        refused(graph.invoke(json!({ "item": "x", "count": 1, "note": "no" })).thread("t").await),
+        expect_error(graph.invoke(typed).thread("t").await),
+        expect_error(graph.invoke(json!({ "item": "x", "count": 1, "note": "no" })).thread("t").await),
     ] {
         assert_eq!((error.code(), pointers(&error)), (ErrorCode::InputInvalid, vec!["/note"]), "{error}");
         assert!(error.diagnostics()[0].message.contains("not part of the input"), "{error}");
@@ -151,7 +153,7 @@ async fn a_required_output_that_is_absent_is_an_error_after_the_save() {
     let node = graph.add_node("think", || json!({ "topic": "thought" }));
     graph.add_edge(START, node).add_edge(node, END).input_fields(["topic"]).output_fields(["answer"]);
     let graph = graph.compile().unwrap();
-    let error = refused(graph.invoke(json!({ "topic": "x" })).thread("t").await);
+    let error = expect_error(graph.invoke(json!({ "topic": "x" })).thread("t").await);
     assert_eq!((error.code(), error.http_status()), (ErrorCode::OutputInvalid, 500));
     assert!(error.message().contains("`answer`") && error.help().is_some(), "{error}");
     let saved = graph.threads().get_state("t").await.unwrap();
@@ -164,8 +166,8 @@ fn secret(hide_declares: bool, seek_declares: bool) -> CompiledGraph<DynamicStat
     let mut graph = dynamic(json!({ "found": null, "key": { "private": true, "default": "none" } }));
     let declare = |declares: bool| if declares { vec!["key"] } else { vec![] };
     let hide = graph.add_node("hide", node(|| json!({ "key": "k1" })).writes(declare(hide_declares)));
-    let look = |state: View<DynamicState>| json!({ "found": state.get("key").into_owned() });
-    let seek = if seek_declares { node(look).reads(["key"]) } else { node(look) };
+    let read_key = |state: View<DynamicState>| json!({ "found": state.get("key").into_owned() });
+    let seek = if seek_declares { node(read_key).reads(["key"]) } else { node(read_key) };
     let seek = graph.add_node("seek", seek);
     graph.add_sequence([START, hide.into(), seek.into(), END]);
     graph.compile().unwrap()
@@ -179,7 +181,7 @@ async fn a_private_field_is_seen_by_those_who_declare_it() {
     assert_eq!(ended.to_json().unwrap(), json!({ "found": "k1" }));
     assert_eq!(*ended.state.get("key"), json!("none"));
     assert_eq!(*graph.threads().get_state("t").await.unwrap().state.get("key"), json!("k1"));
-    let error = refused(graph.invoke(json!({ "found": "", "key": "x" })).thread("u").await);
+    let error = expect_error(graph.invoke(json!({ "found": "", "key": "x" })).thread("u").await);
     assert_eq!((error.code(), pointers(&error)), (ErrorCode::InputInvalid, vec!["/key"]));
     for schema in [graph.input_schema(), graph.output_schema()] {
         assert_eq!(schema["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), ["found"]);
@@ -189,10 +191,10 @@ async fn a_private_field_is_seen_by_those_who_declare_it() {
 /// R-GRA-53: an undeclared write or read of a private field is an error that names it.
 #[tokio::test]
 async fn an_undeclared_use_of_a_private_field_fails() {
-    let error = refused(secret(false, true).invoke(json!({ "found": "" })).thread("t").await);
+    let error = expect_error(secret(false, true).invoke(json!({ "found": "" })).thread("t").await);
     assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::UnknownField, Some("hide")));
     assert!(error.message().contains("`key`") && error.help().unwrap().contains("writes"), "{error}");
-    let error = refused(secret(true, false).invoke(json!({ "found": "" })).thread("t").await);
+    let error = expect_error(secret(true, false).invoke(json!({ "found": "" })).thread("t").await);
     assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::UnknownField, Some("seek")));
     assert!(error.message().contains("`key`") && error.help().unwrap().contains("reads"), "{error}");
 }
@@ -203,7 +205,7 @@ fn schemas_with_fields_the_state_lacks_do_not_compile() {
     let mut graph = dynamic(json!({ "topic": null, "key": { "private": true } }));
     let node = graph.add_node("a", || ());
     graph.add_edge(START, node).add_edge(node, END).input_fields(["topci"]).output_fields(["answer", "key"]);
-    let error = refused(graph.compile());
+    let error = expect_error(graph.compile());
     assert_eq!((error.code(), error.diagnostics().len()), (ErrorCode::InvalidGraph, 3), "{error}");
     let text = error.to_string();
     assert!(["`topci`", "`topic`", "`answer`", "`key`"].iter().all(|name| text.contains(name)), "{text}");
@@ -242,9 +244,9 @@ fn misspelt(unknown: UnknownFields) -> CompiledGraph<DynamicState> {
 
 /// R-GRA-47, D5: an unknown key of a node is an error with node, key and the nearest name; nothing is applied.
 #[tokio::test]
-async fn an_unknown_key_of_a_node_is_refused_with_a_suggestion() {
+async fn an_unknown_key_of_a_node_is_rejected_with_a_suggestion() {
     let graph = misspelt(UnknownFields::Reject);
-    let error = refused(graph.invoke(json!({ "title": "t" })).thread("t").await);
+    let error = expect_error(graph.invoke(json!({ "title": "t" })).thread("t").await);
     assert_eq!(
         (error.code(), error.location().node.as_deref(), error.http_status()),
         (ErrorCode::UnknownField, Some("draft"), 500)
@@ -254,18 +256,18 @@ async fn an_unknown_key_of_a_node_is_refused_with_a_suggestion() {
     let mut typed = StateGraph::<Order>::new("order");
     let node = typed.add_node("draft", || Command::<Order>::new().update(json!({ "itme": "x" })));
     typed.add_edge(START, node).add_edge(node, END);
-    let error = refused(typed.compile().unwrap().invoke(Order::input().item("x").count(1_u32)).await);
+    let error = expect_error(typed.compile().unwrap().invoke(Order::input().item("x").count(1_u32)).await);
     assert!(error.code() == ErrorCode::UnknownField && error.to_string().contains("`item`"), "{error}");
 }
 
 /// R-GRA-47: `allow` keeps an unknown key, in results and checkpoints; `drop` removes it with a warning event.
 #[tokio::test]
-async fn unknown_keys_may_be_kept_or_dropped() {
-    let kept = misspelt(UnknownFields::Allow);
-    let ended = kept.invoke(json!({ "title": "t", "more": 1 })).thread("t").await.unwrap();
+async fn unknown_keys_may_be_allowed_or_dropped() {
+    let allowed = misspelt(UnknownFields::Allow);
+    let ended = allowed.invoke(json!({ "title": "t", "more": 1 })).thread("t").await.unwrap();
     assert_eq!(ended.to_json().unwrap(), json!({ "title": "t", "titel": "x", "more": 1 }));
     assert_eq!(
-        kept.threads().get_state("t").await.unwrap().state.to_json(),
+        allowed.threads().get_state("t").await.unwrap().state.to_json(),
         json!({ "title": "t", "titel": "x", "more": 1 })
     );
     let mut stream = misspelt(UnknownFields::Drop).invoke(json!({ "title": "t", "more": 1 })).thread("t").stream();
@@ -292,7 +294,7 @@ async fn types_of_node_updates_are_checked_as_the_schema_says() {
         graph.add_edge(START, node).add_edge(node, END);
         graph.compile().unwrap()
     };
-    let error = refused(graph(TypeChecks::Enforce).invoke(json!({ "n": 1 })).await);
+    let error = expect_error(graph(TypeChecks::Enforce).invoke(json!({ "n": 1 })).await);
     assert_eq!(
         (error.code(), error.http_status(), error.location().node.as_deref()),
         (ErrorCode::TypeMismatch, 500, Some("a"))
@@ -367,8 +369,8 @@ async fn a_field_that_lost_its_reducer_reads_what_was_saved() {
         growing.invoke(Growing::input().log(1_u32)).thread("t").await.unwrap();
     }
     let mut graph = StateGraph::<Plain>::new("grow");
-    let keep = graph.add_node("grow", Plain::update);
-    graph.add_edge(START, keep).add_edge(keep, END).checkpointer(memory);
+    let plain = graph.add_node("grow", Plain::update);
+    graph.add_edge(START, plain).add_edge(plain, END).checkpointer(memory);
     let state = graph.compile().unwrap().threads().get_state("t").await.unwrap().state;
     assert_eq!((json!(state.log), &state.notes), (json!([1, 2, 1, 2]), &json!({ "n1": 1, "n3": 1 })));
 }

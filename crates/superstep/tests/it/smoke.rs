@@ -32,11 +32,11 @@ async fn a_loop_runs_until_its_route_ends_it() {
 }
 
 #[tokio::test]
-async fn a_question_stops_and_an_answer_goes_on() {
+async fn a_question_stops_and_an_answer_continues() {
     let mut g = StateGraph::<DynamicState>::with_schema("ask", schema());
-    let a = g.add_node("a", async |ask: Interrupts| -> Result<Value, NodeError> {
-        let first: String = ask.raise("first?", "x").await?;
-        let second: String = ask.raise("second?", "y").await?;
+    let a = g.add_node("a", async |interrupts: Interrupts| -> Result<Value, NodeError> {
+        let first: String = interrupts.raise("first?", "x").await?;
+        let second: String = interrupts.raise("second?", "y").await?;
         Ok(json!({"log": [first, second]}))
     });
     let b = g.add_node("b", || json!({"n": 1}));
@@ -57,18 +57,18 @@ async fn a_question_stops_and_an_answer_goes_on() {
 #[tokio::test]
 async fn a_question_keeps_its_id_through_an_update() {
     let mut g = StateGraph::<DynamicState>::with_schema("ask", schema());
-    let a = g.add_node("a", async |s: View<DynamicState>, ask: Interrupts| -> Result<Value, NodeError> {
-        let yes: bool = ask.raise("sure?", s.get("n").into_owned()).await?;
+    let a = g.add_node("a", async |s: View<DynamicState>, interrupts: Interrupts| -> Result<Value, NodeError> {
+        let yes: bool = interrupts.raise("sure?", s.get("n").into_owned()).await?;
         Ok(json!({ "log": [yes, s.get("n").into_owned()] }))
     });
     g.add_edge(START, a).add_edge(a, END).checkpointer(MemoryCheckpointer::new());
     let graph = g.compile().unwrap();
-    let asked = graph.invoke(json!({ "n": 1 })).thread("t").await.unwrap().interrupts()[0].id;
+    let question = graph.invoke(json!({ "n": 1 })).thread("t").await.unwrap().interrupts()[0].id;
     graph.threads().update_state("t", json!({ "n": 10 })).await.unwrap();
     let state = graph.threads().get_state("t").await.unwrap();
-    assert_eq!(state.interrupts()[0].id, asked);
+    assert_eq!(state.interrupts()[0].id, question);
     let more = superstep::Command::new().update(json!({ "n": 100 }));
-    let done = graph.resume_with("t", [(asked, json!(true))].into()).command(more).await.unwrap();
+    let done = graph.resume_with("t", [(question, json!(true))].into()).command(more).await.unwrap();
     assert_eq!(done.to_json().unwrap(), json!({ "log": [true, 111], "n": 111, "title": null }));
 }
 

@@ -179,8 +179,8 @@ fn overwrite_goes_past_the_reducer() {
 #[test]
 fn two_writers_of_one_value_must_agree() {
     let mut thread = Thread::new::<Seed>();
-    let refused = thread.step([Seed::update().status("x"), Seed::update().status("y")]).expect_err("refused");
-    assert_eq!(refused.code(), ErrorCode::ConcurrentUpdate);
+    let error = thread.step([Seed::update().status("x"), Seed::update().status("y")]).expect_err("refused");
+    assert_eq!(error.code(), ErrorCode::ConcurrentUpdate);
     thread.step([Seed::update().status("x"), Seed::update().status("x")]).expect("they agree");
     assert_eq!(thread.json()["status"], "x");
 }
@@ -308,7 +308,7 @@ fn reducers_that_keep_a_part() {
 
 /// R-GRA-23: `capped` rejects more items, and an error undoes the whole superstep (R-GRA-34).
 #[test]
-fn a_refused_fold_takes_everything_back() {
+fn a_rejected_update_undoes_everything() {
     let mut thread = Thread::new::<Folds>();
     thread.step([Folds::update().few([1, 2, 3]).log("kept")]).expect("folds");
     let before = thread.json();
@@ -429,13 +429,13 @@ fn every_option_is_described() {
         row("ratio", json!("number"), none.clone(), json!(0.5), &[]),
         row("done", json!("boolean"), none, json!(false), &[]),
     ]);
-    let mut found = schema.describe();
+    let mut description = schema.describe();
     let checks = |row: &mut Value| -> Value {
         let row = row.as_object_mut().expect("a row");
         ["one_of", "min", "max"].into_iter().filter_map(|key| row.remove(key)).collect()
     };
-    let checks: Vec<Value> = found.as_array_mut().expect("rows").iter_mut().map(checks).collect();
-    assert_eq!(found, expected);
+    let checks: Vec<Value> = description.as_array_mut().expect("rows").iter_mut().map(checks).collect();
+    assert_eq!(description, expected);
     assert_eq!(checks[7..10], [json!([["good", "bad"]]), json!([-1, 5]), json!([["a", "b", 3, true, -1.5]])]);
 }
 
@@ -465,7 +465,7 @@ fn set_once_keeps_the_first_value() {
 
 /// R-GRA-23: `one_of`, `min` and `max` reject other values, and name field and value.
 #[test]
-fn checks_refuse_and_leave_the_state_as_it_was() {
+fn checks_reject_and_leave_the_state_as_it_was() {
     let mut thread = Thread::new::<Options>();
     let before = thread.json();
     for (update, part) in [

@@ -9,21 +9,21 @@ use superstep::{CompiledGraph, ErrorCode};
 struct Talk {
     user: String,
     #[reduce(append)]
-    said: Vec<String>,
+    lines: Vec<String>,
 }
 
-fn talk(user: &str, said: &str) -> impl superstep::core::state::IntoUpdate + use<> {
-    Talk::input().user(user.to_owned()).said(said.to_owned())
+fn talk(user: &str, text: &str) -> impl superstep::core::state::IntoUpdate + use<> {
+    Talk::input().user(user.to_owned()).lines(text.to_owned())
 }
 
 /// Stores the last message and returns the number of stored messages that match its first word.
 async fn recall(talk: View<Talk>, cx: TaskContext) -> Result<impl superstep::IntoOutput<Talk>, NodeError> {
-    let said = talk.said.last().cloned().unwrap_or_default();
+    let text = talk.lines.last().cloned().unwrap_or_default();
     let store = cx.store()?;
-    let word = said.split(' ').next().unwrap_or_default();
-    let known = store.search(SearchOp::new(["users", talk.user.as_str()]).query(word)).await?;
-    store.put(["users", talk.user.as_str()], said.as_str(), json!({ "said": said })).await?;
-    Ok(Talk::update().said(format!("{} known", known.len())))
+    let word = text.split(' ').next().unwrap_or_default();
+    let hits = store.search(SearchOp::new(["users", talk.user.as_str()]).query(word)).await?;
+    store.put(["users", talk.user.as_str()], text.as_str(), json!({ "said": text })).await?;
+    Ok(Talk::update().lines(format!("{} known", hits.len())))
 }
 
 fn graph(name: &str, store: Option<SharedStore>) -> CompiledGraph<Talk> {
@@ -38,18 +38,18 @@ fn graph(name: &str, store: Option<SharedStore>) -> CompiledGraph<Talk> {
 
 /// R-FWK-87: an item that a node stores on one thread is found on another, and each user has separate items.
 #[tokio::test]
-async fn what_is_kept_outlives_threads() {
+async fn stored_items_outlive_threads() {
     let graph = graph("talk", Some(MemoryStore::new().into()));
     let cases = [("a", "mia", "0 known"), ("b", "mia", "1 known"), ("c", "leo", "0 known")];
     for (thread, user, expected) in cases {
         let done = graph.invoke(talk(user, &format!("cats are fine {thread}"))).thread(thread).await.unwrap();
-        assert_eq!(done.state.said.last().unwrap(), expected, "{thread}");
+        assert_eq!(done.state.lines.last().unwrap(), expected, "{thread}");
     }
 }
 
 /// R-FWK-87: a node that requires a store fails without one, with the name of the node and help.
 #[tokio::test]
-async fn a_missing_store_is_told() {
+async fn a_missing_store_is_reported() {
     let error = graph("talk", None).invoke(talk("mia", "cats")).thread("t").await.err().unwrap();
     assert_eq!(error.code(), ErrorCode::ConfigInvalid);
     let text = error.to_string();
@@ -68,13 +68,13 @@ async fn graphs_inside_have_the_store_around_them() {
         }
         graph.compile().unwrap()
     };
-    let (around, own) = (MemoryStore::new(), MemoryStore::new());
+    let (parent_store, own) = (MemoryStore::new(), MemoryStore::new());
     let count = async |store: &MemoryStore| store.search(SearchOp::all_namespaces()).await.unwrap().len();
     let inner = || graph("inner", Some(own.clone().into()));
-    outer(inner(), Some(around.clone().into())).invoke(talk("mia", "cats")).thread("t").await.unwrap();
-    assert_eq!((count(&around).await, count(&own).await), (1, 0));
+    outer(inner(), Some(parent_store.clone().into())).invoke(talk("mia", "cats")).thread("t").await.unwrap();
+    assert_eq!((count(&parent_store).await, count(&own).await), (1, 0));
     outer(inner(), None).invoke(talk("mia", "cats")).thread("t").await.unwrap();
-    assert_eq!((count(&around).await, count(&own).await), (1, 1));
+    assert_eq!((count(&parent_store).await, count(&own).await), (1, 1));
 }
 
 /// R-FWK-87: a run may set its own store.

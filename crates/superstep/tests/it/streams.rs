@@ -59,15 +59,15 @@ async fn parts<C: std::marker::Send + Sync + 'static>(
     modes: impl IntoIterator<Item = StreamMode>,
 ) -> (Vec<(String, Value)>, Result<superstep::Outcome<Chat>>) {
     let mut stream = run.stream_mode(modes);
-    let mut shown = Vec::new();
+    let mut streamed = Vec::new();
     while let Some(part) = stream.next().await {
         let path = part.namespace.as_str().split('|').map(|part| part.split(':').next().unwrap_or_default());
         let path = path.collect::<Vec<_>>().join("/");
-        shown.push((format!("{}{}{path}", part.mode, if path.is_empty() { "" } else { " " }), part.data.to_json()));
+        streamed.push((format!("{}{}{path}", part.mode, if path.is_empty() { "" } else { " " }), part.data.to_json()));
     }
-    (shown, stream.finish().await)
+    (streamed, stream.finish().await)
 }
 
-fn said(shown: &[(String, Value)], mode: &str) -> Vec<Value> {
-    shown.iter().filter(|(name, _)| name == mode).map(|(_, value)| value.clone()).collect()
+fn data_of_mode(streamed: &[(String, Value)], mode: &str) -> Vec<Value> {
+    streamed.iter().filter(|(name, _)| name == mode).map(|(_, value)| value.clone()).collect()
 }

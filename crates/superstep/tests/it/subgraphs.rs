@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use superstep::prelude::*;
 use superstep::{Compat, CompiledGraph, DynamicState, ErrorCode, RunEnd, Schema, SubgraphPersistence, ToParent};
 
-use crate::fixtures::{CallCounter, field, graph, says, transcript};
+use crate::fixtures::{CallCounter, field, graph, log_word, transcript};
 
 /// A graph of one node.
 fn inner<M>(name: &str, node: impl superstep::IntoNode<DynamicState, (), M>) -> StateGraph<DynamicState> {
@@ -15,9 +15,9 @@ fn inner<M>(name: &str, node: impl superstep::IntoNode<DynamicState, (), M>) -> 
 }
 
 /// A graph with this subgraph as `child`, between `before` and `after`.
-fn around(child: &CompiledGraph<DynamicState>) -> StateGraph<DynamicState> {
+fn parent_graph(child: &CompiledGraph<DynamicState>) -> StateGraph<DynamicState> {
     let mut g = graph("outer");
-    let (before, after) = (g.add_node("before", says("before")), g.add_node("after", says("after")));
+    let (before, after) = (g.add_node("before", log_word("before")), g.add_node("after", log_word("after")));
     let child = g.add_node("child", child.clone());
     g.add_sequence([START, before.into(), child.into(), after.into(), END]);
     g
@@ -34,10 +34,10 @@ async fn shared_fields_pass_through_and_lists_are_not_doubled() {
     let child = inner("inner", |s: View<DynamicState>| json!({ "log": [s.get("log").as_array().map_or(0, Vec::len)] }))
         .compile()
         .unwrap();
-    assert_eq!(log_of(around(&child)).await, json!(["before", 1, "after"]));
-    let middle = around(&child).compile().unwrap();
-    assert_eq!(log_of(around(&middle)).await, json!(["before", "before", 2, "after", "after"]));
-    let mut compat = around(&child);
+    assert_eq!(log_of(parent_graph(&child)).await, json!(["before", 1, "after"]));
+    let middle = parent_graph(&child).compile().unwrap();
+    assert_eq!(log_of(parent_graph(&middle)).await, json!(["before", "before", 2, "after", "after"]));
+    let mut compat = parent_graph(&child);
     compat.compat(Compat::LangGraph);
     assert_eq!(log_of(compat).await, json!(["before", "before", 1, "after"]));
 }
@@ -53,7 +53,7 @@ async fn fields_of_one_graph_stay_there() {
         |s: View<DynamicState>| json!({ "title": format!("{} {}", s.get("title").as_str().unwrap(), s.to_json()) }),
     );
     inner.add_sequence([START, a.into(), b.into(), END]);
-    let mut outer = around(&inner.compile().unwrap());
+    let mut outer = parent_graph(&inner.compile().unwrap());
     let done = outer.compile().unwrap().invoke(json!({ "title": "given", "n": 3 })).await.unwrap();
     let title = field(&done, "title").as_str().unwrap().to_owned();
     assert!(title.starts_with("from inside") && title.contains("\"own\":7") && !title.contains("\"n\""), "{title}");
@@ -64,7 +64,7 @@ async fn fields_of_one_graph_stay_there() {
 #[tokio::test]
 async fn a_shared_sum_is_not_doubled() {
     let child = inner("inner", || json!({ "n": -1, "text": "b" })).compile().unwrap();
-    let done = around(&child).compile().unwrap().invoke(json!({ "n": 5, "text": "a" })).await.unwrap();
+    let done = parent_graph(&child).compile().unwrap().invoke(json!({ "n": 5, "text": "a" })).await.unwrap();
     assert_eq!((field(&done, "n"), field(&done, "text")), (json!(4), json!("ab")));
     let mut g = graph("outer");
     for name in ["left", "right"] {
@@ -104,7 +104,7 @@ async fn a_typed_sum_is_added_to_or_set() {
 /// R-FWK-8: fields that the subgraph does not change are not written in the parent.
 #[tokio::test]
 async fn unchanged_fields_are_not_written_outside() {
-    let child = inner("inner", says("inside")).compile().unwrap();
+    let child = inner("inner", log_word("inside")).compile().unwrap();
     let mut g = graph("outer");
     let child = g.add_node("child", child);
     let sibling = g.add_node("sibling", || json!({ "title": "sibling", "n": 1 }));
@@ -121,7 +121,7 @@ async fn unchanged_fields_are_not_written_outside() {
 async fn a_send_is_the_input_of_an_inner_graph() {
     let child = inner("inner", |s: View<DynamicState>| json!({ "log": [s.get("title")] })).compile().unwrap();
     let mut g = graph("outer");
-    let (fan, child) = (g.add_node("fan", says("fan")), g.add_node("child", child));
+    let (fan, child) = (g.add_node("fan", log_word("fan")), g.add_node("child", child));
     g.add_edge(START, fan).add_edge(child, END);
     g.add_conditional_edges(
         fan,
@@ -136,8 +136,8 @@ async fn a_send_is_the_input_of_an_inner_graph() {
 async fn a_command_to_the_parent_routes_there() {
     let command = || ToParent(Command::<DynamicState>::goto("other").update(json!({ "log": ["told"], "n": 1 })));
     let child = inner("inner", command).compile().unwrap();
-    let mut g = around(&child);
-    let other = g.add_node("other", says("other"));
+    let mut g = parent_graph(&child);
+    let other = g.add_node("other", log_word("other"));
     g.add_edge(other, END).add_conditional_edges("after", |_: &DynamicState| END, [other.into(), END]);
     let done = g.compile().unwrap().invoke(json!({ "n": 0 })).await.unwrap();
     assert_eq!((field(&done, "log"), field(&done, "n")), (json!(["before", "told", "other"]), json!(1)));
@@ -145,10 +145,10 @@ async fn a_command_to_the_parent_routes_there() {
     let named = || ToParent(Command::<DynamicState>::goto("other").update(json!({ "n": 1 })).to_graph("outer"));
     let deep = inner("deep", named).compile().unwrap();
     let mut middle = graph("middle");
-    let (child, never) = (middle.add_node("child", deep), middle.add_node("never", says("never")));
+    let (child, never) = (middle.add_node("child", deep), middle.add_node("never", log_word("never")));
     middle.add_sequence([START, child.into(), never.into(), END]);
-    let mut g = around(&middle.compile().unwrap());
-    let other = g.add_node("other", says("other"));
+    let mut g = parent_graph(&middle.compile().unwrap());
+    let other = g.add_node("other", log_word("other"));
     g.add_edge(other, END).add_conditional_edges("after", |_: &DynamicState| END, [other.into(), END]);
     let done = g.compile().unwrap().invoke(json!({ "n": 0 })).await.unwrap();
     assert_eq!((field(&done, "log"), field(&done, "n")), (json!(["before", "other"]), json!(1)));
@@ -157,13 +157,13 @@ async fn a_command_to_the_parent_routes_there() {
 /// R-FWK-8: events carry the namespace of their graph.
 #[tokio::test]
 async fn events_carry_the_path() {
-    let child = inner("inner", says("inside")).compile().unwrap();
-    let (lines, done) = transcript(around(&child).compile().unwrap().invoke(json!({ "n": 0 }))).await;
+    let child = inner("inner", log_word("inside")).compile().unwrap();
+    let (lines, done) = transcript(parent_graph(&child).compile().unwrap().invoke(json!({ "n": 0 }))).await;
     assert!(done.unwrap().is_finished());
-    let inside: Vec<&str> = lines.iter().map(String::as_str).filter(|line| line.starts_with("child: ")).collect();
-    assert!(inside[0].starts_with("child: begins with"));
+    let child_lines: Vec<&str> = lines.iter().map(String::as_str).filter(|line| line.starts_with("child: ")).collect();
+    assert!(child_lines[0].starts_with("child: begins with"));
     assert_eq!(
-        inside[1..],
+        child_lines[1..],
         ["child: 0 values", "child: 1 a started", "child: 1 a done", "child: 1 values", "child: ends"]
     );
 }
@@ -187,36 +187,36 @@ fn counting(persistence: SubgraphPersistence) -> CompiledGraph<DynamicState> {
 
 /// R-FWK-8, R-REF-98: a subgraph starts empty for each call, keeps one state per thread, or is never saved.
 #[tokio::test]
-async fn an_inner_graph_keeps_its_state_as_told() {
+async fn an_inner_graph_keeps_its_state_as_configured() {
     let rows = [
         (SubgraphPersistence::Inherit, json!([1, 1]), 3),
         (SubgraphPersistence::PerThread, json!([1, 2]), 2),
         (SubgraphPersistence::Stateless, json!([1, 1]), 1),
     ];
-    for (persistence, expected, places) in rows {
+    for (persistence, expected, namespaces) in rows {
         let graph = counting(persistence);
         graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
         let done = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
         assert_eq!(field(&done, "log"), expected, "{persistence:?}");
-        assert_eq!(graph.threads().namespaces("t").await.unwrap().len(), places, "{persistence:?}");
+        assert_eq!(graph.threads().namespaces("t").await.unwrap().len(), namespaces, "{persistence:?}");
     }
 }
 
 /// A subgraph that interrupts between two nodes that count their runs.
-fn asking(persistence: SubgraphPersistence) -> (StateGraph<DynamicState>, CallCounter, CallCounter) {
-    let (mut g, before, asked) = (graph("inner"), CallCounter::default(), CallCounter::default());
-    let (befores, askeds) = (before.clone(), asked.clone());
+fn interrupting_graph(persistence: SubgraphPersistence) -> (StateGraph<DynamicState>, CallCounter, CallCounter) {
+    let (mut g, before, ask_runs) = (graph("inner"), CallCounter::default(), CallCounter::default());
+    let (befores, askeds) = (before.clone(), ask_runs.clone());
     let first = g.add_node("first", move || {
         befores.up();
         json!({ "log": ["first"] })
     });
-    let ask = g.add_node("ask", move |ask: Interrupts| {
+    let interrupt = g.add_node("ask", move |interrupt: Interrupts| {
         askeds.up();
-        async move { Ok::<_, NodeError>(json!({ "log": [ask.raise::<String>("who?", "you").await?] })) }
+        async move { Ok::<_, NodeError>(json!({ "log": [interrupt.raise::<String>("who?", "you").await?] })) }
     });
-    let last = g.add_node("last", says("last"));
-    g.add_sequence([START, first.into(), ask.into(), last.into(), END]).subgraph_persistence(persistence);
-    (g, before, asked)
+    let last = g.add_node("last", log_word("last"));
+    g.add_sequence([START, first.into(), interrupt.into(), last.into(), END]).subgraph_persistence(persistence);
+    (g, before, ask_runs)
 }
 
 /// R-FWK-8, R-REF-80: an interrupt of a subgraph is reported once, with its namespace; resuming continues inside,
@@ -224,10 +224,10 @@ fn asking(persistence: SubgraphPersistence) -> (StateGraph<DynamicState>, CallCo
 #[tokio::test]
 async fn a_question_inside_surfaces_once_and_resumes_inside() {
     for depth in [1, 2] {
-        let (mut inner, before, asked) = asking(SubgraphPersistence::Inherit);
+        let (mut inner, before, ask_runs) = interrupting_graph(SubgraphPersistence::Inherit);
         let mut graph = inner.compile().unwrap();
         for level in 0..depth {
-            let mut g = around(&graph);
+            let mut g = parent_graph(&graph);
             if level + 1 == depth {
                 g.checkpointer(MemoryCheckpointer::new());
             }
@@ -245,15 +245,15 @@ async fn a_question_inside_surfaces_once_and_resumes_inside() {
         let done = graph.resume("t", "me").await.unwrap();
         let (befores, afters) = (vec!["before"; depth], vec!["after"; depth]);
         assert_eq!(field(&done, "log"), json!([befores, vec!["first", "me", "last"], afters].concat()));
-        assert_eq!((before.get(), asked.get()), (1, 2), "depth {depth}");
+        assert_eq!((before.get(), ask_runs.get()), (1, 2), "depth {depth}");
     }
 }
 
 /// R-FWK-8: an interrupt of a subgraph that is never saved can be resumed too; the subgraph starts again.
 #[tokio::test]
 async fn a_question_in_an_unsaved_graph_can_be_answered() {
-    let (mut inner, before, _) = asking(SubgraphPersistence::Stateless);
-    let graph = around(&inner.compile().unwrap()).checkpointer(MemoryCheckpointer::new()).compile().unwrap();
+    let (mut inner, before, _) = interrupting_graph(SubgraphPersistence::Stateless);
+    let graph = parent_graph(&inner.compile().unwrap()).checkpointer(MemoryCheckpointer::new()).compile().unwrap();
     assert_eq!(graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap().interrupts().len(), 1);
     let done = graph.resume("t", "me").await.unwrap();
     assert_eq!(done.end, RunEnd::Finished);
@@ -263,9 +263,9 @@ async fn a_question_in_an_unsaved_graph_can_be_answered() {
 /// R-FWK-8: tasks of one node with one state per thread do not mix up their interrupts.
 #[tokio::test]
 async fn sends_to_an_inner_graph_with_one_state_keep_apart() {
-    let (mut inner, before, _) = asking(SubgraphPersistence::PerThread);
+    let (mut inner, before, _) = interrupting_graph(SubgraphPersistence::PerThread);
     let mut g = graph("outer");
-    let (fan, child) = (g.add_node("fan", says("fan")), g.add_node("child", inner.compile().unwrap()));
+    let (fan, child) = (g.add_node("fan", log_word("fan")), g.add_node("child", inner.compile().unwrap()));
     g.add_edge(START, fan).add_edge(child, END).checkpointer(MemoryCheckpointer::new());
     g.add_conditional_edges(
         fan,
@@ -275,7 +275,7 @@ async fn sends_to_an_inner_graph_with_one_state_keep_apart() {
     let graph = g.compile().unwrap();
     let paused = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
     let answers =
-        paused.interrupts().iter().enumerate().map(|(place, question)| (question.id, json!(format!("answer {place}"))));
+        paused.interrupts().iter().enumerate().map(|(index, question)| (question.id, json!(format!("answer {index}"))));
     let done = graph.resume_with("t", answers.collect()).await.unwrap();
     assert_eq!(done.end, RunEnd::Finished);
     assert_eq!(field(&done, "log"), json!(["fan", "first", "answer 0", "last", "first", "answer 1", "last"]));
@@ -287,7 +287,7 @@ async fn sends_to_an_inner_graph_with_one_state_keep_apart() {
 async fn children_that_ask_together_are_answered_apart() {
     let mut g = graph("outer");
     for name in ["left", "right"] {
-        let child = g.add_node(name, asking(SubgraphPersistence::Inherit).0.compile().unwrap());
+        let child = g.add_node(name, interrupting_graph(SubgraphPersistence::Inherit).0.compile().unwrap());
         g.add_edge(START, child).add_edge(child, END);
     }
     g.checkpointer(MemoryCheckpointer::new());
@@ -304,15 +304,15 @@ async fn children_that_ask_together_are_answered_apart() {
 
 /// R-FWK-8: a failure in a subgraph keeps its finished tasks; continuing runs only the rest.
 #[tokio::test]
-async fn a_failure_inside_goes_on_inside() {
+async fn a_failure_in_a_subgraph_continues_there() {
     let (mut inner, before) = (graph("inner"), CallCounter::default());
-    let (befores, tries) = (before.clone(), CallCounter::default());
+    let (befores, attempts) = (before.clone(), CallCounter::default());
     let first = inner.add_node("first", move || json!({ "log": [befores.up()] }));
     let flaky = inner.add_node("flaky", move || {
-        if tries.up() < 2 { Err(NodeError::new("no")) } else { Ok(json!({ "log": ["well"] })) }
+        if attempts.up() < 2 { Err(NodeError::new("no")) } else { Ok(json!({ "log": ["well"] })) }
     });
     inner.add_sequence([START, first.into(), flaky.into(), END]);
-    let graph = around(&inner.compile().unwrap()).checkpointer(MemoryCheckpointer::new()).compile().unwrap();
+    let graph = parent_graph(&inner.compile().unwrap()).checkpointer(MemoryCheckpointer::new()).compile().unwrap();
     let error = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap_err();
     assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::NodeFailed, Some("flaky")));
     let done = graph.continue_thread("t").await.unwrap();

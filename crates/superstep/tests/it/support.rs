@@ -14,8 +14,8 @@ use superstep::{CompiledGraph, DynamicState, Error, Outcome, Schema, StateSnapsh
 pub(crate) struct Calls(Arc<Mutex<Vec<String>>>);
 
 impl Calls {
-    pub(crate) fn note(&self, what: impl Into<String>) {
-        self.0.lock().unwrap().push(what.into());
+    pub(crate) fn note(&self, call: impl Into<String>) {
+        self.0.lock().unwrap().push(call.into());
     }
 
     /// Returns the calls since the last use.
@@ -75,8 +75,8 @@ pub(crate) async fn rows<S: GraphState>(graph: &CompiledGraph<S>, thread: &str) 
 
 /// Returns the checkpoint with these next nodes.
 pub(crate) async fn due_at(graph: &CompiledGraph<DynamicState>, thread: &str, next: &[&str]) -> CheckpointId {
-    let found = history(graph, thread).await.into_iter().rev().find(|seen| seen.next == next);
-    found.unwrap_or_else(|| panic!("no checkpoint at which {next:?} is due")).id()
+    let snapshot = history(graph, thread).await.into_iter().rev().find(|seen| seen.next == next);
+    snapshot.unwrap_or_else(|| panic!("no checkpoint at which {next:?} is due")).id()
 }
 
 /// Returns the log of a dynamic state.
@@ -91,7 +91,7 @@ pub(crate) fn only_question<S: std::marker::Send + Sync + 'static>(outcome: &Out
 }
 
 /// Returns the error of a call that must fail.
-pub(crate) fn refused<T>(result: Result<T, Error>) -> Error {
+pub(crate) fn expect_error<T>(result: Result<T, Error>) -> Error {
     match result {
         Ok(_) => panic!("it went well"),
         Err(error) => error,

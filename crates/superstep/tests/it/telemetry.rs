@@ -83,13 +83,13 @@ pub(crate) struct RecordedSpan {
 }
 
 /// Message and fields of a log line.
-type Line = (String, BTreeMap<String, String>);
+type LogLine = (String, BTreeMap<String, String>);
 
 /// A subscriber that records all spans and log lines.
 #[derive(Clone, Default)]
 pub(crate) struct RecordingSubscriber {
     spans: Arc<Mutex<Vec<RecordedSpan>>>,
-    lines: Arc<Mutex<Vec<Line>>>,
+    lines: Arc<Mutex<Vec<LogLine>>>,
 }
 
 impl RecordingSubscriber {
@@ -106,8 +106,8 @@ impl RecordingSubscriber {
 
     /// Returns the first span with this name.
     pub(crate) fn span(&self, name: &str) -> RecordedSpan {
-        let found = self.spans().into_iter().find(|span| span.name == name);
-        found.unwrap_or_else(|| panic!("there is no span `{name}`:\n{}", self.tree()))
+        let span = self.spans().into_iter().find(|span| span.name == name);
+        span.unwrap_or_else(|| panic!("there is no span `{name}`:\n{}", self.tree()))
     }
 
     /// Returns the log lines with this message.
@@ -120,7 +120,7 @@ impl RecordingSubscriber {
     pub(crate) fn tree(&self) -> String {
         let spans = self.spans();
         let mut text = String::new();
-        for root in (0..spans.len()).filter(|place| spans[*place].parent.is_none()) {
+        for root in (0..spans.len()).filter(|index| spans[*index].parent.is_none()) {
             branch(&spans, root, 0, &mut text);
         }
         text
@@ -132,11 +132,11 @@ impl RecordingSubscriber {
     }
 }
 
-fn branch(spans: &[RecordedSpan], place: usize, depth: usize, text: &mut String) {
-    let span = &spans[place];
+fn branch(spans: &[RecordedSpan], index: usize, depth: usize, text: &mut String) {
+    let span = &spans[index];
     let name = span.fields.get("otel.name").unwrap_or(&span.name);
     text.push_str(&format!("{}{name}\n", "  ".repeat(depth)));
-    for child in (0..spans.len()).filter(|child| spans[*child].parent == Some(place)) {
+    for child in (0..spans.len()).filter(|child| spans[*child].parent == Some(index)) {
         branch(spans, child, depth + 1, text);
     }
 }

@@ -14,7 +14,7 @@ use superstep::core::port::{
 use superstep::prelude::*;
 use superstep::{DynamicState, ErrorCode};
 
-use crate::support::{Calls, dynamic, history, line, log, log_field, refused, rows};
+use crate::support::{Calls, dynamic, expect_error, history, line, log, log_field, rows};
 
 /// R-FWK-34, R-REF-48, R-REF-49: step 0 is the input, step n follows the n-th superstep; ids ascend, parents form a
 /// chain, the newest is first.
@@ -23,9 +23,9 @@ async fn a_history_is_a_chain_with_the_newest_first() {
     let graph = line(&Calls::default(), &["a", "b"]).compile().unwrap();
     let outcome = graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
     let rows = rows(&graph, "t").await;
-    let shown: Vec<_> = rows.iter().map(|(.., step, source, next)| (*step, *source, next.join(" "))).collect();
+    let summary: Vec<_> = rows.iter().map(|(.., step, source, next)| (*step, *source, next.join(" "))).collect();
     assert_eq!(
-        shown,
+        summary,
         [
             (0, CheckpointSource::Input, "a".to_owned()),
             (1, CheckpointSource::Loop, "b".to_owned()),
@@ -72,13 +72,13 @@ async fn a_stored_checkpoint_never_changes_later() {
     );
     let graph = graph.interrupt_after(["grow"]).compile().unwrap();
     let mut outcome = graph.invoke(json!({ "map": {} })).thread("t").await.unwrap();
-    let mut kept = Vec::new();
+    let mut checkpoints = Vec::new();
     while !outcome.is_finished() {
-        kept.push((outcome.checkpoint.unwrap(), outcome.state.to_json()));
+        checkpoints.push((outcome.checkpoint.unwrap(), outcome.state.to_json()));
         outcome = graph.continue_thread("t").await.unwrap();
     }
-    assert_eq!(kept.len(), 6);
-    for (id, expected) in kept {
+    assert_eq!(checkpoints.len(), 6);
+    for (id, expected) in checkpoints {
         assert_eq!(graph.threads().get_state_at("t", id).await.unwrap().state.to_json(), expected);
     }
 }
@@ -92,7 +92,7 @@ async fn numbers_and_text_name_one_thread() {
     graph.invoke(json!({ "topic": "x" })).thread(7_u64).await.unwrap();
     assert_eq!(log(&graph.threads().get_state(7_usize).await.unwrap().state), ["a", "a", "a"]);
     for name in ["", "../etc", "a b", &"x".repeat(129)] {
-        let error = refused(graph.invoke(json!({ "topic": "x" })).thread(name).await);
+        let error = expect_error(graph.invoke(json!({ "topic": "x" })).thread(name).await);
         assert!(error.code() == ErrorCode::InputInvalid && error.help().is_some(), "{error}");
     }
 }
@@ -119,14 +119,14 @@ async fn an_input_continues_a_thread_and_drops_what_was_due() {
 
 /// R-GRA-40, R-REF-42: an empty input is rejected, and a new thread cannot be continued.
 #[tokio::test]
-async fn an_empty_input_is_refused() {
+async fn an_empty_input_is_rejected() {
     let calls = Calls::default();
     let graph = line(&calls, &["a"]).compile().unwrap();
     for input in [json!({}), json!(null)] {
-        let error = refused(graph.invoke(input).thread("t").await);
+        let error = expect_error(graph.invoke(input).thread("t").await);
         assert!(error.code() == ErrorCode::InputInvalid && error.message().contains("empty"), "{error}");
     }
-    let error = refused(graph.continue_thread("t").await);
+    let error = expect_error(graph.continue_thread("t").await);
     assert!(error.code() == ErrorCode::InputInvalid && error.message().contains("new"), "{error}");
     assert!(calls.take().is_empty());
     assert_eq!(graph.threads().status("t").await.unwrap(), None);
@@ -147,25 +147,25 @@ async fn deleting_a_thread_leaves_others_alone() {
     graph.threads().delete("t").await.unwrap();
     assert_eq!(graph.threads().status("t").await.unwrap(), None);
     assert!(graph.threads().namespaces("t").await.unwrap().is_empty());
-    assert_eq!(refused(graph.threads().get_state("t").await).code(), ErrorCode::NotFound);
+    assert_eq!(expect_error(graph.threads().get_state("t").await).code(), ErrorCode::NotFound);
     assert_eq!(log(&graph.threads().get_state("u").await.unwrap().state), ["x", "y"]);
 }
 
-fn asking() -> superstep::CompiledGraph<DynamicState> {
+fn interrupting_graph() -> superstep::CompiledGraph<DynamicState> {
     let mut graph = dynamic(json!({ "log": log_field() }));
     let before = graph.add_node("before", Calls::default().step("before"));
-    let ask = graph.add_node("ask", |ask: Interrupts| async move {
-        Ok::<_, NodeError>(json!({ "log": ask.raise::<String>("name", 1).await? }))
+    let interrupt = graph.add_node("ask", |interrupt: Interrupts| async move {
+        Ok::<_, NodeError>(json!({ "log": interrupt.raise::<String>("name", 1).await? }))
     });
     let after = graph.add_node("after", Calls::default().step("after"));
-    graph.add_sequence([START, before.into(), ask.into(), after.into(), END]);
+    graph.add_sequence([START, before.into(), interrupt.into(), after.into(), END]);
     graph.compile().unwrap()
 }
 
 /// R-FWK-33, R-REF-96: a copy has the state and the open interrupt of its source, and is independent.
 #[tokio::test]
 async fn a_copy_goes_its_own_way() {
-    let graph = asking();
+    let graph = interrupting_graph();
     graph.invoke(json!({ "log": "in" })).thread("t").await.unwrap();
     graph.threads().copy("t", "copy").await.unwrap();
     let (old, new) = (graph.threads().get_state("t").await.unwrap(), graph.threads().get_state("copy").await.unwrap());
@@ -177,15 +177,15 @@ async fn a_copy_goes_its_own_way() {
     assert_eq!(log(&graph.resume("copy", "Ann").await.unwrap().state), ["in", "before", "Ann", "after"]);
     assert_eq!(graph.threads().get_state("t").await.unwrap().interrupts().len(), 1);
     assert_eq!(log(&graph.resume("t", "Bob").await.unwrap().state), ["in", "before", "Bob", "after"]);
-    assert_eq!(refused(graph.threads().copy("nowhere", "x").await).code(), ErrorCode::NotFound);
-    assert_eq!(refused(graph.threads().copy("t", "copy").await).code(), ErrorCode::InputInvalid);
+    assert_eq!(expect_error(graph.threads().copy("nowhere", "x").await).code(), ErrorCode::NotFound);
+    assert_eq!(expect_error(graph.threads().copy("t", "copy").await).code(), ErrorCode::InputInvalid);
 }
 
 /// R-FWK-43, R-REF-68: a pruned thread keeps its latest checkpoint complete: its open interrupt is resumed as on an
 /// unpruned copy.
 #[tokio::test]
-async fn a_pruned_thread_goes_on_like_its_twin() {
-    let graph = asking();
+async fn a_pruned_thread_continues_like_its_twin() {
+    let graph = interrupting_graph();
     graph.invoke(json!({ "log": "in" })).thread("t").await.unwrap();
     graph.threads().copy("t", "twin").await.unwrap();
     let retention = |dry_run| Retention { dry_run, ..Retention::keep_last(1) };
@@ -201,7 +201,7 @@ async fn a_pruned_thread_goes_on_like_its_twin() {
 /// R-FWK-33: the threads of a checkpointer are listed page by page, without deleted ones.
 #[tokio::test]
 async fn threads_are_listed_page_by_page() {
-    let graph = asking();
+    let graph = interrupting_graph();
     for thread in ["c", "a", "b"] {
         graph.invoke(json!({ "log": "in" })).thread(thread).await.unwrap();
     }
@@ -243,12 +243,12 @@ async fn what_is_due_is_stored_with_its_reason() {
     graph.invoke(json!({ "log": "in" })).thread("t").await.unwrap();
     let mut reasons = Vec::new();
     for seen in history(&graph, "t").await.iter().rev() {
-        let due = seen
+        let next = seen
             .checkpoint
             .next_tasks
             .iter()
-            .map(|due| format!("{} {}", due.node, serde_json::to_value(due.trigger.kind).unwrap()));
-        reasons.push(due.collect::<Vec<_>>().join(", "));
+            .map(|task| format!("{} {}", task.node, serde_json::to_value(task.trigger.kind).unwrap()));
+        reasons.push(next.collect::<Vec<_>>().join(", "));
     }
     assert_eq!(reasons, [r#"a "edge", b "edge""#, r#"c "join""#, r#"d "send""#, ""]);
 }
@@ -329,16 +329,16 @@ async fn a_state_that_is_still_there_is_not_read_again() {
 
 /// The cached state of a thread is dropped with its checkpointer.
 #[tokio::test]
-async fn nothing_is_remembered_of_a_store_that_is_gone() {
+async fn nothing_is_cached_of_a_dropped_store() {
     let mut graph = messages_graph("greet");
-    let greet = graph.add_node("greet", |_said: View<MessagesState>| Message::assistant("Hello!"));
+    let greet = graph.add_node("greet", |_state: View<MessagesState>| Message::assistant("Hello!"));
     graph.add_edge(START, greet).add_edge(greet, END);
     let graph = graph.compile().unwrap();
     let run = async |store: MemoryCheckpointer| {
         let done = graph.invoke("Hi").checkpointer(store).thread("t").await.unwrap();
         done.state.messages.shared().next().map(Arc::downgrade).unwrap()
     };
-    let said = run(MemoryCheckpointer::new()).await;
+    let message = run(MemoryCheckpointer::new()).await;
     run(MemoryCheckpointer::new()).await;
-    assert!(said.upgrade().is_none());
+    assert!(message.upgrade().is_none());
 }

@@ -56,14 +56,14 @@ pub(crate) fn graph(node: ToolNode) -> CompiledGraph<Chat> {
 }
 
 /// Creates a message that calls these tools; the calls are `c0`, `c1`, …
-pub(crate) fn asks(calls: &[(&str, Value)]) -> Message {
+pub(crate) fn call_message(calls: &[(&str, Value)]) -> Message {
     let calls =
-        calls.iter().zip(0..).map(|((name, args), place)| ToolCall::new(format!("c{place}"), *name, args.clone()));
+        calls.iter().zip(0..).map(|((name, args), index)| ToolCall::new(format!("c{index}"), *name, args.clone()));
     Message::assistant("").with_id("asks").with_tool_calls(calls)
 }
 
 pub(crate) async fn called(node: ToolNode, calls: &[(&str, Value)]) -> Result<Outcome<Chat>, Error> {
-    graph(node).invoke(Chat::input().messages(asks(calls))).thread("t").await
+    graph(node).invoke(Chat::input().messages(call_message(calls))).thread("t").await
 }
 
 /// Returns the tool results of a run: call, text, and whether it succeeded.

@@ -18,10 +18,10 @@ struct Case {
 fn cases(store: impl Into<SharedCheckpointer>) -> CompiledGraph<Case> {
     let mut graph = StateGraph::<Case>::new("review");
     let read = graph.add_node("read", || Case::update().log("read"));
-    let judge = graph.add_node("judge", |case: View<Case>, ask: Interrupts| async move {
-        let (says, why): (bool, String) =
-            (ask.raise("approve?", &case.title).await?, ask.raise("why?", &case.log).await?);
-        Ok::<_, NodeError>(Case::update().log(format!("{says}: {why}")))
+    let judge = graph.add_node("judge", |case: View<Case>, interrupts: Interrupts| async move {
+        let (approved, reason): (bool, String) =
+            (interrupts.raise("approve?", &case.title).await?, interrupts.raise("why?", &case.log).await?);
+        Ok::<_, NodeError>(Case::update().log(format!("{approved}: {reason}")))
     });
     graph.add_sequence([START, read.into(), judge.into(), END]);
     let review = graph.compile().unwrap();
@@ -51,8 +51,8 @@ async fn exported(store: impl Into<SharedCheckpointer>, thread: &str) -> Vec<u8>
 async fn an_interrupted_thread_is_resumed_in_another_store() {
     let (here, there) = (MemoryCheckpointer::new(), SqliteCheckpointer::open(":memory:").unwrap());
     let before = cases(here.clone());
-    let asked = before.invoke(Case::input().title("mail")).thread("c").await.unwrap();
-    assert!(matches!(asked.end, RunEnd::Interrupted(_)));
+    let paused = before.invoke(Case::input().title("mail")).thread("c").await.unwrap();
+    assert!(matches!(paused.end, RunEnd::Interrupted(_)));
     before.resume("c", true).await.unwrap();
     let file = exported(here.clone(), "c").await;
     let report = transfer::import(there.clone(), &file[..], ImportName::As("c-2".into())).await.unwrap();
@@ -116,8 +116,8 @@ async fn nothing_is_imported_of_a_file_that_is_not_whole() {
     let error = transfer::import(there.clone(), &file[..file.len() / 2], ImportName::Same).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::CheckpointCorrupt);
     assert!(error.message().starts_with("line "), "{error}");
-    let damaged = String::from_utf8(file).unwrap().replacen("\"open\"", "\"0pen\"", 1);
-    let error = transfer::import(there.clone(), damaged.as_bytes(), ImportName::Same).await.unwrap_err();
+    let corrupt = String::from_utf8(file).unwrap().replacen("\"open\"", "\"0pen\"", 1);
+    let error = transfer::import(there.clone(), corrupt.as_bytes(), ImportName::Same).await.unwrap_err();
     assert!(error.message().ends_with("the checksum of the lines before it is another"), "{error}");
     assert_eq!(there.status(&"c".into()).await.unwrap(), None);
     assert!(there.threads(&Default::default()).await.unwrap().is_empty());
@@ -125,7 +125,7 @@ async fn nothing_is_imported_of_a_file_that_is_not_whole() {
 
 /// R-FWK-49: a pruned thread is transferred; its history starts at the oldest remaining checkpoint.
 #[tokio::test]
-async fn a_pruned_thread_begins_at_what_is_left() {
+async fn a_pruned_thread_starts_at_its_oldest_checkpoint() {
     let (here, there) = (SqliteCheckpointer::open(":memory:").unwrap(), MemoryCheckpointer::new());
     let (before, after) = (cases(here.clone()), cases(there.clone()));
     for round in 0..5 {

@@ -8,7 +8,7 @@ use superstep::core::state::IntoUpdate;
 use superstep::prelude::*;
 use superstep::{DynamicState, ErrorCode};
 
-use crate::support::{Calls, due_at, dynamic, history, line, log, log_field, only_question, refused, rows};
+use crate::support::{Calls, due_at, dynamic, expect_error, history, line, log, log_field, only_question, rows};
 
 /// R-FWK-30: an update goes through the reducers, creates a checkpoint with source `update`, and keeps the next
 /// tasks.
@@ -58,14 +58,14 @@ async fn an_update_as_a_node_takes_its_routes() {
     calls.take();
     graph.continue_thread("t").await.unwrap();
     assert_eq!(calls.take(), ["up"]);
-    let error = refused(graph.threads().update_state("t", json!({ "way": "sideways" })).as_node("choose").await);
+    let error = expect_error(graph.threads().update_state("t", json!({ "way": "sideways" })).as_node("choose").await);
     assert_eq!(error.code(), ErrorCode::InvalidRoute);
     assert_eq!(*graph.threads().get_state("t").await.unwrap().state.get("way"), json!("up"));
 }
 
 /// R-FWK-30, R-REF-100: an update as the end clears the next tasks; as the start it restarts the graph.
 #[tokio::test]
-async fn an_update_as_the_end_clears_and_as_the_start_begins() {
+async fn an_update_as_the_end_clears_and_as_the_start_restarts() {
     let calls = Calls::default();
     let graph = line(&calls, &["a", "b"]).interrupt_before(["b"]).compile().unwrap();
     graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
@@ -82,14 +82,14 @@ async fn an_update_as_the_end_clears_and_as_the_start_begins() {
 
 /// R-FWK-30: an update as an unknown node, or of an unknown field, is rejected with a suggestion; nothing is saved.
 #[tokio::test]
-async fn an_update_that_does_not_fit_is_refused() {
+async fn an_invalid_update_is_rejected() {
     let graph = line(&Calls::default(), &["write", "review"]).compile().unwrap();
     graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
     let before = rows(&graph, "t").await;
-    let error = refused(graph.threads().update_state("t", json!({ "topic": "y" })).as_node("reveiw").await);
+    let error = expect_error(graph.threads().update_state("t", json!({ "topic": "y" })).as_node("reveiw").await);
     assert!(error.code() == ErrorCode::InputInvalid && error.help().unwrap().contains("`review`"), "{error}");
     assert_eq!(error.location().thread, Some("t".into()));
-    let error = refused(graph.threads().update_state("t", json!({ "topc": "y", "log": 1 })).await);
+    let error = expect_error(graph.threads().update_state("t", json!({ "topc": "y", "log": 1 })).await);
     assert_eq!((error.code(), error.diagnostics()[0].pointer.as_str()), (ErrorCode::InputInvalid, "/topc"));
     assert!(error.diagnostics()[0].help.as_ref().unwrap().contains("`topic`"), "{error}");
     assert_eq!(rows(&graph, "t").await, before);
@@ -112,10 +112,10 @@ async fn bulk_updates_equal_single_ones() {
     let mut seen = Vec::new();
     for thread in ["bulk", "single"] {
         let states = history(&graph, thread).await;
-        let shown = states
+        let summaries = states
             .iter()
             .map(|state| (state.checkpoint.step, state.checkpoint.source, state.next.clone(), log(&state.state)));
-        seen.push(shown.collect::<Vec<_>>());
+        seen.push(summaries.collect::<Vec<_>>());
         assert_eq!(log(&graph.continue_thread(thread).await.unwrap().state), ["in", "x", "y", "c"]);
     }
     assert_eq!(seen[0], seen[1]);
@@ -134,7 +134,7 @@ async fn updates_of_one_superstep_are_folded_together() {
     let graph = graph.compile().unwrap();
     let one = |value: serde_json::Value, node: &str| StateUpdate { update: value.into_update(), as_node: node.into() };
     let both = vec![one(json!({ "log": "x", "topic": 1 }), "a"), one(json!({ "log": "y", "topic": 2 }), "b")];
-    let error = refused(graph.threads().bulk_update_state("t", vec![both]).await);
+    let error = expect_error(graph.threads().bulk_update_state("t", vec![both]).await);
     assert_eq!(error.code(), ErrorCode::ConcurrentUpdate);
     assert_eq!(graph.threads().status("t").await.unwrap(), None);
     let both = vec![one(json!({ "log": "x" }), "a"), one(json!({ "log": "y" }), "b")];
@@ -150,7 +150,7 @@ async fn a_bulk_update_with_one_bad_part_changes_nothing() {
     graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
     let before = rows(&graph, "t").await;
     let one = |value: serde_json::Value| vec![StateUpdate { update: value.into_update(), as_node: AsNode::None }];
-    let error = refused(
+    let error = expect_error(
         graph.threads().bulk_update_state("t", vec![one(json!({ "log": "ok" })), one(json!({ "nope": 1 }))]).await,
     );
     assert_eq!(error.code(), ErrorCode::InputInvalid);
@@ -174,7 +174,7 @@ async fn an_update_at_an_old_checkpoint_forks() {
     assert_eq!(log(&end.state), ["a", "b"]);
     let nowhere = "00000000-0000-0000-0000-000000000001".parse().unwrap();
     assert_eq!(
-        refused(graph.threads().update_state("t", json!({ "log": 1 })).from_checkpoint(nowhere).await).code(),
+        expect_error(graph.threads().update_state("t", json!({ "log": 1 })).from_checkpoint(nowhere).await).code(),
         ErrorCode::NotFound
     );
 }
@@ -197,7 +197,7 @@ fn half_failing(calls: &Calls) -> superstep::CompiledGraph<DynamicState> {
 async fn an_update_keeps_the_work_of_finished_tasks() {
     let calls = Calls::default();
     let graph = half_failing(&calls);
-    refused(graph.invoke(json!({ "log": "in" })).thread("t").await);
+    expect_error(graph.invoke(json!({ "log": "in" })).thread("t").await);
     calls.take();
     graph.threads().update_state("t", json!({ "ok": true })).await.unwrap();
     assert_eq!(log(&graph.continue_thread("t").await.unwrap().state), ["in", "good", "bad"]);
@@ -209,7 +209,7 @@ async fn an_update_keeps_the_work_of_finished_tasks() {
 async fn an_update_at_an_old_checkpoint_runs_all_that_is_due_there() {
     let calls = Calls::default();
     let graph = half_failing(&calls);
-    refused(graph.invoke(json!({ "log": "in" })).thread("t").await);
+    expect_error(graph.invoke(json!({ "log": "in" })).thread("t").await);
     graph.threads().update_state("t", json!({ "ok": true })).await.unwrap();
     graph.continue_thread("t").await.unwrap();
     calls.take();
@@ -242,7 +242,7 @@ async fn an_update_cannot_change_what_is_set_once() {
         graph.threads().update_state("t", json!({ "topic": "y" })),
         graph.threads().update_state("t", json!({ "topic": "y" })).as_node("a"),
     ] {
-        assert_eq!(refused(update.await).code(), ErrorCode::SetOnceViolation);
+        assert_eq!(expect_error(update.await).code(), ErrorCode::SetOnceViolation);
     }
     assert_eq!(*graph.threads().get_state("t").await.unwrap().state.get("topic"), json!("x"));
 }
@@ -251,8 +251,8 @@ async fn an_update_cannot_change_what_is_set_once() {
 #[tokio::test]
 async fn an_open_question_stays_open_over_an_update() {
     let mut graph = dynamic(json!({ "topic": null, "answer": null }));
-    let node = graph.add_node("ask", |state: View<DynamicState>, ask: Interrupts| async move {
-        let answer: String = ask.raise("answer", 1).await?;
+    let node = graph.add_node("ask", |state: View<DynamicState>, interrupts: Interrupts| async move {
+        let answer: String = interrupts.raise("answer", 1).await?;
         Ok::<_, NodeError>(json!({ "answer": format!("{answer} on {}", state.get("topic")) }))
     });
     graph.add_edge(START, node).add_edge(node, END);

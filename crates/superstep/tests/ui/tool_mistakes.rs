@@ -14,7 +14,7 @@ async fn misspelt(a: i64) -> i64 {
 
 /// Reads and destroys.
 #[tool(read_only, destructive)]
-async fn torn(a: i64) -> i64 {
+async fn both(a: i64) -> i64 {
     a
 }
 

@@ -12,7 +12,7 @@ async fn injects(#[inject] _handle: Handle) -> i64 {
 
 /// Gives something that is no JSON.
 #[tool]
-async fn gives(_n: i64) -> Handle {
+async fn loads(_n: i64) -> Handle {
     Handle
 }
 

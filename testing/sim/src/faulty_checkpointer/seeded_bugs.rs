@@ -36,8 +36,9 @@ pub(super) fn split_commit(commit: &Commit) -> Option<(Commit, Commit)> {
 /// Commits the same superstep again as another one.
 pub(super) fn duplicate_step(disk: &SimulatedDisk, commit: &Commit) {
     if let Some(checkpoint) = &commit.checkpoint {
-        let again = Checkpoint { id: id_beside(checkpoint.id), parent: Some(checkpoint.id), ..(**checkpoint).clone() };
-        let _ = disk.commit(&Commit { checkpoint: Some(Arc::new(again)), ..copy(commit) });
+        let duplicate =
+            Checkpoint { id: id_beside(checkpoint.id), parent: Some(checkpoint.id), ..(**checkpoint).clone() };
+        let _ = disk.commit(&Commit { checkpoint: Some(Arc::new(duplicate)), ..copy(commit) });
     }
 }
 

@@ -14,7 +14,7 @@ type NodeResult<T = SimStateUpdate> = Result<T, NodeError>;
 /// Starts the execution of a task.
 async fn enter(process: &Process, cx: &TaskContext, label: u64) -> Execution {
     process.pause(AwaitPoint::Task(label, "start")).await;
-    process.begins(cx, label)
+    process.start_task(cx, label)
 }
 
 /// Finishes the execution of a task.
@@ -73,14 +73,14 @@ pub(super) async fn takes_item(
     cx: TaskContext,
 ) -> NodeResult {
     let label = label(2, &work.inputs, work.round, *item);
-    let execution = process.begins(&cx, label);
+    let execution = process.start_task(&cx, label);
     process.pause(AwaitPoint::Task(label, "work")).await;
     process.returns(&execution);
     Ok(mark(label))
 }
 
 /// Raises interrupts one after the other.
-pub(super) async fn asks(
+pub(super) async fn raises(
     work: View<SimState>,
     process: RunContext<Process>,
     cx: TaskContext,
@@ -104,9 +104,11 @@ pub(super) async fn asks_two(
     node: u64,
 ) -> NodeResult {
     let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
-    let ask = cx.interrupts();
-    let (first, second) =
-        tokio::join!(ask.raise_with_schema("q3", node, "", None), ask.raise_with_schema("q4", node, "", None));
+    let interrupts = cx.interrupts();
+    let (first, second) = tokio::join!(
+        interrupts.raise_with_schema("q3", node, "", None),
+        interrupts.raise_with_schema("q4", node, "", None)
+    );
     leave(&process, &execution).await;
     Ok(mark(execution.label).answers(number(&first?)).answers(number(&second?)))
 }

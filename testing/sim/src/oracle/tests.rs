@@ -44,8 +44,8 @@ pub(crate) fn step(number: u128, parent: Option<u128>) -> Arc<Checkpoint> {
 
 /// Returns a commit with a lease.
 pub(crate) fn commit(fence: u64, checkpoint: Option<Arc<Checkpoint>>, entries: Vec<(TaskId, TaskEntry)>) -> Commit {
-    let known = |(task, entry)| PendingEntry { checkpoint: id(1), task, node: "node".into(), entry };
-    let pending = entries.into_iter().map(known).collect();
+    let to_pending = |(task, entry)| PendingEntry { checkpoint: id(1), task, node: "node".into(), entry };
+    let pending = entries.into_iter().map(to_pending).collect();
     Commit { checkpoint, pending, ..Commit::empty(Lease { thread: THREAD.into(), fence }, CheckpointNamespace::root()) }
 }
 
@@ -68,7 +68,7 @@ fn execution(task: TaskId, label: u64) -> Execution {
 }
 
 /// Returns an oracle of a thread with a leased run and a saved input.
-fn begun() -> Oracle {
+fn started() -> Oracle {
     let mut record = Oracle::default();
     record.acquired(RUN, 1);
     record.committed(&commit(1, Some(step(1, None)), Vec::new())).unwrap();
@@ -81,7 +81,7 @@ fn rule<T: std::fmt::Debug>(verdict: Result<T, Violation>) -> Rule {
 
 #[test]
 fn a_commit_under_a_stale_lease_is_found() {
-    let mut record = begun();
+    let mut record = started();
     record.acquired(RunId::from_bits(8), 2);
     assert_eq!(rule(record.committed(&commit(1, None, Vec::new()))), Rule::OneWriter);
     record.committed(&commit(2, None, Vec::new())).unwrap();
@@ -90,43 +90,43 @@ fn a_commit_under_a_stale_lease_is_found() {
 }
 
 #[test]
-fn a_good_lease_that_is_refused_is_found() {
-    let mut record = begun();
+fn a_rejected_valid_lease_is_found() {
+    let mut record = started();
     let (error, commit) = (Error::new(ErrorCode::ThreadBusy, "fenced"), commit(1, None, Vec::new()));
-    assert_eq!(rule(record.refused(&commit, &error)), Rule::OneWriter);
+    assert_eq!(rule(record.rejected(&commit, &error)), Rule::OneWriter);
     record.acquired(RunId::from_bits(8), 2);
-    assert_eq!(record.refused(&commit, &error), Ok(true));
+    assert_eq!(record.rejected(&commit, &error), Ok(true));
 }
 
 #[test]
-fn a_finished_task_that_begins_again_is_found() {
-    let mut record = begun();
-    assert_eq!(record.begins(&execution(TASK, 5)), Ok(ExecutionKind::First));
-    assert_eq!(record.begins(&execution(TASK, 5)), Ok(ExecutionKind::Again));
+fn a_finished_task_that_starts_again_is_found() {
+    let mut record = started();
+    assert_eq!(record.task_started(&execution(TASK, 5)), Ok(ExecutionKind::First));
+    assert_eq!(record.task_started(&execution(TASK, 5)), Ok(ExecutionKind::Repeated));
     record.committed(&commit(1, None, vec![(TASK, done())])).unwrap();
-    assert_eq!(rule(record.begins(&execution(TASK, 5))), Rule::DoneIsDone);
+    assert_eq!(rule(record.task_started(&execution(TASK, 5))), Rule::DoneIsDone);
     record.acquired(RunId::from_bits(8), 2);
-    assert_eq!(record.begins(&execution(TASK, 5)), Ok(ExecutionKind::Zombie));
+    assert_eq!(record.task_started(&execution(TASK, 5)), Ok(ExecutionKind::Zombie));
 }
 
 #[test]
 fn a_task_of_a_superstep_that_is_saved_must_not_begin() {
-    let mut record = begun();
+    let mut record = started();
     record.committed(&commit(1, Some(step(2, Some(1))), Vec::new())).unwrap();
-    assert_eq!(rule(record.begins(&execution(TASK, 5))), Rule::DoneIsDone);
+    assert_eq!(rule(record.task_started(&execution(TASK, 5))), Rule::DoneIsDone);
 }
 
 #[test]
 fn two_keys_for_a_task_and_one_for_two_are_found() {
-    let mut record = begun();
-    record.begins(&execution(TASK, 5)).unwrap();
-    assert_eq!(rule(record.begins(&execution(SIBLING, 5))), Rule::OneKey);
-    assert_eq!(rule(record.begins(&execution(TASK, 6))), Rule::OneKey);
+    let mut record = started();
+    record.task_started(&execution(TASK, 5)).unwrap();
+    assert_eq!(rule(record.task_started(&execution(SIBLING, 5))), Rule::OneKey);
+    assert_eq!(rule(record.task_started(&execution(TASK, 6))), Rule::OneKey);
 }
 
 #[test]
 fn a_recorded_result_that_is_made_again_is_found() {
-    let mut record = begun();
+    let mut record = started();
     record.makes(&execution(TASK, 5), "pay").unwrap();
     let paid = TaskEntry::Recorded { key: "pay".to_owned(), value: AnyValue::json(json!(1)) };
     record.committed(&commit(1, None, vec![(TASK, paid)])).unwrap();
@@ -136,7 +136,7 @@ fn a_recorded_result_that_is_made_again_is_found() {
 
 #[test]
 fn a_second_answer_is_found() {
-    let mut record = begun();
+    let mut record = started();
     record.committed(&commit(1, None, vec![(TASK, answer(1))])).unwrap();
     assert_eq!(rule(record.committed(&commit(1, None, vec![(TASK, answer(1))]))), Rule::AnsweredOnce);
     assert_eq!(rule(record.committed(&commit(1, None, vec![(TASK, answer(2))]))), Rule::AnsweredOnce);
@@ -144,11 +144,11 @@ fn a_second_answer_is_found() {
 
 #[test]
 fn a_finished_sibling_that_is_lost_is_found() {
-    let mut record = begun();
+    let mut record = started();
     record.returns(&execution(SIBLING, 6));
     record.returns(&execution(TASK, 5));
     assert_eq!(rule(record.committed(&commit(1, None, vec![(TASK, done())]))), Rule::CleanCancel);
-    let mut record = begun();
+    let mut record = started();
     record.returns(&execution(SIBLING, 6));
     record.cancels();
     record.returns(&execution(TASK, 5));
@@ -158,8 +158,8 @@ fn a_finished_sibling_that_is_lost_is_found() {
 }
 
 #[test]
-fn what_is_told_before_it_is_saved_is_found() {
-    let mut record = begun();
+fn an_event_published_before_its_commit_is_found() {
+    let mut record = started();
     let root = CheckpointNamespace::root();
     let saved = MachineEvent::Checkpoint {
         id: id(1),
@@ -187,7 +187,7 @@ fn what_is_told_before_it_is_saved_is_found() {
     record.committed(&commit(1, None, vec![(TASK, done())])).unwrap();
     assert_eq!(record.event_published(&root, &task_done), Ok(true));
     assert_eq!(rule(record.checkpoint_published(id(3))), Rule::ToldIsSaved);
-    let begun = MachineEvent::TaskStarted {
+    let task_started = MachineEvent::TaskStarted {
         task: TASK,
         node: "node".into(),
         step: 9,
@@ -195,12 +195,12 @@ fn what_is_told_before_it_is_saved_is_found() {
         sent: None,
         checkpoint: None,
     };
-    assert_eq!(record.event_published(&root, &begun), Ok(false));
+    assert_eq!(record.event_published(&root, &task_started), Ok(false));
 }
 
 #[test]
-fn what_was_told_and_is_gone_is_found() {
-    let mut record = begun();
+fn a_published_checkpoint_that_disappears_is_found() {
+    let mut record = started();
     record.checkpoint_published(id(1)).unwrap();
     record.check_published(|_| true).unwrap();
     assert_eq!(rule(record.check_published(|_| false)), Rule::ToldIsSaved);
@@ -208,7 +208,7 @@ fn what_was_told_and_is_gone_is_found() {
 
 #[test]
 fn a_task_on_a_checkpoint_that_is_not_saved_is_found() {
-    let mut record = begun();
+    let mut record = started();
     let early = Execution { checkpoint: Some(id(2)), ..execution(TASK, 5) };
-    assert_eq!(rule(record.begins(&early)), Rule::ToldIsSaved);
+    assert_eq!(rule(record.task_started(&early)), Rule::ToldIsSaved);
 }

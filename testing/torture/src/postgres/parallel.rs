@@ -11,24 +11,24 @@ const FINDINGS: usize = 8;
 pub(super) fn side_by_side(
     first: u64,
     workers: usize,
-    (what, enough): (&str, u64),
+    (counter, enough): (&str, u64),
     round: impl Fn(u64, &mut Report) -> Result<Vec<String>, String> + Sync,
 ) -> Report {
-    let whole = Mutex::new((first, Report::new("postgres")));
+    let shared = Mutex::new((first, Report::new("postgres")));
     let work = || {
         loop {
             let seed = {
-                let mut whole = whole.lock().unwrap_or_else(PoisonError::into_inner);
-                if whole.1.of(what) >= enough || whole.1.violations.len() >= FINDINGS {
+                let mut total = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                if total.1.of(counter) >= enough || total.1.violations.len() >= FINDINGS {
                     return;
                 }
-                whole.0 += 1;
-                whole.0 - 1
+                total.0 += 1;
+                total.0 - 1
             };
             let mut report = Report::new("postgres");
             let problems = round(seed, &mut report).unwrap_or_else(|problem| vec![problem]);
             report.find_all(seed, problems);
-            whole.lock().unwrap_or_else(PoisonError::into_inner).1.join(report);
+            shared.lock().unwrap_or_else(PoisonError::into_inner).1.join(report);
         }
     };
     std::thread::scope(|scope| {
@@ -36,7 +36,7 @@ pub(super) fn side_by_side(
             scope.spawn(work);
         }
     });
-    whole.into_inner().unwrap_or_else(PoisonError::into_inner).1
+    shared.into_inner().unwrap_or_else(PoisonError::into_inner).1
 }
 
 #[cfg(test)]
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_go_on_until_enough_was_counted_or_found() {
+    fn rounds_continue_until_enough_was_counted_or_found() {
         let counted = side_by_side(5, 3, ("rounds", 20), |seed, report| {
             report.count("rounds", 1);
             report.count("seeds", seed);
@@ -54,7 +54,7 @@ mod tests {
         let rounds = counted.of("rounds");
         assert!((20..23).contains(&rounds), "{rounds}");
         assert_eq!(counted.of("seeds"), (5..5 + rounds).sum::<u64>());
-        let found = side_by_side(1, 2, ("rounds", 20), |_, _| Err("no server".to_owned()));
-        assert!((FINDINGS..FINDINGS + 2).contains(&found.violations.len()));
+        let failed = side_by_side(1, 2, ("rounds", 20), |_, _| Err("no server".to_owned()));
+        assert!((FINDINGS..FINDINGS + 2).contains(&failed.violations.len()));
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct SimulatedDisk {
     /// Number of completed syncs.
     synced: usize,
     /// Syncs that are reported as done and are not.
-    lies: IgnoredSyncs,
+    ignored: IgnoredSyncs,
 }
 
 /// Selection of ignored syncs.
@@ -58,24 +58,24 @@ pub(crate) enum UnsyncedPolicy<'a> {
     /// All are lost.
     Lost,
     /// All are kept.
-    Kept,
+    Retained,
     /// Some are kept, completely or torn.
     Some(&'a mut Random),
 }
 
 impl SimulatedDisk {
     /// Creates an empty disk with ignored syncs.
-    pub(crate) fn new(lies: IgnoredSyncs) -> Self {
-        Self { lies, ..Self::default() }
+    pub(crate) fn new(ignored: IgnoredSyncs) -> Self {
+        Self { ignored, ..Self::default() }
     }
 
     /// Applies the next step of a trace.
     pub(crate) fn take(&mut self, step: &TraceStep) {
         match step {
-            TraceStep::Told(_) => {}
+            TraceStep::Message(_) => {}
             TraceStep::Write { file, at, bytes } => self.change(file, FileChange::Write(*at, bytes.clone())),
             TraceStep::Cut { file, length } => self.change(file, FileChange::Cut(*length)),
-            TraceStep::SyncBegins { file, thread } => {
+            TraceStep::SyncStarts { file, thread } => {
                 let state = self.files.entry(file.clone()).or_default();
                 self.syncs.insert(*thread, (file.clone(), state.safe + state.pending.len()));
             }
@@ -95,9 +95,9 @@ impl SimulatedDisk {
     fn sync(&mut self, name: &str, covers: usize) {
         let number = self.synced;
         self.synced += 1;
-        let is_lie = match &self.lies {
+        let is_lie = match &self.ignored {
             IgnoredSyncs::None => false,
-            IgnoredSyncs::One(lie) => *lie == number,
+            IgnoredSyncs::One(index) => *index == number,
             IgnoredSyncs::Of(ending) => name.ends_with(ending),
         };
         let Some(file) = self.files.get_mut(name).filter(|_| !is_lie) else { return };
@@ -123,12 +123,12 @@ impl SimulatedFile {
     fn image(&self, unsynced: &mut UnsyncedPolicy<'_>) -> Option<Vec<u8>> {
         let mut bytes = self.synced.clone();
         for change in &self.pending {
-            let kept = match unsynced {
+            let surviving = match unsynced {
                 UnsyncedPolicy::Lost => None,
-                UnsyncedPolicy::Kept => Some(change.clone()),
-                UnsyncedPolicy::Some(random) => random.one_in(2).then(|| change.torn(random)),
+                UnsyncedPolicy::Retained => Some(change.clone()),
+                UnsyncedPolicy::Some(random) => random.one_in(2).then(|| change.partial(random)),
             };
-            if let Some(change) = kept {
+            if let Some(change) = surviving {
                 change.apply(bytes.get_or_insert_default());
             }
         }
@@ -151,18 +151,18 @@ impl FileChange {
     }
 
     /// Returns the change unchanged, or without its first or last sectors.
-    fn torn(&self, random: &mut Random) -> Self {
+    fn partial(&self, random: &mut Random) -> Self {
         let Self::Write(at, bytes) = self else { return self.clone() };
         // Sector boundaries relative to the beginning of the write.
-        let ends: Vec<usize> = (1..bytes.len()).filter(|place| (at + place).is_multiple_of(SECTOR)).collect();
+        let ends: Vec<usize> = (1..bytes.len()).filter(|end| (at + end).is_multiple_of(SECTOR)).collect();
         if ends.is_empty() || random.one_in(2) {
             return self.clone();
         }
-        let place = ends[random.below(ends.len() as u32) as usize];
+        let end = ends[random.below(ends.len() as u32) as usize];
         if random.one_in(4) {
-            Self::Write(at + place, bytes[place..].to_vec())
+            Self::Write(at + end, bytes[end..].to_vec())
         } else {
-            Self::Write(*at, bytes[..place].to_vec())
+            Self::Write(*at, bytes[..end].to_vec())
         }
     }
 }
@@ -176,21 +176,21 @@ mod tests {
     }
 
     fn sync() -> [TraceStep; 2] {
-        [TraceStep::SyncBegins { file: "f".into(), thread: 1 }, TraceStep::SyncEnds { thread: 1 }]
+        [TraceStep::SyncStarts { file: "f".into(), thread: 1 }, TraceStep::SyncEnds { thread: 1 }]
     }
 
-    fn after(steps: &[TraceStep], lies: IgnoredSyncs) -> SimulatedDisk {
-        let mut disk = SimulatedDisk::new(lies);
+    fn after(steps: &[TraceStep], ignored: IgnoredSyncs) -> SimulatedDisk {
+        let mut disk = SimulatedDisk::new(ignored);
         steps.iter().for_each(|step| disk.take(step));
         disk
     }
 
     #[test]
-    fn only_what_was_asked_for_before_a_sync_is_safe() {
-        let [begins, ends] = sync();
-        let disk = after(&[write(0, b"ab"), begins, write(1, b"cd"), ends], IgnoredSyncs::None);
+    fn only_writes_before_a_sync_are_safe() {
+        let [start, ends] = sync();
+        let disk = after(&[write(0, b"ab"), start, write(1, b"cd"), ends], IgnoredSyncs::None);
         assert_eq!(disk.image(UnsyncedPolicy::Lost)["f"], b"ab");
-        assert_eq!(disk.image(UnsyncedPolicy::Kept)["f"], b"acd");
+        assert_eq!(disk.image(UnsyncedPolicy::Retained)["f"], b"acd");
         assert!(disk.is_dirty());
     }
 
@@ -198,19 +198,20 @@ mod tests {
     fn a_file_that_was_never_synced_is_not_there() {
         let disk = after(&[write(0, b"ab")], IgnoredSyncs::None);
         assert!(disk.image(UnsyncedPolicy::Lost).is_empty());
-        let [begins, ends] = sync();
-        let lied = after(&[write(0, b"ab"), begins.clone(), ends.clone()], IgnoredSyncs::One(0));
+        let [start, ends] = sync();
+        let lied = after(&[write(0, b"ab"), start.clone(), ends.clone()], IgnoredSyncs::One(0));
         assert!(lied.image(UnsyncedPolicy::Lost).is_empty());
-        let gone = after(&[write(0, b"ab"), begins, ends, TraceStep::Remove { file: "f".into() }], IgnoredSyncs::None);
-        assert!(gone.image(UnsyncedPolicy::Kept).is_empty());
+        let removed =
+            after(&[write(0, b"ab"), start, ends, TraceStep::Remove { file: "f".into() }], IgnoredSyncs::None);
+        assert!(removed.image(UnsyncedPolicy::Retained).is_empty());
     }
 
     #[test]
-    fn a_torn_write_ends_at_a_sector() {
+    fn a_partial_write_ends_at_a_sector() {
         let mut random = Random::apart(1, 1);
         let change = FileChange::Write(100, vec![1; 2_000]);
         for _ in 0..200 {
-            let FileChange::Write(at, bytes) = change.torn(&mut random) else { unreachable!("a write stays one") };
+            let FileChange::Write(at, bytes) = change.partial(&mut random) else { unreachable!("a write stays one") };
             assert!(at == 100 || at.is_multiple_of(SECTOR));
             assert!(at + bytes.len() == 2_100 || (at + bytes.len()).is_multiple_of(SECTOR));
         }

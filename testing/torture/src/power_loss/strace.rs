@@ -11,19 +11,19 @@ use crate::protocol::ChildMessage;
 pub(crate) const CALLS: &str = "trace=openat,close,dup,dup2,dup3,pwrite64,pwritev,pwritev2,ftruncate,fallocate,fsync,\
                                 fdatasync,write,writev,unlink,unlinkat,rename,renameat,renameat2,mmap";
 /// Longest logged string; a truncated write would be useless.
-pub(crate) const LONGEST: &str = "4000000";
+pub(crate) const MAX_STRING_BYTES: &str = "4000000";
 
 /// One event in order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TraceStep {
     /// A message to the parent.
-    Told(ChildMessage),
+    Message(ChildMessage),
     /// A write to a file.
     Write { file: String, at: usize, bytes: Vec<u8> },
     /// A change of the length of a file.
     Cut { file: String, length: usize },
     /// The start of a sync by a thread.
-    SyncBegins { file: String, thread: u32 },
+    SyncStarts { file: String, thread: u32 },
     /// The end of a sync by a thread.
     SyncEnds { thread: u32 },
     /// A removal of a file.
@@ -35,7 +35,7 @@ pub(crate) enum TraceStep {
 /// # Errors
 /// Returns an error for file changes that the parser does not support, because ignoring them would hide losses.
 pub(crate) fn read(log: &str, folder: &str) -> Result<Vec<TraceStep>, String> {
-    let mut reader = TraceParser { folder, files: BTreeMap::new(), begun: BTreeMap::new(), steps: Vec::new() };
+    let mut reader = TraceParser { folder, files: BTreeMap::new(), unfinished: BTreeMap::new(), steps: Vec::new() };
     for line in log.lines() {
         reader.line(line).map_err(|problem| format!("{problem} in the log line `{:.160}`", line))?;
     }
@@ -47,7 +47,7 @@ struct TraceParser<'a> {
     /// Files by descriptor.
     files: BTreeMap<u32, String>,
     /// Unfinished calls by thread.
-    begun: BTreeMap<u32, SystemCall>,
+    unfinished: BTreeMap<u32, SystemCall>,
     steps: Vec<TraceStep>,
 }
 
@@ -66,7 +66,7 @@ impl TraceParser<'_> {
             return Ok(());
         }
         if let Some(resumed) = rest.strip_prefix("<... ") {
-            let call = self.begun.remove(&thread).ok_or("a call returns that did not begin")?;
+            let call = self.unfinished.remove(&thread).ok_or("a call returns that did not begin")?;
             return self.ends(thread, &call, result(resumed)?);
         }
         let (name, words) = rest.split_once('(').ok_or("no call")?;
@@ -77,21 +77,21 @@ impl TraceParser<'_> {
             name: name.to_owned(),
             words: arguments.trim_end().trim_end_matches(')').split(", ").map(str::to_owned).collect(),
         };
-        self.begins(thread, &call)?;
+        self.starts(thread, &call)?;
         if is_unfinished {
-            self.begun.insert(thread, call);
+            self.unfinished.insert(thread, call);
             return Ok(());
         }
         self.ends(thread, &call, result(rest)?)
     }
 
     /// Handles the start of a call.
-    fn begins(&mut self, thread: u32, call: &SystemCall) -> Result<(), String> {
+    fn starts(&mut self, thread: u32, call: &SystemCall) -> Result<(), String> {
         match &*call.name {
             "write" if call.word(0)? == "1" => {
-                let told =
+                let message =
                     serde_json::from_slice(&call.bytes(1)?).map_err(|error| format!("no word of a child: {error}"))?;
-                self.steps.push(TraceStep::Told(told));
+                self.steps.push(TraceStep::Message(message));
             }
             "pwrite64" => {
                 if let Some(file) = self.file(call.number(0)?) {
@@ -106,7 +106,7 @@ impl TraceParser<'_> {
             }
             "fsync" | "fdatasync" => {
                 if let Some(file) = self.file(call.number(0)?) {
-                    self.steps.push(TraceStep::SyncBegins { file, thread });
+                    self.steps.push(TraceStep::SyncStarts { file, thread });
                 }
             }
             "mmap" if call.words.len() >= 5 && call.word(3)?.contains("MAP_SHARED") => {
@@ -134,7 +134,7 @@ impl TraceParser<'_> {
             "openat" => {
                 self.files.remove(&descriptor);
                 let path = call.path(1)?;
-                self.files.extend(self.inside(&path).map(|file| (descriptor, file)));
+                self.files.extend(self.relative_name(&path).map(|file| (descriptor, file)));
             }
             "dup" | "dup2" | "dup3" => {
                 let file = self.files.get(&(call.number(0)? as u32)).cloned();
@@ -156,7 +156,7 @@ impl TraceParser<'_> {
     }
 
     fn removed(&mut self, path: &str) {
-        self.steps.extend(self.inside(path).map(|file| TraceStep::Remove { file }));
+        self.steps.extend(self.relative_name(path).map(|file| TraceStep::Remove { file }));
     }
 
     fn file(&self, descriptor: u64) -> Option<String> {
@@ -164,28 +164,28 @@ impl TraceParser<'_> {
     }
 
     /// Returns the name of a file in the folder, except shared memory, which SQLite creates again after a crash.
-    fn inside(&self, path: &str) -> Option<String> {
+    fn relative_name(&self, path: &str) -> Option<String> {
         let name = path.strip_prefix(self.folder)?.trim_start_matches('/');
         (!name.is_empty() && !name.ends_with("-shm")).then(|| name.to_owned())
     }
 }
 
 impl SystemCall {
-    fn word(&self, place: usize) -> Result<&str, String> {
-        self.words.get(place).map(|word| word.trim()).ok_or_else(|| "a word is missing".to_owned())
+    fn word(&self, index: usize) -> Result<&str, String> {
+        self.words.get(index).map(|word| word.trim()).ok_or_else(|| "a word is missing".to_owned())
     }
 
-    fn number(&self, place: usize) -> Result<u64, String> {
-        let word = self.word(place)?;
+    fn number(&self, index: usize) -> Result<u64, String> {
+        let word = self.word(index)?;
         word.parse().map_err(|_| format!("`{word}` is no number"))
     }
 
-    fn bytes(&self, place: usize) -> Result<Vec<u8>, String> {
-        unescaped(self.word(place)?)
+    fn bytes(&self, index: usize) -> Result<Vec<u8>, String> {
+        unescaped(self.word(index)?)
     }
 
-    fn path(&self, place: usize) -> Result<String, String> {
-        String::from_utf8(self.bytes(place)?).map_err(|_| "a path is no text".to_owned())
+    fn path(&self, index: usize) -> Result<String, String> {
+        String::from_utf8(self.bytes(index)?).map_err(|_| "a path is no text".to_owned())
     }
 }
 
@@ -198,10 +198,10 @@ fn result(line: &str) -> Result<i64, String> {
 
 /// Decodes a string logged in hexadecimal.
 fn unescaped(word: &str) -> Result<Vec<u8>, String> {
-    let inside = word.strip_prefix('"').and_then(|word| word.strip_suffix('"'));
-    let inside = inside.ok_or("a string was cut off")?;
+    let content = word.strip_prefix('"').and_then(|word| word.strip_suffix('"'));
+    let content = content.ok_or("a string was cut off")?;
     let digit = |byte: u8| (byte as char).to_digit(16);
-    let pairs = inside.as_bytes().chunks(4).map(|escape| match escape {
+    let pairs = content.as_bytes().chunks(4).map(|escape| match escape {
         [b'\\', b'x', high, low] => Some((digit(*high)? * 16 + digit(*low)?) as u8),
         _ => None,
     });
@@ -241,8 +241,8 @@ mod tests {
             steps,
             [
                 TraceStep::Write { file: file(), at: 10, bytes: b"xy".to_vec() },
-                TraceStep::SyncBegins { file: file(), thread: 7 },
-                TraceStep::Told(ChildMessage::Opened),
+                TraceStep::SyncStarts { file: file(), thread: 7 },
+                TraceStep::Message(ChildMessage::Opened),
                 TraceStep::SyncEnds { thread: 7 },
                 TraceStep::Remove { file: "a.db-wal".into() },
             ]
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_refused() {
+    fn unsupported_calls_are_rejected() {
         let open = format!("7 openat(AT_FDCWD, {}, O_RDWR) = 5\n", hex("/d/a.db"));
         for line in [
             "7 mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_SHARED, 5, 0) = 0x7f00",

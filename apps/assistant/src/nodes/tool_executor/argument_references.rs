@@ -13,43 +13,43 @@ pub(super) fn resolve_references(
     call: &PlannedCall,
     done: &BTreeMap<String, Message>,
 ) -> Result<Map<String, Value>, String> {
-    let mut given = BTreeMap::new();
+    let mut results = BTreeMap::new();
     for id in &call.depends_on {
         match done.get(id) {
             Some(message) if message.status == ToolStatus::Success => {
-                given.insert(reference(id), message.text().into_owned());
+                results.insert(reference(id), message.text().into_owned());
             }
             _ => return Err(format!("unavailable: it needs `{id}`, which gave nothing")),
         }
     }
     let mut args = call.args.clone();
-    args.values_mut().for_each(|value| fill(value, &given));
+    args.values_mut().for_each(|value| fill(value, &results));
     Ok(args)
 }
 
-fn fill(value: &mut Value, given: &BTreeMap<String, String>) {
+fn fill(value: &mut Value, results: &BTreeMap<String, String>) {
     match value {
         // A reference without other text becomes the JSON value of the result instead of text.
-        Value::String(text) if given.contains_key(text.trim()) => {
-            let whole = &given[text.trim()];
-            let read = serde_json::from_str(whole).ok().map(simple);
-            *value = read.unwrap_or_else(|| Value::String(whole.clone()));
+        Value::String(text) if results.contains_key(text.trim()) => {
+            let result = &results[text.trim()];
+            let read = serde_json::from_str(result).ok().map(simple);
+            *value = read.unwrap_or_else(|| Value::String(result.clone()));
         }
         Value::String(text) => {
-            for (name, whole) in given {
+            for (name, result) in results {
                 if text.contains(name) {
-                    let read: Option<Value> = serde_json::from_str(whole).ok().map(simple);
+                    let read: Option<Value> = serde_json::from_str(result).ok().map(simple);
                     let word = match read {
                         Some(Value::String(text)) => text,
                         Some(value) => value.to_string(),
-                        None => whole.clone(),
+                        None => result.clone(),
                     };
                     *text = text.replace(name, &word);
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| fill(item, given)),
-        Value::Object(entries) => entries.values_mut().for_each(|item| fill(item, given)),
+        Value::Array(items) => items.iter_mut().for_each(|item| fill(item, results)),
+        Value::Object(entries) => entries.values_mut().for_each(|item| fill(item, results)),
         _ => {}
     }
 }

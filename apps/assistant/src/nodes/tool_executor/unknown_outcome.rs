@@ -19,22 +19,22 @@ pub(super) fn is_unknown(message: &Message) -> bool {
 pub(super) async fn ask_about_unknown_outcome(
     mut message: Message,
     call: ToolCall,
-    desk: &AssistantContext,
-    (ask, cx): (&Interrupts, &TaskContext),
+    context: &AssistantContext,
+    (interrupts, cx): (&Interrupts, &TaskContext),
 ) -> Result<Message, NodeError> {
     let mut times = 1_u32;
     while is_unknown(&message) {
         times += 1;
         // A new call id: the engine has already recorded an outcome for the first id, and the person sees a
         // separate call.
-        let again = ToolCall::new(format!("{}-time-{times}", call.id), &call.name, call.args.clone());
-        let said = decision(&again, question(&message, &call), (ask, cx)).await?;
-        if !matches!(said.decision, DecisionKind::AllowOnce | DecisionKind::AllowSession) {
-            let told = format!("unknown: {}; the user was asked, and it was not run again", message.text());
-            message.content = with_reason(&told, &said.reason, desk).into();
+        let repeated = ToolCall::new(format!("{}-time-{times}", call.id), &call.name, call.args.clone());
+        let user_decision = decision(&repeated, question(&message, &call), (interrupts, cx)).await?;
+        if !matches!(user_decision.decision, DecisionKind::AllowOnce | DecisionKind::AllowSession) {
+            let explanation = format!("unknown: {}; the user was asked, and it was not run again", message.text());
+            message.content = with_reason(&explanation, &user_decision.reason, context).into();
             return Ok(message);
         }
-        if let Some(answer) = desk.tool_node().run_calls(cx, [again]).await?.pop() {
+        if let Some(answer) = context.tool_node().run_calls(cx, [repeated]).await?.pop() {
             message = answer;
             message.tool_call_id = Some(call.id.clone());
         }

@@ -38,7 +38,7 @@ const IN_QUESTION: [&str; 3] = ["unknown_table", "ambiguous", "forbidden"];
 /// Tool that queries records.
 const RECORDS: &str = "bq_query";
 /// Maximum number of choices shown to the user.
-const MOST_CHOICES: usize = 8;
+const MAX_CHOICES: usize = 8;
 
 /// Judges the outputs of the last attempt.
 pub(super) fn judge(question: &str, clarified: &[Clarification], outputs: &[ToolResult]) -> RuleVerdict {
@@ -61,8 +61,10 @@ pub(super) fn judge(question: &str, clarified: &[Clarification], outputs: &[Tool
         return RuleVerdict::Unclear(unclear);
     }
     let good: Vec<&ToolResult> = outputs.iter().filter(is_good).collect();
-    match lacks_what_is_asked(question, &good) {
-        Some(what) => RuleVerdict::Bad { reason: VerdictReason::Irrelevant, missing: vec![what.to_owned()] },
+    match missing_answer_kind(question, &good) {
+        Some(requirement) => {
+            RuleVerdict::Bad { reason: VerdictReason::Irrelevant, missing: vec![requirement.to_owned()] }
+        }
         None => RuleVerdict::Good { missing },
     }
 }
@@ -83,7 +85,7 @@ pub(super) fn is_empty(output: &ToolResult) -> bool {
         Value::Object(entries) => {
             let lists = ["rows", "passages", "facts", "tables", "results", "items", "hits", "columns"];
             match lists.iter().find_map(|name| entries.get(*name).and_then(Value::as_array)) {
-                Some(found) => found.iter().all(is_nothing),
+                Some(items) => items.iter().all(is_nothing),
                 None => entries.get("text").is_some_and(is_nothing),
             }
         }
@@ -112,16 +114,17 @@ fn in_question(question: &str, output: &ToolResult) -> Option<AmbiguousQuestion>
     })?;
     let text = output.content.split_once(&format!("{kind}: ")).map_or("", |(_, text)| text).trim();
     let names: Vec<&str> = quoted(text);
-    let asked = question.to_lowercase();
-    let (said, near): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| asked.contains(&name.to_lowercase()));
+    let lower_question = question.to_lowercase();
+    let (mentioned, near): (Vec<&str>, Vec<&str>) =
+        names.iter().partition(|name| lower_question.contains(&name.to_lowercase()));
     // The plan invented a name that is not in the question, so the user need not be asked.
-    if kind == "unknown_table" && !names.is_empty() && said.is_empty() {
+    if kind == "unknown_table" && !names.is_empty() && mentioned.is_empty() {
         return None;
     }
-    let about = said.first().or(names.first()).copied().unwrap_or_default().to_owned();
+    let about = mentioned.first().or(names.first()).copied().unwrap_or_default().to_owned();
     let mut choices: Vec<String> = Vec::new();
     for name in near.into_iter().filter(|name| **name != about) {
-        if !choices.iter().any(|known| known == name) && choices.len() < MOST_CHOICES {
+        if !choices.iter().any(|existing| existing == name) && choices.len() < MAX_CHOICES {
             choices.push(name.to_owned());
         }
     }
@@ -144,7 +147,7 @@ fn ambiguous_match(question: &str, clarified: &[Clarification], output: &ToolRes
             .expect("a pattern")
     });
     let name = OF_ONE.captures(question)?.get(1)?.as_str();
-    if clarified.iter().any(|known| known.answer.to_lowercase().contains(&name.to_lowercase())) {
+    if clarified.iter().any(|clarification| clarification.answer.to_lowercase().contains(&name.to_lowercase())) {
         return None;
     }
     let value = output.value();
@@ -157,7 +160,7 @@ fn ambiguous_match(question: &str, clarified: &[Clarification], output: &ToolRes
         // Only cells that extend the name by a few words are names of people; longer cells merely mention the name.
         let are_names = different.iter().all(|cell| has_name(cell) && cell.split_whitespace().count() <= 4);
         let is_exact = different.iter().any(|cell| question.contains(*cell) && *cell != name);
-        (different.len() > 1 && different.len() <= MOST_CHOICES && are_names && !is_exact).then(|| AmbiguousQuestion {
+        (different.len() > 1 && different.len() <= MAX_CHOICES && are_names && !is_exact).then(|| AmbiguousQuestion {
             kind: "ambiguous",
             about: name.to_owned(),
             question: format!("There are {} of the name `{name}`. Which one do you mean?", different.len()),
@@ -167,7 +170,7 @@ fn ambiguous_match(question: &str, clarified: &[Clarification], output: &ToolRes
 }
 
 /// Returns a requested number or name that is in none of the outputs.
-fn lacks_what_is_asked(question: &str, outputs: &[&ToolResult]) -> Option<&'static str> {
+fn missing_answer_kind(question: &str, outputs: &[&ToolResult]) -> Option<&'static str> {
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?i)\b(how many|how much|how long|what percentage|number of|total of|average)\b")
             .expect("a pattern")
@@ -187,9 +190,9 @@ fn any_within(value: &Value, test: fn(&Value) -> bool) -> bool {
         Value::Array(items) => items.iter().any(|item| any_within(item, test)),
         Value::Object(entries) => {
             let about = ["columns", "count", "truncated", "sql", "source"];
-            let told =
+            let content =
                 entries.iter().filter(|(key, _)| !entries.contains_key("rows") || !about.contains(&key.as_str()));
-            told.map(|(_, value)| value).any(|value| any_within(value, test))
+            content.map(|(_, value)| value).any(|value| any_within(value, test))
         }
         value => test(value),
     }
@@ -268,7 +271,7 @@ mod tests {
     /// R-PLN-43, R-PLN-61: several records with one name cause a clarification question, until the name is
     /// unambiguous.
     #[test]
-    fn several_of_one_name_are_asked_about() {
+    fn several_people_with_one_name_cause_a_question() {
         let rows = json!({ "columns": ["name"], "rows": [["Anna Miller"], ["Bob Miller"], ["Anna Miller"]] });
         let outputs = [good("bq_query", rows)];
         let RuleVerdict::Unclear(unclear) = judge("Orders of Miller", &[], &outputs) else { panic!("it is unclear") };

@@ -30,15 +30,15 @@ pub(super) fn format_value(value: &Value, form: ValueFormat, is_imperial: bool) 
 /// Inserts commas between thousands.
 pub(super) fn grouped(text: &str) -> String {
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
-    let (whole, rest) =
-        digits.split_once('.').map_or((digits, String::new()), |(whole, rest)| (whole, format!(".{rest}")));
-    if !whole.chars().all(|digit| digit.is_ascii_digit()) {
+    let (integer, rest) =
+        digits.split_once('.').map_or((digits, String::new()), |(integer, rest)| (integer, format!(".{rest}")));
+    if !integer.chars().all(|digit| digit.is_ascii_digit()) {
         return text.to_owned();
     }
-    let length = whole.len();
+    let length = integer.len();
     let mut out = String::new();
-    for (place, digit) in whole.chars().enumerate() {
-        if place > 0 && (length - place).is_multiple_of(3) {
+    for (index, digit) in integer.chars().enumerate() {
+        if index > 0 && (length - index).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

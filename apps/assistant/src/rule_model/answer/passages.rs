@@ -65,15 +65,15 @@ fn denied(all: &[QuestionToken]) -> Vec<String> {
 }
 
 fn alike(word: &str) -> Vec<String> {
-    let wanted = stem(word);
-    let groups = ALIKE.iter().filter(|group| group.iter().any(|other| stem(other) == wanted));
+    let target = stem(word);
+    let groups = ALIKE.iter().filter(|group| group.iter().any(|other| stem(other) == target));
     groups.flat_map(|group| group.iter().map(|word| (*word).to_owned())).collect()
 }
 
 /// A sentence, list item or table row, with the words that count for the match.
-struct Statement {
-    shown: String,
-    said: StemmedText,
+struct PassageStatement {
+    text: String,
+    stemmed: StemmedText,
     has_number: bool,
 }
 
@@ -88,12 +88,12 @@ impl StemmedText {
     /// Stems a text. A part of a word such as `full-time` counts only if the question contains all parts: a
     /// question about `part time` is not a question about `time`. A hyphenated word of the question also matches
     /// its form without a hyphen.
-    fn new(text: &str, asked: &BTreeSet<String>) -> Self {
+    fn new(text: &str, question_stems: &BTreeSet<String>) -> Self {
         let all = tokenize(text);
         let mut stems: BTreeSet<String> = all.iter().map(|word| stem(&word.lower)).collect();
         for word in all.iter().filter(|word| word.lower.contains('-')) {
             let parts: Vec<String> = word.lower.split('-').map(stem).collect();
-            if parts.iter().all(|part| asked.contains(part)) {
+            if parts.iter().all(|part| question_stems.contains(part)) {
                 stems.extend(parts);
             }
         }
@@ -112,32 +112,32 @@ impl StemmedText {
 
 /// Quotes the passages that answer the question; `None` if none does.
 pub(super) fn quote_passages(
-    understood: &ClassifiedQuestion,
+    classified: &ClassifiedQuestion,
     output: &ToolResult,
     number: usize,
-    ask: &TaskPrompt,
+    prompt: &TaskPrompt,
 ) -> Option<String> {
-    if matches!(understood.topic, QuestionKind::Future) || is_about_records(understood) {
+    if matches!(classified.topic, QuestionKind::Future) || is_about_records(classified) {
         return None;
     }
-    let wanted = AnswerCriteria::of(understood);
-    if wanted.words.is_empty() {
+    let criteria = AnswerCriteria::of(classified);
+    if criteria.words.is_empty() {
         return None;
     }
     let value = output.value();
     let mut best: Option<(f64, &Value, Vec<String>)> = None;
     for passage in value["passages"].as_array()? {
         let text = |name: &str| passage[name].as_str().unwrap_or_default();
-        let headings = StemmedText::new(&format!("{} {}", text("title"), text("heading")), &wanted.asked);
-        let scored: Vec<(f64, Statement)> = statements(text("text"), &wanted.asked)
+        let headings = StemmedText::new(&format!("{} {}", text("title"), text("heading")), &criteria.question_stems);
+        let scored: Vec<(f64, PassageStatement)> = statements(text("text"), &criteria.question_stems)
             .into_iter()
-            .filter_map(|statement| Some((wanted.score(&statement, &headings)?, statement)))
+            .filter_map(|statement| Some((criteria.score(&statement, &headings)?, statement)))
             .collect();
         let Some(top) = scored.iter().map(|(score, _)| *score).max_by(f64::total_cmp) else { continue };
         if best.as_ref().is_none_or(|(score, ..)| top > *score) {
-            let is_short = ask.preferences["length"] == "short";
+            let is_short = prompt.preferences["length"] == "short";
             let near = if is_short { top } else { top * 0.8 };
-            let quoted = scored.into_iter().filter(|(score, _)| *score >= near).map(|(_, statement)| statement.shown);
+            let quoted = scored.into_iter().filter(|(score, _)| *score >= near).map(|(_, statement)| statement.text);
             best = Some((top, passage, quoted.take(if is_short { 1 } else { 3 }).collect()));
         }
     }
@@ -149,10 +149,10 @@ pub(super) fn quote_passages(
 }
 
 /// Returns true if the question asks for an amount in a period: documents contain rules and no records.
-fn is_about_records(understood: &ClassifiedQuestion) -> bool {
-    let signs = &understood.reading.signs;
+fn is_about_records(classified: &ClassifiedQuestion) -> bool {
+    let signs = &classified.reading.signs;
     let is_measured = signs.counts.is_some() || signs.how_much || signs.sums || signs.averages || signs.every.is_some();
-    is_measured && !understood.reading.periods.is_empty()
+    is_measured && !classified.reading.periods.is_empty()
 }
 
 struct AnswerCriteria {
@@ -161,7 +161,7 @@ struct AnswerCriteria {
     /// Negated words with their synonyms; an answer must negate all of them as well.
     denied: Vec<Vec<String>>,
     /// Every word of the question and every part of a hyphenated word, as stems.
-    asked: BTreeSet<String>,
+    question_stems: BTreeSet<String>,
     needs_number: bool,
     /// Counted unit, which must stand beside the number.
     unit: Option<String>,
@@ -171,12 +171,12 @@ struct AnswerCriteria {
 }
 
 impl AnswerCriteria {
-    fn of(understood: &ClassifiedQuestion) -> Self {
-        let question = &understood.question;
+    fn of(classified: &ClassifiedQuestion) -> Self {
+        let question = &classified.question;
         let same =
             |word: &String| std::iter::once(stem(word)).chain(alike(word).iter().map(|word| stem(word))).collect();
         let all = tokenize(question);
-        let signs = &understood.reading.signs;
+        let signs = &classified.reading.signs;
         let counted = all.windows(3).find(|three| three[0].lower == "how" && three[1].lower == "many");
         let unit = counted.map(|three| stem(&three[2].lower));
         let lower = question.to_lowercase();
@@ -188,7 +188,7 @@ impl AnswerCriteria {
         Self {
             words: content(question).iter().filter(|word| !is_denial(word)).map(same).collect(),
             denied: denied(&all).iter().map(same).collect(),
-            asked: all.iter().flat_map(|word| word.lower.split('-').map(stem)).collect(),
+            question_stems: all.iter().flat_map(|word| word.lower.split('-').map(stem)).collect(),
             needs_number,
             unit,
             defines,
@@ -197,49 +197,49 @@ impl AnswerCriteria {
     }
 
     /// Scores a statement; `None` if it does not answer the question.
-    fn score(&self, statement: &Statement, headings: &StemmedText) -> Option<f64> {
-        let said = &statement.said;
+    fn score(&self, statement: &PassageStatement, headings: &StemmedText) -> Option<f64> {
+        let stemmed = &statement.stemmed;
         if self.needs_number && !statement.has_number {
             return None;
         }
-        if self.unit.as_ref().is_some_and(|unit| !said.stems.contains(unit)) {
+        if self.unit.as_ref().is_some_and(|unit| !stemmed.stems.contains(unit)) {
             return None;
         }
-        if !self.denied.iter().all(|word| said.denies(word) || headings.denies(word)) {
+        if !self.denied.iter().all(|word| stemmed.denies(word) || headings.denies(word)) {
             return None;
         }
-        let inside = self.words.iter().filter(|word| said.has(word)).count();
-        let exact = self.words.iter().filter(|word| said.stems.contains(&word[0])).count();
+        let in_sentence = self.words.iter().filter(|word| stemmed.has(word)).count();
+        let exact = self.words.iter().filter(|word| stemmed.stems.contains(&word[0])).count();
         let above = self.words.iter().filter(|word| headings.has(word)).count();
-        let covered = self.words.iter().filter(|word| said.has(word) || headings.has(word)).count();
+        let covered = self.words.iter().filter(|word| stemmed.has(word) || headings.has(word)).count();
         #[expect(clippy::cast_precision_loss, reason = "a question has few words")]
-        let [inside, exact, above, covered, all] =
-            [inside, exact, above, covered, self.words.len()].map(|count| count as f64);
+        let [in_sentence, exact, above, covered, all] =
+            [in_sentence, exact, above, covered, self.words.len()].map(|count| count as f64);
         let enough = if self.wants_most { 1.0 } else { ENOUGH };
-        let is_enough = covered / all >= enough && inside / all >= ENOUGH_IN_SENTENCE;
+        let is_enough = covered / all >= enough && in_sentence / all >= ENOUGH_IN_SENTENCE;
         // One matching word is weak evidence, so the headings must match as well.
         let is_enough = is_enough && (self.words.len() > 1 || above > 0.0);
         let defines = if self.defines && above > 0.0 { 1.0 } else { 0.0 };
-        is_enough.then_some(2.0 * covered + inside + 0.5 * exact + 0.5 * above + defines)
+        is_enough.then_some(2.0 * covered + in_sentence + 0.5 * exact + 0.5 * above + defines)
     }
 }
 
 /// Splits a passage into sentences, list items and table rows.
-fn statements(text: &str, asked: &BTreeSet<String>) -> Vec<Statement> {
+fn statements(text: &str, question_stems: &BTreeSet<String>) -> Vec<PassageStatement> {
     let mut all = Vec::new();
     for paragraph in text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
         let lines = rows(paragraph).unwrap_or_else(|| sentences(paragraph));
-        all.extend(lines.into_iter().map(|line| statement(line, asked)));
+        all.extend(lines.into_iter().map(|line| statement(line, question_stems)));
     }
     all
 }
 
-fn statement(shown: String, asked: &BTreeSet<String>) -> Statement {
+fn statement(text: String, question_stems: &BTreeSet<String>) -> PassageStatement {
     let names =
         ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "free", "half"];
     let has_number =
-        shown.chars().any(|letter| letter.is_ascii_digit()) || tokenize(&shown).iter().any(|word| word.is_in(&names));
-    Statement { said: StemmedText::new(&shown, asked), has_number, shown }
+        text.chars().any(|letter| letter.is_ascii_digit()) || tokenize(&text).iter().any(|word| word.is_in(&names));
+    PassageStatement { stemmed: StemmedText::new(&text, question_stems), has_number, text }
 }
 
 /// Splits a paragraph at full stops that end a sentence.
@@ -247,10 +247,10 @@ fn sentences(paragraph: &str) -> Vec<String> {
     let letters: Vec<(usize, char)> = paragraph.char_indices().collect();
     let mut all = Vec::new();
     let mut start = 0;
-    for (place, (at, letter)) in letters.iter().enumerate() {
-        let next = letters.get(place + 1).map(|(_, letter)| *letter);
-        let after = letters.get(place + 2).map(|(_, letter)| *letter);
-        let before = place.checked_sub(1).and_then(|place| letters.get(place)).map(|(_, letter)| *letter);
+    for (index, (at, letter)) in letters.iter().enumerate() {
+        let next = letters.get(index + 1).map(|(_, letter)| *letter);
+        let after = letters.get(index + 2).map(|(_, letter)| *letter);
+        let before = index.checked_sub(1).and_then(|index| letters.get(index)).map(|(_, letter)| *letter);
         let is_number = before.is_some_and(|letter| letter.is_ascii_digit()) && after.is_some_and(char::is_lowercase);
         let ends = matches!(letter, '.' | '!' | '?') && next.is_none_or(char::is_whitespace) && !is_number;
         if ends || next.is_none() {
@@ -279,8 +279,8 @@ fn rows(paragraph: &str) -> Option<Vec<String>> {
     // On one line, two rows are separated by an empty cell.
     for row in flat.chunks(head.len() + 1).map(|row| &row[..row.len().min(head.len())]) {
         if row.len() == head.len() {
-            let told: Vec<String> = head.iter().zip(row).map(|(name, cell)| format!("{name}: {cell}")).collect();
-            all.push(told.join("; "));
+            let pairs: Vec<String> = head.iter().zip(row).map(|(name, cell)| format!("{name}: {cell}")).collect();
+            all.push(pairs.join("; "));
         }
     }
     (!all.is_empty()).then_some(all)
@@ -293,15 +293,15 @@ mod tests {
     /// R-PLN-56: sentences, list items and table rows are quoted separately.
     #[test]
     fn passages_are_cut_into_statements() {
-        let shown = |text: &str| -> Vec<String> {
-            statements(text, &BTreeSet::new()).into_iter().map(|one| one.shown).collect()
+        let texts = |text: &str| -> Vec<String> {
+            statements(text, &BTreeSet::new()).into_iter().map(|one| one.text).collect()
         };
         assert_eq!(
-            shown("We pay 0.35 euro. It is\nso.\n\nMail: within 24 hours"),
+            texts("We pay 0.35 euro. It is\nso.\n\nMail: within 24 hours"),
             ["We pay 0.35 euro.", "It is\nso.", "Mail: within 24 hours"]
         );
         assert_eq!(
-            shown("For some:\n\n| goods | guarantee | |---|---| | Knives | 10 years | | Tents | 5 years |"),
+            texts("For some:\n\n| goods | guarantee | |---|---| | Knives | 10 years | | Tents | 5 years |"),
             ["For some:", "goods: Knives; guarantee: 10 years", "goods: Tents; guarantee: 5 years"]
         );
     }
@@ -310,9 +310,9 @@ mod tests {
     /// belongs to its word.
     #[test]
     fn words_with_a_hyphen_and_denials_are_matched_whole() {
-        let said = |text: &str, question: &str| {
-            let asked = tokenize(question).iter().flat_map(|word| word.lower.split('-').map(stem)).collect();
-            StemmedText::new(text, &asked)
+        let stemmed = |text: &str, question: &str| {
+            let question_stems = tokenize(question).iter().flat_map(|word| word.lower.split('-').map(stem)).collect();
+            StemmedText::new(text, &question_stems)
         };
         for (text, question, word, has) in [
             ("Full-time employees", "part time", "time", false),
@@ -320,14 +320,14 @@ mod tests {
             ("Part-time employees", "part-time", "part-time", true),
             ("who works part time", "part-time", "part-time", true),
         ] {
-            assert_eq!(said(text, question).has(&[stem(word)]), has, "{text}: {word}");
+            assert_eq!(stemmed(text, question).has(&[stem(word)]), has, "{text}: {word}");
         }
         for (text, word, denies) in [
             ("The order has no payment yet.", "order", false),
             ("The order has no payment yet.", "payment", true),
             ("It is not to be opened.", "opened", true),
         ] {
-            assert_eq!(said(text, "").denies(&[stem(word)]), denies, "{text}: {word}");
+            assert_eq!(stemmed(text, "").denies(&[stem(word)]), denies, "{text}: {word}");
         }
     }
 }

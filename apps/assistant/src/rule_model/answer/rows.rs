@@ -18,7 +18,7 @@ pub(super) fn describe_rows(
     query: Option<&SqlQuery>,
     value: &Value,
     number: usize,
-    ask: &TaskPrompt,
+    prompt: &TaskPrompt,
 ) -> Option<String> {
     let rows: Vec<&Vec<Value>> = value["rows"].as_array()?.iter().filter_map(Value::as_array).collect();
     if rows.iter().all(|row| row.iter().all(Value::is_null)) {
@@ -26,9 +26,9 @@ pub(super) fn describe_rows(
     }
     let names: Vec<String> =
         value["columns"].as_array()?.iter().map(|name| name.as_str().unwrap_or_default().to_owned()).collect();
-    let is_imperial = ask.preferences["units"] == "imperial";
+    let is_imperial = prompt.preferences["units"] == "imperial";
     let form = |column: usize| match query {
-        Some(query) => query.columns.get(column).map_or(ValueFormat::Plain, |shown| shown.form),
+        Some(query) => query.columns.get(column).map_or(ValueFormat::Plain, |selected| selected.form),
         None => ValueFormat::Plain,
     };
     let cells: Vec<Vec<String>> = rows
@@ -41,10 +41,10 @@ pub(super) fn describe_rows(
         names: &names,
         cells: &cells,
         number,
-        most: shown_rows(ask),
+        most: shown_rows(prompt),
         is_cut: value["truncated"] == true,
     };
-    let told = match (query.map(|query| query.shape), cells.as_slice(), names.as_slice()) {
+    let text = match (query.map(|query| query.shape), cells.as_slice(), names.as_slice()) {
         (Some(ResultShape::Number), [row], [name]) => format!("The {name}{about} is {} [{number}].", row[0]),
         (None, [row], [name]) => format!("{name}: {} [{number}]", row[0]),
         (Some(ResultShape::List | ResultShape::Ranking), [row], [_, name]) => {
@@ -53,12 +53,12 @@ pub(super) fn describe_rows(
             format!("{kind}{}: {name} {} [{number}].", row[0], row[1])
         }
         (Some(ResultShape::Comparison), [first, second], _) => {
-            format!("{}{about}.\n\n{}", ahead(first, second, &names), table().markdown())
+            format!("{}{about}.\n\n{}", describe_leader(first, second, &names), table().markdown())
         }
         (Some(shape), ..) => format!("{}:\n\n{}", title(shape, &names, &about, query), table().markdown()),
         (None, ..) => table().markdown(),
     };
-    Some(format!("{told}{same}"))
+    Some(format!("{text}{same}"))
 }
 
 /// Drops the extra row of a ranking and returns a note if that row ties with the last one.
@@ -73,21 +73,23 @@ fn without_more(query: Option<&SqlQuery>, mut cells: Vec<Vec<String>>) -> (Vec<V
     (cells, if is_same { " At least one more has the same." } else { "" })
 }
 
-fn shown_rows(ask: &TaskPrompt) -> usize {
-    if ask.preferences["length"] == "short" { ROWS.1 } else { ROWS.0 }
+fn shown_rows(prompt: &TaskPrompt) -> usize {
+    if prompt.preferences["length"] == "short" { ROWS.1 } else { ROWS.0 }
 }
 
 /// States which of two entries has the higher value.
-fn ahead(first: &[String], second: &[String], names: &[String]) -> String {
-    let (Some(one), Some(two), Some(what)) = (first.last(), second.last(), names.last()) else { return String::new() };
+fn describe_leader(first: &[String], second: &[String], names: &[String]) -> String {
+    let (Some(one), Some(two), Some(measure)) = (first.last(), second.last(), names.last()) else {
+        return String::new();
+    };
     match one == two {
-        true => format!("{} and {} are equal: {what} {one}", first[0], second[0]),
-        false => format!("{} is ahead of {}: {what} {one} against {two}", first[0], second[0]),
+        true => format!("{} and {} are equal: {measure} {one}", first[0], second[0]),
+        false => format!("{} is ahead of {}: {measure} {one} against {two}", first[0], second[0]),
     }
 }
 
 fn title(shape: ResultShape, names: &[String], about: &str, query: Option<&SqlQuery>) -> String {
-    let ranked = query.and_then(|query| query.ranked).and_then(|place| names.get(place));
+    let ranked = query.and_then(|query| query.ranked).and_then(|index| names.get(index));
     let last = ranked.or(names.last()).map(String::as_str).unwrap_or_default();
     let table = query.map(|query| query.table.replace('_', " ")).unwrap_or_default();
     let first = names.first().map(String::as_str).unwrap_or_default();
@@ -110,16 +112,16 @@ struct MarkdownTable<'a> {
 impl MarkdownTable<'_> {
     /// Formats one column as a list and several columns as a table, followed by the reference.
     fn markdown(&self) -> String {
-        let shown = &self.cells[..self.cells.len().min(self.most)];
+        let visible = &self.cells[..self.cells.len().min(self.most)];
         let lines: Vec<String> = match self.names {
-            [_] => shown.iter().map(|row| format!("- {}", row.join(" "))).collect(),
+            [_] => visible.iter().map(|row| format!("- {}", row.join(" "))).collect(),
             names => {
                 let head = [format!("| {} |", names.join(" | ")), format!("|{}", "---|".repeat(names.len()))];
-                let rows = shown.iter().map(|row| format!("| {} |", row.join(" | ")));
+                let rows = visible.iter().map(|row| format!("| {} |", row.join(" | ")));
                 head.into_iter().chain(rows).collect()
             }
         };
-        let hidden = self.cells.len() - shown.len();
+        let hidden = self.cells.len() - visible.len();
         let more = match (hidden, self.is_cut) {
             (0, false) => String::new(),
             (0, true) => " There are more rows.".to_owned(),
@@ -130,9 +132,9 @@ impl MarkdownTable<'_> {
 }
 
 /// Reports the past days of the requested period that the data does not cover.
-pub(super) fn describe_missing_days(asked: &SqlQuery, value: &Value, number: usize, today: &str) -> Option<String> {
+pub(super) fn describe_missing_days(query: &SqlQuery, value: &Value, number: usize, today: &str) -> Option<String> {
     let (first, last) = range(value)?;
-    let (period, _) = asked.period.as_ref()?;
+    let (period, _) = query.period.as_ref()?;
     let [has_from, has_to, today] = [first, last, today].map(|day| day.parse::<Date>().ok());
     let (has_from, has_to, end) = (has_from?, has_to?, period.to.yesterday().ok()?);
     // A few days without data are not a gap.
@@ -148,18 +150,20 @@ fn range(value: &Value) -> Option<(&str, &str)> {
 }
 
 /// Explains an empty result: the data covers other dates, or there are no matching rows.
-pub(super) fn describe_data_range(asked: &SqlQuery, value: &Value, number: usize) -> Option<String> {
+pub(super) fn describe_data_range(query: &SqlQuery, value: &Value, number: usize) -> Option<String> {
     let (first, last) = range(value)?;
-    let (period, place) = asked.period.as_ref()?;
-    let what = asked.table.replace('_', " ");
+    let (period, column_ref) = query.period.as_ref()?;
+    let table_name = query.table.replace('_', " ");
     if period.to.to_string().as_str() <= first || period.from.to_string().as_str() > last {
-        let told = place.display_name();
-        return Some(format!("I do not know: the data has {what} {told} from {first} to {last} only [{number}]."));
+        let column_name = column_ref.display_name();
+        return Some(format!(
+            "I do not know: the data has {table_name} {column_name} from {first} to {last} only [{number}]."
+        ));
     }
-    let name = asked.columns.last().map(|shown| shown.name.clone()).unwrap_or_default();
-    let about = asked.describe_filters();
-    Some(match asked.shape {
+    let name = query.columns.last().map(|column| column.name.clone()).unwrap_or_default();
+    let about = query.describe_filters();
+    Some(match query.shape {
         ResultShape::Number => format!("The {name}{about} is 0; the data runs from {first} to {last} [{number}]."),
-        _ => format!("There are no {what}{about}; the data runs from {first} to {last} [{number}]."),
+        _ => format!("There are no {table_name}{about}; the data runs from {first} to {last} [{number}]."),
     })
 }

@@ -50,17 +50,21 @@ impl Arithmetic {
     }
 
     pub(super) fn power(&mut self, base: Decimal, exponent: Decimal) -> Result<Decimal, ToolError> {
-        let whole = exponent.normalize();
-        if whole.scale() > 0 || whole.abs() > Decimal::from(HIGHEST) {
+        let normalized = exponent.normalize();
+        if normalized.scale() > 0 || normalized.abs() > Decimal::from(HIGHEST) {
             return Err(invalid(format_args!("an exponent is a whole number up to {HIGHEST}")));
         }
         let mut product = Decimal::ONE;
         let mut count = Decimal::ZERO;
-        while count < whole.abs() {
+        while count < normalized.abs() {
             product = self.multiply(product, base)?;
             count += Decimal::ONE;
         }
-        if whole.is_sign_negative() && !whole.is_zero() { self.divide(Decimal::ONE, product) } else { Ok(product) }
+        if normalized.is_sign_negative() && !normalized.is_zero() {
+            self.divide(Decimal::ONE, product)
+        } else {
+            Ok(product)
+        }
     }
 }
 

@@ -4,11 +4,11 @@ use rust_decimal::Decimal;
 use superstep::ToolError;
 
 use super::arithmetic::Arithmetic;
-use super::tokens::Token;
+use super::tokens::CalculatorToken;
 use crate::tools::error::invalid;
 
 /// Maximum nesting depth of brackets.
-const DEEPEST: usize = 50;
+const MAX_DEPTH: usize = 50;
 
 /// A number that may be a percentage.
 #[derive(Debug, Clone, Copy)]
@@ -20,38 +20,40 @@ struct Term {
 
 /// Parser of an expression.
 pub(super) struct ExpressionParser<'a> {
-    rest: &'a [Token],
+    rest: &'a [CalculatorToken],
     depth: usize,
     arithmetic: &'a mut Arithmetic,
 }
 
 /// Evaluates a complete list of tokens.
-pub(super) fn evaluate(tokens: &[Token], arithmetic: &mut Arithmetic) -> Result<Decimal, ToolError> {
+pub(super) fn evaluate(tokens: &[CalculatorToken], arithmetic: &mut Arithmetic) -> Result<Decimal, ToolError> {
     let mut reader = ExpressionParser { rest: tokens, depth: 0, arithmetic };
     let value = reader.sum()?.value;
     match reader.rest.first() {
         None => Ok(value),
-        Some(Token::Sign(sign)) => Err(invalid(format_args!("`{sign}` stands where nothing fits"))),
-        Some(Token::Number(number)) => Err(invalid(format_args!("there is no sign before {number}"))),
-        Some(Token::Word(word)) => Err(invalid(format_args!("I do not understand `{word}` in a calculation"))),
+        Some(CalculatorToken::Sign(sign)) => Err(invalid(format_args!("`{sign}` stands where nothing fits"))),
+        Some(CalculatorToken::Number(number)) => Err(invalid(format_args!("there is no sign before {number}"))),
+        Some(CalculatorToken::Word(word)) => {
+            Err(invalid(format_args!("I do not understand `{word}` in a calculation")))
+        }
     }
 }
 
 impl ExpressionParser<'_> {
-    fn takes(&mut self, is_it: impl Fn(&Token) -> bool) -> bool {
-        let found = self.rest.first().is_some_and(is_it);
-        if found {
+    fn takes(&mut self, is_it: impl Fn(&CalculatorToken) -> bool) -> bool {
+        let is_match = self.rest.first().is_some_and(is_it);
+        if is_match {
             self.rest = &self.rest[1..];
         }
-        found
+        is_match
     }
 
     fn sum(&mut self) -> Result<Term, ToolError> {
         let mut left = self.product()?;
         loop {
             let is_minus = match self.rest.first() {
-                Some(Token::Sign('+')) => false,
-                Some(Token::Sign('-')) => true,
+                Some(CalculatorToken::Sign('+')) => false,
+                Some(CalculatorToken::Sign('-')) => true,
                 _ => return Ok(left),
             };
             self.rest = &self.rest[1..];
@@ -69,17 +71,18 @@ impl ExpressionParser<'_> {
         let mut left = self.signed()?;
         loop {
             let Some(operation) = self.rest.first().cloned() else { return Ok(left) };
-            let is_product =
-                matches!(operation, Token::Sign('*' | '/' | '%')) || operation.is("mod") || operation.is("of");
+            let is_product = matches!(operation, CalculatorToken::Sign('*' | '/' | '%'))
+                || operation.is("mod")
+                || operation.is("of");
             if !is_product {
                 return Ok(left);
             }
             self.rest = &self.rest[1..];
             let right = self.signed()?.value;
             let value = match operation {
-                Token::Sign('/') => self.arithmetic.divide(left.value, right)?,
-                Token::Sign('%') => self.arithmetic.remainder(left.value, right)?,
-                Token::Word(word) if word == "mod" => self.arithmetic.remainder(left.value, right)?,
+                CalculatorToken::Sign('/') => self.arithmetic.divide(left.value, right)?,
+                CalculatorToken::Sign('%') => self.arithmetic.remainder(left.value, right)?,
+                CalculatorToken::Word(word) if word == "mod" => self.arithmetic.remainder(left.value, right)?,
                 _ => self.arithmetic.multiply(left.value, right)?,
             };
             left = Term { value, is_percent: false };
@@ -88,7 +91,7 @@ impl ExpressionParser<'_> {
 
     fn signed(&mut self) -> Result<Term, ToolError> {
         let mut is_negative = false;
-        while let Some(Token::Sign(sign @ ('+' | '-'))) = self.rest.first() {
+        while let Some(CalculatorToken::Sign(sign @ ('+' | '-'))) = self.rest.first() {
             is_negative ^= *sign == '-';
             self.rest = &self.rest[1..];
         }
@@ -101,7 +104,7 @@ impl ExpressionParser<'_> {
 
     fn power(&mut self) -> Result<Term, ToolError> {
         let base = self.share()?;
-        if !self.takes(|token| *token == Token::Sign('^')) {
+        if !self.takes(|token| *token == CalculatorToken::Sign('^')) {
             return Ok(base);
         }
         self.deeper()?;
@@ -114,36 +117,38 @@ impl ExpressionParser<'_> {
     /// operator.
     fn share(&mut self) -> Result<Term, ToolError> {
         let value = self.value()?;
-        let is_remainder = matches!(self.rest.get(1), Some(Token::Number(_) | Token::Sign('(')));
-        let is_percent = !is_remainder && self.takes(|token| *token == Token::Sign('%'));
+        let is_remainder = matches!(self.rest.get(1), Some(CalculatorToken::Number(_) | CalculatorToken::Sign('(')));
+        let is_percent = !is_remainder && self.takes(|token| *token == CalculatorToken::Sign('%'));
         let value = if is_percent { self.arithmetic.divide(value, Decimal::ONE_HUNDRED)? } else { value };
         Ok(Term { value, is_percent })
     }
 
     fn value(&mut self) -> Result<Decimal, ToolError> {
         match self.rest.split_first() {
-            Some((Token::Number(number), rest)) => {
+            Some((CalculatorToken::Number(number), rest)) => {
                 self.rest = rest;
                 Ok(*number)
             }
-            Some((Token::Sign('('), rest)) => {
+            Some((CalculatorToken::Sign('('), rest)) => {
                 self.rest = rest;
                 self.deeper()?;
                 let value = self.sum()?.value;
                 self.depth -= 1;
-                if self.takes(|token| *token == Token::Sign(')')) {
+                if self.takes(|token| *token == CalculatorToken::Sign(')')) {
                     Ok(value)
                 } else {
                     Err(invalid("a `)` is missing"))
                 }
             }
-            Some((Token::Word(word), _)) => Err(invalid(format_args!("I do not understand `{word}` in a calculation"))),
+            Some((CalculatorToken::Word(word), _)) => {
+                Err(invalid(format_args!("I do not understand `{word}` in a calculation")))
+            }
             _ => Err(invalid("a number is missing")),
         }
     }
 
     fn deeper(&mut self) -> Result<(), ToolError> {
         self.depth += 1;
-        if self.depth > DEEPEST { Err(invalid("there are too many brackets in each other")) } else { Ok(()) }
+        if self.depth > MAX_DEPTH { Err(invalid("there are too many brackets in each other")) } else { Ok(()) }
     }
 }

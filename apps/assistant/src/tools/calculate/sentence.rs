@@ -3,17 +3,17 @@
 use superstep::ToolError;
 
 use super::arithmetic::Arithmetic;
-use super::tokens::{Token, tokens};
+use super::tokens::{CalculatorToken, tokens};
 use super::{CalculationResult, expression, units};
 use crate::tools::error::invalid;
 
 /// Maximum length of a calculation in bytes.
-const LONGEST: usize = 1_000;
+const MAX_BYTES: usize = 1_000;
 
 /// Evaluates a sentence.
 pub(super) fn calculate(text: &str) -> Result<CalculationResult, ToolError> {
-    if text.len() > LONGEST {
-        return Err(invalid(format_args!("a calculation has at most {LONGEST} letters")));
+    if text.len() > MAX_BYTES {
+        return Err(invalid(format_args!("a calculation has at most {MAX_BYTES} letters")));
     }
     let text = text.trim().trim_end_matches(['?', '=', '.', '!', ' ']);
     let mut tokens = tokens(text)?;
@@ -23,9 +23,9 @@ pub(super) fn calculate(text: &str) -> Result<CalculationResult, ToolError> {
         return Err(invalid("there is nothing to calculate"));
     }
     let mut arithmetic = Arithmetic::default();
-    if let Some((quantity, unit, wanted)) = conversion(tokens) {
+    if let Some((quantity, unit, target)) = conversion(tokens) {
         let value = expression::evaluate(quantity, &mut arithmetic)?;
-        let (value, unit) = units::convert(value, unit, wanted, &mut arithmetic)?;
+        let (value, unit) = units::convert(value, unit, target, &mut arithmetic)?;
         return Ok(CalculationResult { value, unit: Some(unit.to_owned()), is_rounded: arithmetic.is_rounded });
     }
     let value = expression::evaluate(&rewritten(tokens), &mut arithmetic)?;
@@ -33,20 +33,20 @@ pub(super) fn calculate(text: &str) -> Result<CalculationResult, ToolError> {
 }
 
 /// Removes the currency; two different currencies are an error.
-fn take_currency(tokens: &mut Vec<Token>) -> Result<Option<&'static str>, ToolError> {
-    let mut found = None;
+fn take_currency(tokens: &mut Vec<CalculatorToken>) -> Result<Option<&'static str>, ToolError> {
+    let mut detected = None;
     let mut is_mixed = false;
     tokens.retain(|token| {
         let Some(currency) = currency(token) else { return true };
-        is_mixed |= found.is_some_and(|found| found != currency);
-        found = Some(currency);
+        is_mixed |= detected.is_some_and(|previous| previous != currency);
+        detected = Some(currency);
         false
     });
-    if is_mixed { Err(invalid("there is no rate of exchange here")) } else { Ok(found) }
+    if is_mixed { Err(invalid("there is no rate of exchange here")) } else { Ok(detected) }
 }
 
-fn currency(token: &Token) -> Option<&'static str> {
-    let Token::Word(word) = token else { return None };
+fn currency(token: &CalculatorToken) -> Option<&'static str> {
+    let CalculatorToken::Word(word) = token else { return None };
     match word.to_lowercase().as_str() {
         "€" | "euro" | "euros" | "eur" => Some("EUR"),
         "$" | "dollar" | "dollars" | "usd" => Some("USD"),
@@ -56,7 +56,7 @@ fn currency(token: &Token) -> Option<&'static str> {
 }
 
 /// Removes leading words without a meaning for the calculation.
-fn strip_lead_in(tokens: &[Token]) -> &[Token] {
+fn strip_lead_in(tokens: &[CalculatorToken]) -> &[CalculatorToken] {
     const GREETINGS: [&str; 19] = [
         "what",
         "whats",
@@ -78,31 +78,31 @@ fn strip_lead_in(tokens: &[Token]) -> &[Token] {
         "the",
         "result",
     ];
-    let is_greeting = |token: &Token| GREETINGS.iter().any(|word| token.is(word));
+    let is_greeting = |token: &CalculatorToken| GREETINGS.iter().any(|word| token.is(word));
     let start = tokens.iter().position(|token| !is_greeting(token)).unwrap_or(tokens.len());
     &tokens[start..]
 }
 
 /// Splits a conversion into quantity, unit and target unit: `12 miles to km`, `many grams are 2.5 lb`.
-fn conversion(tokens: &[Token]) -> Option<(&[Token], &str, &str)> {
-    if let [many, Token::Word(wanted), between, quantity @ .., Token::Word(unit)] = tokens
+fn conversion(tokens: &[CalculatorToken]) -> Option<(&[CalculatorToken], &str, &str)> {
+    if let [many, CalculatorToken::Word(target), between, quantity @ .., CalculatorToken::Word(unit)] = tokens
         && many.is("many")
         && ["are", "is", "in", "make"].iter().any(|word| between.is(word))
     {
-        return Some((quantity, unit, wanted));
+        return Some((quantity, unit, target));
     }
     match tokens {
-        [quantity @ .., Token::Word(unit), between, Token::Word(wanted)]
+        [quantity @ .., CalculatorToken::Word(unit), between, CalculatorToken::Word(target)]
             if !quantity.is_empty() && ["to", "in", "into", "as"].iter().any(|word| between.is(word)) =>
         {
-            Some((quantity, unit, wanted))
+            Some((quantity, unit, target))
         }
         _ => None,
     }
 }
 
 /// Rewrites `add a to b`, `increase b by a` and similar phrases as expressions.
-fn rewritten(tokens: &[Token]) -> Vec<Token> {
+fn rewritten(tokens: &[CalculatorToken]) -> Vec<CalculatorToken> {
     let forms = [
         (&["add"][..], "to", '+', true),
         (&["subtract", "take", "deduct"][..], "from", '-', true),
@@ -116,15 +116,19 @@ fn rewritten(tokens: &[Token]) -> Vec<Token> {
         if verbs.iter().any(|verb| first.is(verb)) {
             let (left, right) = (&tokens[1..at], &tokens[at + 1..]);
             let (left, right) = if is_turned { (right, left) } else { (left, right) };
-            return bracketed(left).into_iter().chain([Token::Sign(sign)]).chain(right.iter().cloned()).collect();
+            return bracketed(left)
+                .into_iter()
+                .chain([CalculatorToken::Sign(sign)])
+                .chain(right.iter().cloned())
+                .collect();
         }
     }
     tokens.to_vec()
 }
 
-fn bracketed(tokens: &[Token]) -> Vec<Token> {
-    let mut all = vec![Token::Sign('(')];
+fn bracketed(tokens: &[CalculatorToken]) -> Vec<CalculatorToken> {
+    let mut all = vec![CalculatorToken::Sign('(')];
     all.extend_from_slice(tokens);
-    all.push(Token::Sign(')'));
+    all.push(CalculatorToken::Sign(')'));
     all
 }

@@ -7,7 +7,7 @@ use crate::tools::error::invalid;
 
 /// A token of a calculation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum CalculatorToken {
     Number(Decimal),
     /// One of `+ - * / ^ % ( )`.
     Sign(char),
@@ -15,7 +15,7 @@ pub(super) enum Token {
     Word(String),
 }
 
-impl Token {
+impl CalculatorToken {
     /// Returns true if the token is this word, ignoring case.
     pub(super) fn is(&self, word: &str) -> bool {
         matches!(self, Self::Word(found) if found.eq_ignore_ascii_case(word))
@@ -23,29 +23,29 @@ impl Token {
 }
 
 /// Splits a text into tokens.
-pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ToolError> {
-    let mut found = Vec::new();
+pub(super) fn tokens(text: &str) -> Result<Vec<CalculatorToken>, ToolError> {
+    let mut parsed = Vec::new();
     let mut rest = text.trim_start();
     while let Some(letter) = rest.chars().next() {
         let is_number =
             letter.is_ascii_digit() || (letter == '.' && rest[1..].starts_with(|next: char| next.is_ascii_digit()));
         let length = if is_number {
             let length = number_length(rest);
-            found.push(Token::Number(number(&rest[..length])?));
+            parsed.push(CalculatorToken::Number(number(&rest[..length])?));
             length
         } else if let Some(sign) = sign(letter) {
-            found.push(Token::Sign(sign));
+            parsed.push(CalculatorToken::Sign(sign));
             letter.len_utf8()
         } else if is_word(letter) {
             let length = word_length(rest);
-            found.push(word(&rest[..length]));
+            parsed.push(word(&rest[..length]));
             length
         } else {
             return Err(invalid(format_args!("`{}` is no part of a calculation", letter.escape_debug())));
         };
         rest = rest[length..].trim_start();
     }
-    Ok(found)
+    Ok(parsed)
 }
 
 fn sign(letter: char) -> Option<char> {
@@ -58,14 +58,14 @@ fn sign(letter: char) -> Option<char> {
     }
 }
 
-fn word(text: &str) -> Token {
+fn word(text: &str) -> CalculatorToken {
     match text.to_lowercase().as_str() {
-        "percent" | "per-cent" => Token::Sign('%'),
-        "mod" | "modulo" => Token::Word("mod".to_owned()),
-        "plus" => Token::Sign('+'),
-        "minus" => Token::Sign('-'),
-        "times" => Token::Sign('*'),
-        _ => Token::Word(text.to_owned()),
+        "percent" | "per-cent" => CalculatorToken::Sign('%'),
+        "mod" | "modulo" => CalculatorToken::Word("mod".to_owned()),
+        "plus" => CalculatorToken::Sign('+'),
+        "minus" => CalculatorToken::Sign('-'),
+        "times" => CalculatorToken::Sign('*'),
+        _ => CalculatorToken::Word(text.to_owned()),
     }
 }
 
@@ -114,14 +114,14 @@ fn number_length(text: &str) -> usize {
 
 /// Parses a number with `,` or `.` as thousands separator.
 fn number(text: &str) -> Result<Decimal, ToolError> {
-    let wrong = |why: &str| invalid(format_args!("`{text}` is no number: {why}"));
+    let invalid_number = |reason: &str| invalid(format_args!("`{text}` is no number: {reason}"));
     let (digits, exponent) = text.split_once(['e', 'E']).map_or((text, None), |(digits, rest)| (digits, Some(rest)));
-    let plain = plain(digits).ok_or_else(|| wrong("write it like 1,249.90"))?;
+    let plain = plain(digits).ok_or_else(|| invalid_number("write it like 1,249.90"))?;
     let parsed = match exponent {
         Some(exponent) => Decimal::from_scientific(&format!("{plain}e{exponent}")),
         None => Decimal::from_str_exact(&plain),
     };
-    parsed.map_err(|_| wrong("it has too many digits"))
+    parsed.map_err(|_| invalid_number("it has too many digits"))
 }
 
 /// Normalises separators: of comma and dot, the last one that occurs once is the decimal separator, unless it is a
@@ -129,19 +129,19 @@ fn number(text: &str) -> Result<Decimal, ToolError> {
 fn plain(digits: &str) -> Option<String> {
     let digits = digits.replace(['_', '\''], "");
     let counts = |sign: char| digits.matches(sign).count();
-    let (whole, fraction, between) = match (counts(','), counts('.')) {
+    let (integer, fraction, between) = match (counts(','), counts('.')) {
         (0, 0) => return Some(digits),
         (0, 1) => return Some(format!("0{digits}")),
-        (1, 0) if !is_grouped(&digits, ',') => digits.split_once(',').map(|(whole, rest)| (whole, rest, ','))?,
+        (1, 0) if !is_grouped(&digits, ',') => digits.split_once(',').map(|(integer, rest)| (integer, rest, ','))?,
         (_, 0) => (digits.as_str(), "", ','),
         (0, _) => (digits.as_str(), "", '.'),
         _ if digits.rfind(',') > digits.rfind('.') => {
-            digits.rsplit_once(',').map(|(whole, rest)| (whole, rest, '.'))?
+            digits.rsplit_once(',').map(|(integer, rest)| (integer, rest, '.'))?
         }
-        _ => digits.rsplit_once('.').map(|(whole, rest)| (whole, rest, ','))?,
+        _ => digits.rsplit_once('.').map(|(integer, rest)| (integer, rest, ','))?,
     };
-    let is_whole = whole.bytes().all(|byte| byte.is_ascii_digit()) || is_grouped(whole, between);
-    is_whole.then(|| format!("{}.{fraction}0", whole.replace(between, "")))
+    let is_whole = integer.bytes().all(|byte| byte.is_ascii_digit()) || is_grouped(integer, between);
+    is_whole.then(|| format!("{}.{fraction}0", integer.replace(between, "")))
 }
 
 /// Returns true if the digits are grouped: one to three digits, then groups of three.

@@ -36,13 +36,13 @@ const fn unit(kind: Dimension, sign: &'static str, names: &'static [&'static str
 pub(super) fn convert(
     value: Decimal,
     unit: &str,
-    wanted: &str,
+    target: &str,
     arithmetic: &mut Arithmetic,
 ) -> Result<(Decimal, &'static str), ToolError> {
-    let (from, to) = (find(unit)?, find(wanted)?);
+    let (from, to) = (find(unit)?, find(target)?);
     if from.kind != to.kind {
         let (from, to) = (format!("{:?}", from.kind).to_lowercase(), format!("{:?}", to.kind).to_lowercase());
-        return Err(invalid(format_args!("`{unit}` is a unit of {from} and `{wanted}` one of {to}")));
+        return Err(invalid(format_args!("`{unit}` is a unit of {from} and `{target}` one of {to}")));
     }
     if from.kind == Dimension::Temperature {
         return Ok((temperature(value, from.sign, to.sign, arithmetic)?, to.sign));

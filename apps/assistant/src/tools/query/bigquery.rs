@@ -70,13 +70,13 @@ impl BigQuery {
         limit: usize,
     ) -> Result<QueryResult, ToolError> {
         let dataset = dataset.unwrap_or(&self.dataset);
-        if !self.datasets.iter().any(|known| known == dataset) {
-            let known: Vec<&str> = self.datasets.iter().map(String::as_str).collect();
-            let known = superstep::core::suggest::did_you_mean_or_list(dataset, &known);
-            return Err(unknown(format_args!("there is no data set `{dataset}`; {known}")));
+        if !self.datasets.iter().any(|name| name == dataset) {
+            let names: Vec<&str> = self.datasets.iter().map(String::as_str).collect();
+            let suggestion = superstep::core::suggest::did_you_mean_or_list(dataset, &names);
+            return Err(unknown(format_args!("there is no data set `{dataset}`; {suggestion}")));
         }
-        let places = self.datasets.iter().chain([&self.project]).map(String::as_str).collect();
-        let checked = QueryGuard { language: SqlDialect::BigQuery, tables: None, places, access }.check(sql)?;
+        let qualifiers = self.datasets.iter().chain([&self.project]).map(String::as_str).collect();
+        let checked = QueryGuard { language: SqlDialect::BigQuery, tables: None, qualifiers, access }.check(sql)?;
         let end = Instant::now() + TIME;
         let late = || timeout(format_args!("BigQuery took longer than {} s", TIME.as_secs()));
         timeout_at(end, self.ask_unbound(&checked.sql, dataset, limit)).await.map_err(|_| late())?
@@ -90,12 +90,12 @@ impl BigQuery {
                 "the query would read {cost} bytes, more than {limit}; ask for less"
             )));
         }
-        let asked = json!({
+        let options = json!({
             "maxResults": limit, "timeoutMs": 5_000, "maximumBytesBilled": self.max_bytes.to_string(),
             // The call times out then, so the job need not continue.
             "jobTimeoutMs": TIME.as_millis().to_string(),
         });
-        let mut answer = self.query(sql, dataset, &asked).await?;
+        let mut answer = self.query(sql, dataset, &options).await?;
         while !answer.is_complete() {
             // The service waits up to 5 s before it responds, so this loop does not spin.
             let mut path = format!("queries/{}?maxResults={limit}&timeoutMs=5000", answer.job()?);
@@ -129,7 +129,7 @@ impl BigQuery {
         };
         let response = request.bearer_auth(self.token.expose()).send().await.map_err(lost)?;
         let status = response.status();
-        let body = web::body(response, web::LARGEST).await.map_err(|reason| unavailable(reason).retryable())?;
+        let body = web::body(response, web::MAX_BODY_BYTES).await.map_err(|reason| unavailable(reason).retryable())?;
         if body.is_cut {
             return Err(not_allowed("the answer of BigQuery is too long; ask for fewer rows or columns"));
         }

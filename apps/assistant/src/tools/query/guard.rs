@@ -25,10 +25,10 @@ use crate::tools::error::{forbidden, invalid, not_allowed, unknown};
 use visitor::QueryVisitor;
 
 /// Maximum length of a query in bytes.
-const LONGEST: usize = 20_000;
+const MAX_BYTES: usize = 20_000;
 /// Maximum number of tokens of a query, without commas and values. The depth of the syntax tree grows with the
 /// number of operators, and visiting a tree that is too deep would overflow the stack and abort the process.
-const MOST: usize = 600;
+const MAX_TOKENS: usize = 600;
 
 /// SQL dialect of the queries, which also determines the second check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct QueryGuard<'a> {
     /// Existing tables, if known.
     pub tables: Option<Vec<&'a str>>,
     /// Valid qualifiers of a table: the schema; for BigQuery the datasets, followed by the project.
-    pub places: Vec<&'a str>,
+    pub qualifiers: Vec<&'a str>,
     /// Data access of the caller.
     pub access: &'a DataAccess,
 }
@@ -92,14 +92,14 @@ impl QueryGuard<'_> {
             SqlDialect::Sqlite => &SQLiteDialect {},
             SqlDialect::BigQuery => &BigQueryDialect {},
         };
-        if sql.len() > LONGEST || sql.contains('\0') {
-            return Err(invalid(format_args!("a query has at most {LONGEST} bytes, and no zero byte")));
+        if sql.len() > MAX_BYTES || sql.contains('\0') {
+            return Err(invalid(format_args!("a query has at most {MAX_BYTES} bytes, and no zero byte")));
         }
         // The rewrite needs the escape sequences.
         let is_sent_as_it_is = self.language == SqlDialect::Sqlite;
         let tokens = Tokenizer::new(dialect, sql).with_unescape(is_sent_as_it_is).tokenize().map_err(invalid)?;
-        if tokens.iter().filter(|token| deepens(token)).count() > MOST {
-            return Err(invalid(format_args!("the query is too long: it has more than {MOST} words and signs")));
+        if tokens.iter().filter(|token| deepens(token)).count() > MAX_TOKENS {
+            return Err(invalid(format_args!("the query is too long: it has more than {MAX_TOKENS} words and signs")));
         }
         let joining = ImplicitJoins::of(&tokens);
         let sql = if is_sent_as_it_is { Ok(sql.to_owned()) } else { rewrite::for_bigquery(&tokens) };
@@ -115,19 +115,20 @@ impl QueryGuard<'_> {
 
     /// Resolves a name to a table.
     fn table(&self, name: &[String]) -> Result<Option<String>, ToolError> {
-        let Some((table, place)) = name.split_last() else { return Ok(None) };
+        let Some((table, qualifier)) = name.split_last() else { return Ok(None) };
         if self.access.denies_table(table) {
             return Err(forbidden(format_args!("you may not see the table `{table}`")));
         }
-        if !self.is_place(place) {
-            return Err(not_allowed(format_args!("`{}.{table}` is not part of the data", place.join("."))));
+        if !self.is_place(qualifier) {
+            return Err(not_allowed(format_args!("`{}.{table}` is not part of the data", qualifier.join("."))));
         }
         if table.contains('*') && !(self.access.denied_tables.is_empty() && self.access.denied_columns.is_empty()) {
             return Err(forbidden("name each table: some are hidden from you"));
         }
         match &self.tables {
-            Some(known) if !known.iter().any(|known| known.eq_ignore_ascii_case(table)) => {
-                let visible: Vec<&str> = known.iter().copied().filter(|name| !self.access.denies_table(name)).collect();
+            Some(existing) if !existing.iter().any(|existing| existing.eq_ignore_ascii_case(table)) => {
+                let visible: Vec<&str> =
+                    existing.iter().copied().filter(|name| !self.access.denies_table(name)).collect();
                 Err(unknown(format_args!("there is no table `{table}`; {}", did_you_mean_or_list(table, &visible))))
             }
             _ => Ok(Some(table.clone())),
@@ -136,21 +137,21 @@ impl QueryGuard<'_> {
 
     /// Returns true if the qualifier of a table is valid: for BigQuery a dataset, or the project and a dataset in
     /// this order, because a foreign project may have the same name as a dataset.
-    fn is_place(&self, place: &[String]) -> bool {
-        match (self.language, place) {
+    fn is_place(&self, qualifier: &[String]) -> bool {
+        match (self.language, qualifier) {
             (_, []) => true,
             (SqlDialect::BigQuery, [dataset]) => is_among(self.datasets(), dataset),
             (SqlDialect::BigQuery, [project, dataset]) => {
-                is_among(self.places.last(), project) && is_among(self.datasets(), dataset)
+                is_among(self.qualifiers.last(), project) && is_among(self.datasets(), dataset)
             }
             (SqlDialect::BigQuery, _) => false,
-            (SqlDialect::Sqlite, place) => place.iter().all(|part| is_among(&self.places, part)),
+            (SqlDialect::Sqlite, qualifier) => qualifier.iter().all(|part| is_among(&self.qualifiers, part)),
         }
     }
 
     /// Returns the datasets of BigQuery: all qualifiers except the last, which is the project.
     fn datasets(&self) -> &[&str] {
-        self.places.split_last().map_or(&[], |(_, datasets)| datasets)
+        self.qualifiers.split_last().map_or(&[], |(_, datasets)| datasets)
     }
 
     /// Rejects queries that might read a denied column of a table in use. For BigQuery this is any use of the
@@ -184,7 +185,7 @@ impl QueryGuard<'_> {
 
 /// Returns true if the name is one of these, ignoring case.
 fn is_among<'a>(names: impl IntoIterator<Item = &'a &'a str>, name: &str) -> bool {
-    names.into_iter().any(|known| known.eq_ignore_ascii_case(name))
+    names.into_iter().any(|candidate| candidate.eq_ignore_ascii_case(name))
 }
 
 /// Implicit join columns of a query.
@@ -196,7 +197,7 @@ struct ImplicitJoins {
 impl ImplicitJoins {
     fn of(tokens: &[Token]) -> Self {
         let has =
-            |wanted: Keyword| tokens.iter().any(|token| matches!(token, Token::Word(word) if word.keyword == wanted));
+            |keyword: Keyword| tokens.iter().any(|token| matches!(token, Token::Word(word) if word.keyword == keyword));
         Self { is_natural: has(Keyword::NATURAL), has_using: has(Keyword::USING) }
     }
 }

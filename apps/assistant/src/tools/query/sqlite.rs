@@ -23,12 +23,12 @@ use crate::tools::error::{ambiguous, forbidden, invalid, not_allowed, timeout, u
 /// so this module and the guard limit the arguments of functions.
 const STEPS: i32 = 100;
 /// Maximum length of a value in bytes.
-const LONGEST_VALUE: i32 = 256 * 1024;
+const MAX_VALUE_BYTES: i32 = 256 * 1024;
 /// Maximum length of a `LIKE` or `GLOB` pattern in bytes. The run time grows with its length times the length of
 /// the text.
-const LONGEST_PATTERN: i32 = 200;
+const MAX_PATTERN_BYTES: i32 = 200;
 /// Maximum total size of all values in bytes.
-const MOST_BYTES: usize = 2 * 1024 * 1024;
+const MAX_RESULT_BYTES: usize = 2 * 1024 * 1024;
 
 /// A query that passed the guard.
 pub(super) struct LocalQuery {
@@ -81,14 +81,14 @@ impl LocalQuery {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE)?;
-        connection.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, LONGEST_PATTERN)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN_BYTES)?;
         connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
         let (deadline, is_over) = (Instant::now() + self.time, is_over.clone());
         let is_late = move || is_over.load(Ordering::Relaxed) || Instant::now() >= deadline;
         connection.progress_handler(STEPS, Some(is_late))?;
         let (access, denied) = (self.access.clone(), denied.clone());
-        connection.authorizer(Some(move |asked: AuthContext<'_>| match verdict(&access, &asked.action) {
+        connection.authorizer(Some(move |auth: AuthContext<'_>| match verdict(&access, &auth.action) {
             Ok(()) => Authorization::Allow,
             Err(problem) => {
                 denied.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(problem);
@@ -104,12 +104,12 @@ impl LocalQuery {
         }
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let (mut rows, mut bytes, mut is_truncated) = (Vec::new(), 0, false);
-        let mut found = statement.query([])?;
-        while let Some(row) = found.next()? {
+        let mut result_rows = statement.query([])?;
+        while let Some(row) = result_rows.next()? {
             let values = (0..columns.len()).map(|at| row.get_ref(at).map(data::json));
             let values: Vec<Value> = values.collect::<rusqlite::Result<_>>()?;
             bytes += values.iter().map(|value| value.as_str().map_or(8, str::len)).sum::<usize>();
-            if rows.len() == self.limit || bytes > MOST_BYTES {
+            if rows.len() == self.limit || bytes > MAX_RESULT_BYTES {
                 is_truncated = true;
                 break;
             }

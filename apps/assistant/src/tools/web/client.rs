@@ -8,7 +8,7 @@ use superstep::{Error, ErrorCode, Result};
 use tokio_rustls::rustls::crypto::ring;
 
 /// Maximum size of a body in bytes.
-pub(crate) const LARGEST: usize = 4 * 1024 * 1024;
+pub(crate) const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// Timeout of a connection attempt.
 const CONNECT: Duration = Duration::from_secs(5);
 /// Timeout of a request.

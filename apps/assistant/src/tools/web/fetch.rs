@@ -12,14 +12,14 @@ use superstep::tools::{Tool, ToolInvocation, ToolSpec};
 use superstep::{Result, ToolError, ToolOutput};
 
 use super::WebSettings;
-use super::client::{LARGEST, body, builder, built};
+use super::client::{MAX_BODY_BYTES, body, builder, built};
 use crate::tools::arguments::required;
 use crate::tools::error::{invalid, not_allowed, unavailable};
 
 /// Maximum number of redirects.
 const REDIRECTS: usize = 3;
 /// Maximum size of the returned text in bytes.
-const LONGEST: usize = 256 * 1024;
+const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 /// The `fetch_url` tool.
 pub(crate) struct FetchUrl {
@@ -43,7 +43,7 @@ impl FetchUrl {
                 unavailable(format_args!("`{url}` cannot be fetched: {}", reason(&error))).retryable()
             };
             let response = self.client.get(url.clone()).send().await.map_err(lost)?;
-            let next = response.headers().get(LOCATION).and_then(|place| place.to_str().ok());
+            let next = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
             match next.filter(|_| response.status().is_redirection()) {
                 Some(next) => url = url.join(next).map_err(|_| unavailable("it leads to no address"))?,
                 None => return Ok((url, response)),
@@ -76,16 +76,16 @@ impl Tool for FetchUrl {
         if !["text/", "json", "xml"].iter().any(|part| kind.contains(part)) {
             return Err(unavailable(format_args!("`{url}` is no text but {kind}")));
         }
-        let found = body(response, LARGEST).await.map_err(|reason| unavailable(reason).retryable())?;
-        let raw = String::from_utf8_lossy(&found.bytes);
+        let received = body(response, MAX_BODY_BYTES).await.map_err(|reason| unavailable(reason).retryable())?;
+        let raw = String::from_utf8_lossy(&received.bytes);
         let (title, mut text) = if kind.contains("html") {
             let page = superstep_documents::html_to_text(&raw);
             (page.title, page.text)
         } else {
             (String::new(), raw.into_owned())
         };
-        let is_cut = found.is_cut || text.len() > LONGEST;
-        text.truncate(text.floor_char_boundary(LONGEST));
+        let is_cut = received.is_cut || text.len() > MAX_TEXT_BYTES;
+        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
         Ok(json!({"url": url.as_str(), "title": title, "text": text, "truncated": is_cut}).into())
     }
 }
@@ -127,11 +127,11 @@ impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let is_allowed = self.0.iter().any(|entry| entry.split(':').next() == Some(name.as_str()));
         Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            if let Some(wrong) = found.iter().find(|address| !is_allowed && !is_public(address.ip())) {
-                return Err(format!("`{}` leads to {}, which is private", name.as_str(), wrong.ip()).into());
+            let addresses: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            if let Some(private_address) = addresses.iter().find(|address| !is_allowed && !is_public(address.ip())) {
+                return Err(format!("`{}` leads to {}, which is private", name.as_str(), private_address.ip()).into());
             }
-            Ok(Box::new(found.into_iter()) as Addrs)
+            Ok(Box::new(addresses.into_iter()) as Addrs)
         })
     }
 }

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use superstep::tools::{Tool, ToolInvocation, ToolSpec};
 use superstep::{Error, ErrorCode, Result, ToolError, ToolOutput};
 
-use super::client::{LARGEST, body, client};
+use super::client::{MAX_BODY_BYTES, body, client};
 use crate::tools::arguments::required;
 use crate::tools::error::{forbidden, unavailable};
 
 /// Maximum number of results.
-const MOST: usize = 8;
+const MAX_RESULTS: usize = 8;
 
 /// The `web_search` tool.
 pub(crate) struct WebSearch {
@@ -24,8 +24,9 @@ impl WebSearch {
     /// # Errors
     /// Returns an error if the address of the engine is invalid.
     pub(crate) fn new(address: &str) -> Result<Self> {
-        let wrong = |error| Error::new(ErrorCode::ConfigInvalid, format!("`{address}` is no search engine: {error}"));
-        let address = Url::parse(&format!("{}/search", address.trim_end_matches('/'))).map_err(wrong)?;
+        let invalid_address =
+            |error| Error::new(ErrorCode::ConfigInvalid, format!("`{address}` is no search engine: {error}"));
+        let address = Url::parse(&format!("{}/search", address.trim_end_matches('/'))).map_err(invalid_address)?;
         Ok(Self { address, client: client()? })
     }
 }
@@ -54,14 +55,14 @@ impl Tool for WebSearch {
             429 | 500.. => return Err(unavailable(format_args!("the search engine answers {status}")).retryable()),
             _ => return Err(unavailable(format_args!("the search engine answers {status}"))),
         }
-        let found = body(response, LARGEST).await.map_err(|reason| unavailable(reason).retryable())?;
-        let found: Value =
-            serde_json::from_slice(&found.bytes).map_err(|_| unavailable("the search engine gives no JSON"))?;
-        let results = found["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let received = body(response, MAX_BODY_BYTES).await.map_err(|reason| unavailable(reason).retryable())?;
+        let document: Value =
+            serde_json::from_slice(&received.bytes).map_err(|_| unavailable("the search engine gives no JSON"))?;
+        let results = document["results"].as_array().map(Vec::as_slice).unwrap_or_default();
         let result = |result: &Value| {
             let text = |name: &str| result[name].as_str().unwrap_or_default().to_owned();
             json!({"title": text("title"), "url": text("url"), "text": text("content")})
         };
-        Ok(json!({"results": results.iter().take(MOST).map(result).collect::<Vec<_>>()}).into())
+        Ok(json!({"results": results.iter().take(MAX_RESULTS).map(result).collect::<Vec<_>>()}).into())
     }
 }

@@ -21,20 +21,20 @@ struct Fake(Arc<Mutex<Played>>);
 
 #[derive(Default)]
 struct Played {
-    asked: Vec<Value>,
-    refusal: Option<(u16, Value)>,
+    requests: Vec<Value>,
+    error_response: Option<(u16, Value)>,
     bytes: u64,
     is_slow: bool,
     answer: Option<Value>,
 }
 
 impl Fake {
-    fn answer(&self, asked: Value, headers: &HeaderMap) -> (StatusCode, Json<Value>) {
+    fn answer(&self, request: Value, headers: &HeaderMap) -> (StatusCode, Json<Value>) {
         let mut played = self.0.lock().unwrap();
-        let is_dry = asked["dryRun"] == json!(true);
-        played.asked.push(asked);
+        let is_dry = request["dryRun"] == json!(true);
+        played.requests.push(request);
         assert_eq!(headers["authorization"], "Bearer t0ken");
-        if let Some((status, body)) = &played.refusal {
+        if let Some((status, body)) = &played.error_response {
             return (StatusCode::from_u16(*status).unwrap(), Json(body.clone()));
         }
         let body = match (is_dry, played.is_slow) {
@@ -61,15 +61,15 @@ fn rows() -> Value {
 
 /// Starts a server, and returns tools that use it.
 async fn served(fake: &Fake) -> Vec<SharedTool> {
-    let ask = |State(fake): State<Fake>, headers: HeaderMap, Json(asked): Json<Value>| async move {
-        fake.answer(asked, &headers)
+    let handle_query = |State(fake): State<Fake>, headers: HeaderMap, Json(request): Json<Value>| async move {
+        fake.answer(request, &headers)
     };
     let wait = |State(fake): State<Fake>, Path(job): Path<String>| async move {
-        fake.0.lock().unwrap().asked.push(json!({ "job": job }));
+        fake.0.lock().unwrap().requests.push(json!({ "job": job }));
         Json(rows())
     };
     let router = Router::new()
-        .route("/bigquery/v2/projects/acme/queries", post(ask))
+        .route("/bigquery/v2/projects/acme/queries", post(handle_query))
         .route("/bigquery/v2/projects/acme/queries/{job}", get(wait))
         .with_state(fake.clone());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -82,7 +82,7 @@ async fn served(fake: &Fake) -> Vec<SharedTool> {
 
 /// R-PLN-53: the cost is estimated first, then the query runs, and values get their types.
 #[tokio::test]
-async fn the_cost_is_asked_before_the_query() {
+async fn the_cost_is_estimated_before_the_query() {
     let fake = Fake::default();
     let tools = served(&fake).await;
     let answer = call(&tools, "bq_query", json!({"sql": "SELECT id FROM orders", "max_rows": 1}), &caller(&[], &[]))
@@ -90,18 +90,18 @@ async fn the_cost_is_asked_before_the_query() {
         .unwrap();
     let row = json!([[7, 44.9, true, "2023-11-14T22:13:20Z", ["a", "b"], {"city": null}]]);
     assert_eq!((&answer["rows"], &answer["truncated"]), (&row, &json!(true)));
-    let asked = std::mem::take(&mut fake.0.lock().unwrap().asked);
-    assert_eq!((&asked[0]["dryRun"], asked.len()), (&json!(true), 2));
-    assert_eq!(asked[1]["dryRun"], Value::Null);
-    assert_eq!((&asked[1]["useLegacySql"], &asked[1]["maxResults"]), (&json!(false), &json!(1)));
-    assert_eq!(asked[1]["maximumBytesBilled"], "1000");
-    assert_eq!(asked[1]["defaultDataset"], json!({"projectId": "acme", "datasetId": "sales"}));
+    let requests = std::mem::take(&mut fake.0.lock().unwrap().requests);
+    assert_eq!((&requests[0]["dryRun"], requests.len()), (&json!(true), 2));
+    assert_eq!(requests[1]["dryRun"], Value::Null);
+    assert_eq!((&requests[1]["useLegacySql"], &requests[1]["maxResults"]), (&json!(false), &json!(1)));
+    assert_eq!(requests[1]["maximumBytesBilled"], "1000");
+    assert_eq!(requests[1]["defaultDataset"], json!({"projectId": "acme", "datasetId": "sales"}));
 
     let local =
         call(&tools, "bq_query", json!({"sql": "SELECT count(*) FROM orders", "dataset": "shop"}), &caller(&[], &[]))
             .await;
     assert_eq!(local.unwrap()["rows"], json!([[904]]));
-    assert!(fake.0.lock().unwrap().asked.is_empty(), "the local data is asked here");
+    assert!(fake.0.lock().unwrap().requests.is_empty(), "the local data is asked here");
     let other = call(&tools, "bq_query", json!({"sql": "SELECT 1", "dataset": "secret"}), &caller(&[], &[])).await;
     assert_eq!(kind(&other), "unknown_table");
 }
@@ -115,7 +115,7 @@ async fn what_may_not_run_is_not_sent() {
     let costly = call(&tools, "bq_query", json!({"sql": "SELECT id FROM orders"}), &caller(&[], &[])).await;
     assert_eq!(kind(&costly), "refused");
     assert!(costly.unwrap_err().contains("1001 bytes"));
-    assert_eq!(fake.0.lock().unwrap().asked.len(), 1, "only the cost was asked");
+    assert_eq!(fake.0.lock().unwrap().requests.len(), 1, "only the cost was asked");
     let ana = caller(&["salaries"], &["customers.email"]);
     for (sql, expected) in [
         ("DELETE FROM orders WHERE true", "refused"),
@@ -125,7 +125,7 @@ async fn what_may_not_run_is_not_sent() {
     ] {
         assert_eq!(kind(&call(&tools, "bq_query", json!({ "sql": sql }), &ana).await), expected, "{sql}");
     }
-    assert_eq!(fake.0.lock().unwrap().asked.len(), 1);
+    assert_eq!(fake.0.lock().unwrap().requests.len(), 1);
 }
 
 /// R-PLN-69, R-PLN-53: the service receives only the checked query and nothing else of the text, for the estimate
@@ -137,9 +137,9 @@ async fn what_was_checked_is_what_is_sent() {
     let sam = caller(&[], &["customers.email"]);
     let sql = "SELECT 1 AS a -- \r, email FROM customers";
     call(&tools, "bq_query", json!({ "sql": sql }), &sam).await.unwrap();
-    let asked = std::mem::take(&mut fake.0.lock().unwrap().asked);
-    assert_eq!(asked.iter().map(|asked| &asked["query"]).collect::<Vec<_>>(), ["SELECT 1 AS a"; 2]);
-    assert_eq!(asked[1]["jobTimeoutMs"], "9000");
+    let requests = std::mem::take(&mut fake.0.lock().unwrap().requests);
+    assert_eq!(requests.iter().map(|asked| &asked["query"]).collect::<Vec<_>>(), ["SELECT 1 AS a"; 2]);
+    assert_eq!(requests[1]["jobTimeoutMs"], "9000");
 }
 
 /// R-PLN-53: a number that would lose digits stays a string, and a truncated result says so.
@@ -175,12 +175,12 @@ async fn a_slow_job_is_waited_for() {
     let tools = served(&fake).await;
     let answer = call(&tools, "bq_query", json!({"sql": "SELECT id FROM orders"}), &caller(&[], &[])).await.unwrap();
     assert_eq!(answer["count"], 1);
-    assert_eq!(fake.0.lock().unwrap().asked[2], json!({"job": "job_1-a"}));
+    assert_eq!(fake.0.lock().unwrap().requests[2], json!({"job": "job_1-a"}));
 }
 
 /// R-PLN-34: failures of the service are distinguished, and only transient ones are retried.
 #[tokio::test]
-async fn failures_are_told_apart() {
+async fn failures_are_distinguished() {
     let fake = Fake::default();
     let tools = served(&fake).await;
     let error = |reason: &str| json!({"error": {"message": "said\u{7} so", "errors": [{"reason": reason}]}});
@@ -194,7 +194,7 @@ async fn failures_are_told_apart() {
         (500, "", "unavailable", true),
         (503, "", "unavailable", true),
     ] {
-        fake.0.lock().unwrap().refusal = Some((status, error(reason)));
+        fake.0.lock().unwrap().error_response = Some((status, error(reason)));
         let Value::Object(args) = json!({"sql": "SELECT 1"}) else { unreachable!() };
         let failed = tools[0].call(caller(&[], &[]).invocation("c1", args)).await.unwrap_err();
         assert_eq!((failed.message.split(':').next().unwrap(), failed.retryable), (expected, is_retryable), "{status}");
@@ -217,5 +217,5 @@ async fn a_made_name_does_not_open_a_hidden_column() {
         let outcome = call(&tools, "bq_query", json!({ "sql": sql }), &sam).await;
         assert_eq!(kind(&outcome), "forbidden", "{sql}: {outcome:?}");
     }
-    assert!(fake.0.lock().unwrap().asked.is_empty());
+    assert!(fake.0.lock().unwrap().requests.is_empty());
 }

@@ -13,9 +13,9 @@ use superstep::ErrorCode;
 use superstep_assistant::data::{ColumnType, Dataset};
 use superstep_assistant::tools::{ToolSettings, tools};
 
-use super::{call, caller, fresh, kind};
+use super::{call, caller, empty_folder, kind};
 
-async fn ask(data: Dataset, sql: &str) -> Result<Value, String> {
+async fn run_query(data: Dataset, sql: &str) -> Result<Value, String> {
     let tools = tools(&ToolSettings::new(Arc::new(data))).unwrap();
     call(&tools, "bq_query", json!({ "sql": sql }), &caller(&[], &[])).await
 }
@@ -24,7 +24,7 @@ async fn ask(data: Dataset, sql: &str) -> Result<Value, String> {
 /// user who may see the view may not see all of that data.
 #[tokio::test]
 async fn a_view_tells_no_values_of_hidden_tables() {
-    let path = fresh("views").join("staff.db");
+    let path = empty_folder("views").join("staff.db");
     let connection = Connection::open(&path).unwrap();
     let tables = "CREATE TABLE employees (name TEXT, born TEXT, salary INTEGER);
         INSERT INTO employees VALUES ('Ada Byron', '1815-12-10', 90210), ('Alan T', '1912-06-23', 90211);
@@ -41,15 +41,15 @@ async fn a_view_tells_no_values_of_hidden_tables() {
     for secret in ["Ada", "1815", "90210"] {
         assert!(!format!("{described}{listed}{:?}", data.catalog().table("people")).contains(secret), "{secret}");
     }
-    let asked = call(&tools, "bq_query", json!({"sql": "SELECT who FROM people"}), &sam).await;
-    assert_eq!(kind(&asked), "forbidden", "the database knows what a view reads");
+    let result = call(&tools, "bq_query", json!({"sql": "SELECT who FROM people"}), &sam).await;
+    assert_eq!(kind(&result), "forbidden", "the database knows what a view reads");
 }
 
 /// R-PLN-54: a broken view is left out, and a view that never ends keeps its declared columns; neither prevents the
 /// start.
 #[test]
 fn no_view_keeps_the_data_from_being_opened() {
-    let path = fresh("broken-views").join("shop.db");
+    let path = empty_folder("broken-views").join("shop.db");
     let connection = Connection::open(&path).unwrap();
     let tables = "CREATE TABLE notes (id INTEGER PRIMARY KEY); CREATE TABLE gone (id INTEGER);
         CREATE VIEW broken AS SELECT * FROM gone; DROP TABLE gone;
@@ -66,7 +66,7 @@ fn no_view_keeps_the_data_from_being_opened() {
 /// R-PLN-53: the error for an unreadable table names the table.
 #[test]
 fn a_table_that_cannot_be_read_is_named() {
-    let path = fresh("broken-table").join("shop.db");
+    let path = empty_folder("broken-table").join("shop.db");
     let connection = Connection::open(&path).unwrap();
     connection.execute_batch("CREATE TABLE ledger (id INTEGER); INSERT INTO ledger VALUES (1);").unwrap();
     let page: u16 = connection.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
@@ -80,8 +80,8 @@ fn a_table_that_cannot_be_read_is_named() {
 
 /// R-PLN-53: a SQLite file is queried in place, and cannot be written.
 #[tokio::test]
-async fn a_sqlite_file_is_asked_and_not_written() {
-    let path = fresh("sqlite").join("shop.db");
+async fn a_sqlite_file_is_queried_and_not_written() {
+    let path = empty_folder("sqlite").join("shop.db");
     let connection = Connection::open(&path).unwrap();
     let table = "CREATE TABLE notes (\n id INTEGER PRIMARY KEY,\n text TEXT /* x */ -- what it says\n);
         INSERT INTO notes VALUES (1, 'one'), (2, NULL); CREATE VIEW firsts AS SELECT * FROM notes WHERE id = 1;";
@@ -91,31 +91,32 @@ async fn a_sqlite_file_is_asked_and_not_written() {
     let data = Dataset::open(&path).unwrap();
     assert_eq!(data.catalog().table("notes").unwrap().column("text").unwrap().about, "what it says");
     assert!(data.catalog().table("firsts").unwrap().is_view);
-    let answer = ask(data, "SELECT n.id, f.text FROM notes n LEFT JOIN firsts f USING (id) ORDER BY 1").await.unwrap();
+    let answer =
+        run_query(data, "SELECT n.id, f.text FROM notes n LEFT JOIN firsts f USING (id) ORDER BY 1").await.unwrap();
     assert_eq!(answer["rows"], json!([[1, "one"], [2, null]]));
-    let refused = ask(Dataset::open(&path).unwrap(), "DELETE FROM notes").await;
-    assert_eq!(kind(&refused), "refused");
+    let result = run_query(Dataset::open(&path).unwrap(), "DELETE FROM notes").await;
+    assert_eq!(kind(&result), "refused");
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
 /// R-PLN-53: columns of CSV files without a schema get types from their values; empty fields are `NULL`.
 #[tokio::test]
 async fn csv_files_without_a_schema_are_loaded() {
-    let folder = fresh("csv");
+    let folder = empty_folder("csv");
     let text = "\u{feff}id,name,price,postcode,day\n1,\"Stove, small\",12.50,01234,2026-10-01\n2,,7,99999,2026-10-02\n";
     fs::write(folder.join("things.csv"), text).unwrap();
     fs::write(folder.join("notes.txt"), "left alone").unwrap();
     let data = Dataset::open(&folder).unwrap();
     let kinds: Vec<ColumnType> = data.catalog().tables[0].columns.iter().map(|column| column.kind).collect();
     assert_eq!(kinds, [ColumnType::Integer, ColumnType::Text, ColumnType::Decimal, ColumnType::Text, ColumnType::Date]);
-    let answer = ask(data, "SELECT id, name, price, postcode FROM things ORDER BY id").await.unwrap();
+    let answer = run_query(data, "SELECT id, name, price, postcode FROM things ORDER BY id").await.unwrap();
     assert_eq!(answer["rows"], json!([[1, "Stove, small", 12.5, "01234"], [2, null, 7, "99999"]]));
 }
 
 /// R-PLN-53: Parquet files are loaded with their types, dates as dates and money with its decimals.
 #[tokio::test]
 async fn parquet_files_are_loaded() {
-    let folder = fresh("parquet");
+    let folder = empty_folder("parquet");
     write_parquet(&folder.join("sales.parquet"));
     fs::write(folder.join("shops.csv"), "id,city\n7,Freiburg\n8,Kempten\n").unwrap();
     let data = Dataset::open(&folder).unwrap();
@@ -130,7 +131,7 @@ async fn parquet_files_are_loaded() {
     ];
     assert_eq!(kinds, expected);
     let sql = "SELECT city, day, amount, who FROM sales JOIN shops ON shops.id = shop ORDER BY day";
-    let answer = ask(data, sql).await.unwrap();
+    let answer = run_query(data, sql).await.unwrap();
     let expected = json!([["Freiburg", "2024-10-04", 44.9, "Ana"], ["Kempten", "2024-10-05", -0.05, null]]);
     assert_eq!(answer["rows"], expected);
 }
@@ -171,7 +172,7 @@ fn what_cannot_be_loaded_is_named() {
         ("parquet", &[("a.parquet", "not one")], "a.parquet"),
     ];
     for (name, files, expected) in rows {
-        let folder = fresh(&format!("broken-{name}"));
+        let folder = empty_folder(&format!("broken-{name}"));
         for (file, text) in files {
             fs::write(folder.join(file), text).unwrap();
         }

@@ -8,12 +8,12 @@ use serde_json::json;
 use superstep::ErrorCode;
 use superstep_assistant::tools::{ToolSettings, tools};
 
-use super::{call, caller, fresh, kind, shop};
+use super::{call, caller, empty_folder, kind, shop};
 
 /// R-PLN-54: a file of an allowed folder is read, and a large one is cut.
 #[tokio::test]
 async fn files_of_allowed_folders_are_read() {
-    let folder = fresh("files").join("handbook");
+    let folder = empty_folder("files").join("handbook");
     fs::create_dir_all(folder.join("more")).unwrap();
     fs::write(folder.join("refunds.md"), "Refunds take 5 days. é").unwrap();
     fs::write(folder.join("more/a.txt"), "deeper").unwrap();
@@ -38,15 +38,15 @@ async fn files_of_allowed_folders_are_read() {
 /// everything that is not a regular file.
 #[tokio::test]
 async fn nothing_outside_is_read() {
-    let place = fresh("outside");
-    let folder = place.join("allowed");
+    let root = empty_folder("outside");
+    let folder = root.join("allowed");
     fs::create_dir_all(folder.join("inner")).unwrap();
-    fs::create_dir_all(place.join("allowed-not")).unwrap();
-    fs::write(place.join("secret.txt"), "secret").unwrap();
-    fs::write(place.join("allowed-not/secret.txt"), "secret").unwrap();
+    fs::create_dir_all(root.join("allowed-not")).unwrap();
+    fs::write(root.join("secret.txt"), "secret").unwrap();
+    fs::write(root.join("allowed-not/secret.txt"), "secret").unwrap();
     fs::write(folder.join(".env"), "secret").unwrap();
-    symlink(place.join("secret.txt"), folder.join("out.txt")).unwrap();
-    symlink(&place, folder.join("up")).unwrap();
+    symlink(root.join("secret.txt"), folder.join("out.txt")).unwrap();
+    symlink(&root, folder.join("up")).unwrap();
     symlink("/etc", folder.join("etc")).unwrap();
     symlink("/dev/zero", folder.join("zero")).unwrap();
     let _listener = UnixListener::bind(folder.join("socket")).unwrap();
@@ -81,7 +81,7 @@ async fn nothing_outside_is_read() {
 
 /// R-PLN-54: a missing folder is an error at startup; without folders the tool does not exist.
 #[test]
-fn a_folder_that_does_not_exist_is_refused() {
+fn a_folder_that_does_not_exist_is_rejected() {
     let missing = ToolSettings { folders: vec!["/no/such/folder".into()], ..ToolSettings::new(shop()) };
     assert_eq!(tools(&missing).unwrap_err().code(), ErrorCode::ConfigInvalid);
     let none = tools(&ToolSettings::new(shop())).unwrap();

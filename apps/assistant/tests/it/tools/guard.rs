@@ -13,8 +13,8 @@ use super::{call, caller, kind, plain};
 
 fn check(sql: &str, language: SqlDialect, access: &DataAccess) -> String {
     let tables = (language == SqlDialect::Sqlite).then(|| vec!["orders", "customers", "employees"]);
-    let places = if language == SqlDialect::Sqlite { vec!["main"] } else { vec!["shop", "acme"] };
-    match (QueryGuard { language, tables, places, access }).check(sql) {
+    let qualifiers = if language == SqlDialect::Sqlite { vec!["main"] } else { vec!["shop", "acme"] };
+    match (QueryGuard { language, tables, qualifiers, access }).check(sql) {
         Ok(checked) => format!("fine {}", checked.tables.join(" ")).trim_end().to_owned(),
         Err(error) => error.message.split(':').next().unwrap().to_owned(),
     }
@@ -57,7 +57,7 @@ fn what_only_reads_passes() {
 
 /// R-PLN-69: all other statements are rejected before they run.
 #[test]
-fn what_does_more_than_read_is_refused() {
+fn statements_other_than_reads_are_rejected() {
     for sql in [
         "DELETE FROM orders",
         "INSERT INTO orders VALUES (1)",
@@ -108,8 +108,8 @@ fn what_does_more_than_read_is_refused() {
         "SELECT * FROM fsdir('/')",
         "SELECT * FROM orders FOR UPDATE",
     ] {
-        let found = local(sql);
-        assert!(matches!(found.as_str(), "refused" | "invalid"), "{sql}: {found}");
+        let outcome = local(sql);
+        assert!(matches!(outcome.as_str(), "refused" | "invalid"), "{sql}: {outcome}");
     }
 }
 
@@ -149,7 +149,7 @@ fn what_is_no_query_is_invalid() {
 fn an_unknown_table_is_answered_with_the_nearest() {
     let access = DataAccess { denied_tables: vec!["employees".to_owned()], ..DataAccess::default() };
     let tables = Some(vec!["orders", "customers", "employees"]);
-    let guard = QueryGuard { language: SqlDialect::Sqlite, tables, places: vec!["main"], access: &access };
+    let guard = QueryGuard { language: SqlDialect::Sqlite, tables, qualifiers: vec!["main"], access: &access };
     let message = |sql: &str| guard.check(sql).unwrap_err().message;
     assert_eq!(
         message("SELECT * FROM order_s"),
@@ -171,7 +171,7 @@ fn an_unknown_table_is_answered_with_the_nearest() {
 
 /// R-PLN-53: without a second check in the database, every query that might read a denied column is rejected.
 #[test]
-fn hidden_columns_are_refused_by_name_in_bigquery() {
+fn hidden_columns_are_rejected_by_name_in_bigquery() {
     let access = DataAccess { denied_columns: vec!["customers.email".to_owned()], ..DataAccess::default() };
     for (sql, expected) in [
         ("SELECT id FROM customers", "fine customers"),
@@ -208,7 +208,8 @@ fn hidden_columns_are_refused_by_name_in_bigquery() {
 fn only_known_functions_of_bigquery_run() {
     let checked = |expression: &str| {
         let access = &DataAccess::default();
-        let guard = QueryGuard { language: SqlDialect::BigQuery, tables: None, places: vec!["shop", "acme"], access };
+        let guard =
+            QueryGuard { language: SqlDialect::BigQuery, tables: None, qualifiers: vec!["shop", "acme"], access };
         let checked = guard.check(&format!("SELECT {expression} FROM orders"));
         checked.map(|checked| checked.tables).map_err(|error| error.message)
     };
@@ -225,7 +226,7 @@ fn only_known_functions_of_bigquery_run() {
     ] {
         assert_eq!(checked(fine), Ok(vec!["orders".to_owned()]), "{fine}");
     }
-    for (refused, name) in [
+    for (rejected, name) in [
         ("REMOTE(id)", "REMOTE"),
         ("shop.remote(id)", "shop.remote"),
         ("`shop.remote`(id)", "`shop.remote`"),
@@ -245,7 +246,11 @@ fn only_known_functions_of_bigquery_run() {
         ("CASE WHEN EXISTS (SELECT REMOTE(1)) THEN 1 END", "REMOTE"),
     ] {
         let expected = format!("refused: the function `{name}` is not run here");
-        assert!(checked(refused).is_err_and(|said| said.starts_with(&expected)), "{refused}: {:?}", checked(refused));
+        assert!(
+            checked(rejected).is_err_and(|said| said.starts_with(&expected)),
+            "{rejected}: {:?}",
+            checked(rejected)
+        );
     }
 }
 
@@ -306,14 +311,14 @@ const SCOPES: [(&str, &str, &str); 25] = [
 fn names_hold_where_they_are_made_and_nowhere_else() {
     let denied_columns = vec!["customers.email".to_owned()];
     let access = DataAccess { denied_columns, denied_tables: vec!["employees".to_owned()], ..DataAccess::default() };
-    let mut wrong = Vec::new();
+    let mut mismatches = Vec::new();
     for (sql, local, bigquery) in SCOPES {
-        let found = [SqlDialect::Sqlite, SqlDialect::BigQuery].map(|language| check(sql, language, &access));
-        if found != [local, bigquery] {
-            wrong.push(format!("{sql}: {found:?}"));
+        let outcomes = [SqlDialect::Sqlite, SqlDialect::BigQuery].map(|language| check(sql, language, &access));
+        if outcomes != [local, bigquery] {
+            mismatches.push(format!("{sql}: {outcomes:?}"));
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(mismatches.is_empty(), "{}", mismatches.join("\n"));
     let named = DataAccess { denied_columns: vec!["shop.customers.email".to_owned()], ..DataAccess::default() };
     assert_eq!(
         check("SELECT email FROM customers", SqlDialect::BigQuery, &named),
@@ -327,16 +332,16 @@ fn nested_query() -> impl Strategy<Value = String> {
     let name = || prop::sample::select(&["customers", "orders", "late"][..]);
     let columns = || prop::sample::select(&["id, email", "id, id AS email", "*", "count(*) AS id, 1 AS email"][..]);
     let leaf = (columns(), name(), any::<bool>()).prop_map(|(columns, name, has_place)| {
-        let place = if has_place { "main." } else { "" };
-        format!("SELECT {columns} FROM {place}{name}")
+        let qualifier = if has_place { "main." } else { "" };
+        format!("SELECT {columns} FROM {qualifier}{name}")
     });
     leaf.prop_recursive(4, 24, 4, move |inner| {
-        let with = (prop::collection::vec((name(), inner.clone()), 1..3), inner.clone()).prop_map(|(made, rest)| {
+        let with = (prop::collection::vec((name(), inner.clone()), 1..3), inner.clone()).prop_map(|(ctes, rest)| {
             let mut names = std::collections::BTreeSet::new();
-            let made = made.into_iter().filter(|(name, _)| names.insert(*name));
-            let made: Vec<String> = made.map(|(name, query)| format!("{name} AS ({query})")).collect();
+            let ctes = ctes.into_iter().filter(|(name, _)| names.insert(*name));
+            let ctes: Vec<String> = ctes.map(|(name, query)| format!("{name} AS ({query})")).collect();
             // A query that starts with WITH cannot be nested directly after another WITH.
-            format!("WITH {} SELECT id, email FROM ({rest})", made.join(", "))
+            format!("WITH {} SELECT id, email FROM ({rest})", ctes.join(", "))
         });
         let derived = (columns(), inner.clone(), name())
             .prop_map(|(columns, query, alias)| format!("SELECT {columns} FROM ({query}) AS {alias}"));
@@ -360,10 +365,10 @@ fn read_by_sqlite(sql: &str) -> Option<Vec<(String, String)>> {
     }
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = seen.clone();
-    let note = move |asked: AuthContext<'_>| {
+    let note = move |auth: AuthContext<'_>| {
         // A read without a column may refer to a CTE: rows of a CTE that are only counted are reported under its
         // name.
-        if let AuthAction::Read { table_name, column_name } = asked.action
+        if let AuthAction::Read { table_name, column_name } = auth.action
             && !column_name.is_empty()
         {
             noted.lock().unwrap().push((table_name.to_owned(), column_name.to_owned()));
@@ -430,7 +435,7 @@ proptest! {
         let Some(read) = read_by_sqlite(&sql) else { return Ok(()) };
         let denied = DataAccess { denied_columns: vec!["customers.email".to_owned()], ..DataAccess::default() };
         for language in [SqlDialect::Sqlite, SqlDialect::BigQuery] {
-            let of = |access: &DataAccess| QueryGuard { language, tables: None, places: vec!["main", "acme"], access }.check(&sql);
+            let of = |access: &DataAccess| QueryGuard { language, tables: None, qualifiers: vec!["main", "acme"], access }.check(&sql);
             let known = of(&DataAccess::default()).map_err(|error| TestCaseError::fail(format!("{sql}: {error}")))?;
             for (table, _) in &read {
                 prop_assert!(known.tables.contains(table), "{language:?}: `{table}` is read: {sql}");
@@ -473,13 +478,14 @@ proptest! {
 #[test]
 fn foreign_places_of_bigquery() {
     let mine = caller(&["payroll"], &[]);
-    let said = |sql: &str| {
+    let is_accepted = |sql: &str| {
         let access = &mine.access;
-        let guard = QueryGuard { language: SqlDialect::BigQuery, tables: None, places: vec!["shop", "acme"], access };
+        let guard =
+            QueryGuard { language: SqlDialect::BigQuery, tables: None, qualifiers: vec!["shop", "acme"], access };
         guard.check(sql).is_ok()
     };
     for fine in ["SELECT id FROM orders", "SELECT id FROM shop.orders", "SELECT id FROM acme.shop.orders"] {
-        assert!(said(fine), "{fine}");
+        assert!(is_accepted(fine), "{fine}");
     }
     for foreign in [
         "SELECT name FROM acme.orders",
@@ -489,7 +495,7 @@ fn foreign_places_of_bigquery() {
         "SELECT table_id, row_count FROM shop.__TABLES__",
         "SELECT table_id FROM __TABLES_SUMMARY__",
     ] {
-        assert!(!said(foreign), "{foreign}");
+        assert!(!is_accepted(foreign), "{foreign}");
     }
 }
 

@@ -12,7 +12,7 @@ use superstep_assistant::tools::{
 };
 
 use super::{call, caller, plain};
-use crate::support::{Room, last, plan, profiles};
+use crate::support::{TestHarness, last, plan, profiles};
 
 struct Named(&'static str, bool);
 
@@ -55,8 +55,8 @@ async fn tools_of_a_server_are_added() {
     let library = library("https://library.example.com/mcp", false);
     let more = tools_of_server(&library, connect_in_process(&server).await.unwrap()).await.unwrap();
     let all = with_external_tools(plain(), more.clone()).unwrap();
-    let said = call(&all, "library_search", json!({}), &caller(&[], &[])).await.unwrap();
-    assert_eq!(said, json!({"said": "search"}));
+    let output = call(&all, "library_search", json!({}), &caller(&[], &[])).await.unwrap();
+    assert_eq!(output, json!({"said": "search"}));
     assert!(call(&all, "now", json!({}), &caller(&[], &[])).await.unwrap()["utc"].is_string(), "ours stays ours");
     assert!(with_external_tools(all, more).unwrap_err().message().contains("library_"));
 }
@@ -66,19 +66,27 @@ async fn tools_of_a_server_are_added() {
 #[tokio::test]
 async fn the_word_of_a_server_is_not_trusted() {
     for hints in 0..8_u8 {
-        let said = ToolAnnotations { read_only: hints & 1 > 0, idempotent: hints & 2 > 0, destructive: hints & 4 > 0 };
-        let server = McpServer::new("library", "1.0").tools([Hinted(said)]);
+        let annotations =
+            ToolAnnotations { read_only: hints & 1 > 0, idempotent: hints & 2 > 0, destructive: hints & 4 > 0 };
+        let server = McpServer::new("library", "1.0").tools([Hinted(annotations)]);
         for trusted in [false, true] {
             let tools = tools_of_server(&library("https://x", trusted), connect_in_process(&server).await.unwrap())
                 .await
                 .unwrap();
-            let known = tools[0].spec().annotations;
+            let effective = tools[0].spec().annotations;
             let cautious = ToolAnnotations { destructive: true, ..ToolAnnotations::default() };
             match trusted {
-                false => assert_eq!(known, cautious, "{said:?}"),
-                true => assert_eq!((known.read_only, known.idempotent), (said.read_only, said.idempotent), "{said:?}"),
+                false => assert_eq!(effective, cautious, "{annotations:?}"),
+                true => assert_eq!(
+                    (effective.read_only, effective.idempotent),
+                    (annotations.read_only, annotations.idempotent),
+                    "{annotations:?}"
+                ),
             }
-            assert!(known.destructive || trusted && (!said.destructive || said.read_only), "{said:?}");
+            assert!(
+                effective.destructive || trusted && (!annotations.destructive || annotations.read_only),
+                "{annotations:?}"
+            );
         }
     }
 }
@@ -100,12 +108,12 @@ async fn a_configured_server_is_used_in_a_turn() {
         let tools = connect_servers(&[library], |_| None).await.unwrap();
         let script =
             ScriptedModel::new([plan(&[("c1", "library_search", json!({}), &[])]), ScriptedReply::text("Found [1].")]);
-        let desk = AssistantContext::new(script, tools, Policy::parse(rules).unwrap(), profiles());
-        let room = Room::new();
-        let mut outcome = room.ask(&desk, "Find it").await.unwrap();
+        let context = AssistantContext::new(script, tools, Policy::parse(rules).unwrap(), profiles());
+        let harness = TestHarness::new();
+        let mut outcome = harness.send(&context, "Find it").await.unwrap();
         assert_eq!(outcome.interrupts().len(), usize::from(asks_first), "{trusted}");
         if asks_first {
-            outcome = room.answer(&desk, json!({ "decision": "allow_once" })).await.unwrap();
+            outcome = harness.answer(&context, json!({ "decision": "allow_once" })).await.unwrap();
         }
         assert_eq!(outcome.state.tool_outputs[0].text(), r#"{"said":"search"}"#);
         assert_eq!(last(&outcome.state), "Found [1].");

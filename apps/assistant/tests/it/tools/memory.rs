@@ -26,9 +26,9 @@ async fn a_user_finds_their_own_facts() {
     remember(&store, "ana.p@example.com", "tea", "likes green tea").await;
     remember(&store, "ana.p@example.com", "team", "works in the finance team").await;
     remember(&store, "sam", "tea", "hates green tea").await;
-    let found = call(&plain(), "search_memory", json!({"query": "tea"}), &ana).await.unwrap();
+    let result = call(&plain(), "search_memory", json!({"query": "tea"}), &ana).await.unwrap();
     let expected = json!({"facts": [{"key": "tea", "text": "likes green tea", "source": "m1", "date": "2026-11-02"}]});
-    assert_eq!(found, expected);
+    assert_eq!(result, expected);
     let all = call(&plain(), "search_memory", json!({}), &ana).await.unwrap();
     assert_eq!(all["facts"].as_array().unwrap().len(), 2);
     let none = call(&plain(), "search_memory", json!({"query": "finance"}), &sam).await.unwrap();
@@ -55,8 +55,8 @@ async fn one_fact_is_forgotten() {
     assert_eq!(one["forgotten"][0]["key"], "c");
     let by_key = call(&plain(), "forget_memory", json!({"key": "a"}), &ana).await.unwrap();
     assert_eq!(by_key["forgotten"][0]["text"], "likes green tea");
-    let again = call(&plain(), "forget_memory", json!({"key": "a"}), &ana).await.unwrap();
-    assert_eq!(again, json!({"forgotten": []}));
+    let second = call(&plain(), "forget_memory", json!({"key": "a"}), &ana).await.unwrap();
+    assert_eq!(second, json!({"forgotten": []}));
     let left = call(&plain(), "search_memory", json!({}), &ana).await.unwrap();
     assert_eq!(left["facts"].as_array().unwrap().len(), 1);
     assert!(store.get(facts_namespace("sam"), "a").await.unwrap().is_some(), "others keep theirs");

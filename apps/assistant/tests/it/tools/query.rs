@@ -14,15 +14,15 @@ fn generous() -> ToolSettings {
     ToolSettings { query_time: Duration::from_secs(60), ..ToolSettings::new(shop()) }
 }
 
-async fn ask(sql: &str, who: &Arc<Caller>) -> Result<Value, String> {
-    call(&plain(), "bq_query", json!({ "sql": sql }), who).await
+async fn run_query(sql: &str, user: &Arc<Caller>) -> Result<Value, String> {
+    call(&plain(), "bq_query", json!({ "sql": sql }), user).await
 }
 
 /// R-PLN-53: a query returns columns, rows, their number, and a flag for more rows.
 #[tokio::test]
 async fn a_query_gives_columns_and_rows() {
     let late = "SELECT count(*) AS late FROM orders WHERE shipped_at > due_at AND shipped_at LIKE '2026-10%'";
-    let answer = ask(late, &caller(&[], &[])).await.unwrap();
+    let answer = run_query(late, &caller(&[], &[])).await.unwrap();
     let expected = json!({"columns": ["late"], "rows": [[37]], "count": 1, "truncated": false, "sql": late});
     assert_eq!(answer, expected);
     let some = call(&plain(), "bq_query", json!({"sql": "SELECT id FROM orders", "max_rows": 3}), &caller(&[], &[]))
@@ -34,9 +34,9 @@ async fn a_query_gives_columns_and_rows() {
             .await
             .unwrap();
     assert_eq!((&all["count"], &all["truncated"]), (&json!(10), &json!(false)));
-    let usual = ask("SELECT id FROM orders", &caller(&[], &[])).await.unwrap();
+    let usual = run_query("SELECT id FROM orders", &caller(&[], &[])).await.unwrap();
     assert_eq!((&usual["count"], &usual["truncated"]), (&json!(100), &json!(true)));
-    let none = ask("SELECT id FROM orders WHERE status = 'LATE'", &caller(&[], &[])).await.unwrap();
+    let none = run_query("SELECT id FROM orders WHERE status = 'LATE'", &caller(&[], &[])).await.unwrap();
     assert_eq!((&none["count"], &none["rows"]), (&json!(0), &json!([])));
 }
 
@@ -44,7 +44,7 @@ async fn a_query_gives_columns_and_rows() {
 #[tokio::test]
 async fn money_comes_out_exact() {
     let sql = "SELECT sum(total), sum(total * 3) / 3, avg(0.1) FROM orders";
-    let answer = ask(sql, &caller(&[], &[])).await.unwrap();
+    let answer = run_query(sql, &caller(&[], &[])).await.unwrap();
     for value in answer["rows"][0].as_array().unwrap() {
         let decimals = value.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len());
         assert!(decimals <= 2, "{value}");
@@ -64,7 +64,7 @@ async fn rows_are_limited_by_role() {
 
 /// R-PLN-43: errors for unknown and ambiguous names suggest the probable names.
 #[tokio::test]
-async fn unknown_names_are_told_with_near_ones() {
+async fn unknown_names_are_reported_with_suggestions() {
     let sam = caller(&["employees"], &["products.cost"]);
     for (sql, expected) in [
         ("SELECT * FROM order", "unknown_table: there is no table `order`; did you mean `orders`?"),
@@ -77,10 +77,10 @@ async fn unknown_names_are_told_with_near_ones() {
         ("SELECT sum(total, 2) FROM orders", "invalid: wrong number of arguments"),
         ("SELECT nope() FROM orders", "refused: the function `nope`"),
     ] {
-        let message = ask(sql, &sam).await.unwrap_err();
+        let message = run_query(sql, &sam).await.unwrap_err();
         assert!(message.starts_with(expected), "{sql}: {message}");
     }
-    let message = ask("SELECT costs FROM products", &sam).await.unwrap_err();
+    let message = run_query("SELECT costs FROM products", &sam).await.unwrap_err();
     assert!(!message.contains("`cost`"), "a hidden column is not offered: {message}");
     let other = json!({"sql": "SELECT 1", "dataset": "shopp"});
     let message = call(&plain(), "bq_query", other, &sam).await.unwrap_err();
@@ -113,7 +113,7 @@ async fn hidden_columns_stay_hidden() {
         "SELECT id, row_number() OVER (PARTITION BY email) FROM customers",
         "SELECT email FROM suppliers UNION SELECT email FROM customers",
     ] {
-        let outcome = ask(sql, &ana).await;
+        let outcome = run_query(sql, &ana).await;
         assert_eq!(kind(&outcome), "forbidden", "{sql}: {outcome:?}");
         assert!(outcome.unwrap_err().contains("customers.email"), "{sql}");
     }
@@ -123,11 +123,11 @@ async fn hidden_columns_stay_hidden() {
         "SELECT email FROM suppliers",
         "SELECT o.id FROM orders o JOIN customers c USING (id)",
     ] {
-        assert!(ask(sql, &ana).await.is_ok(), "{sql}");
+        assert!(run_query(sql, &ana).await.is_ok(), "{sql}");
     }
     let everything = caller(&["*"], &[]);
-    assert_eq!(kind(&ask("SELECT id FROM orders", &everything).await), "forbidden");
-    assert_eq!(kind(&ask("SELECT id FROM orders", &Arc::new(Caller::new("nobody"))).await), "forbidden");
+    assert_eq!(kind(&run_query("SELECT id FROM orders", &everything).await), "forbidden");
+    assert_eq!(kind(&run_query("SELECT id FROM orders", &Arc::new(Caller::new("nobody"))).await), "forbidden");
 }
 
 /// R-PLN-34, R-PLN-53, R-PLN-63: an endless query is interrupted, and other queries run meanwhile.
@@ -155,11 +155,11 @@ async fn a_query_that_does_not_end_is_ended() {
 async fn no_function_outlives_the_time_of_a_query() {
     let short = ToolSettings { query_time: Duration::from_millis(50), ..ToolSettings::new(shop()) };
     let (short, long, ana) = (tools(&short).unwrap(), tools(&generous()).unwrap(), caller(&[], &[]));
-    let asked_of = async |tools: &[SharedTool], columns: &str| {
+    let query_with = async |tools: &[SharedTool], columns: &str| {
         let sql = format!("WITH RECURSIVE t(x) AS (SELECT printf('%.*c', 250000, 'a')) SELECT {columns} FROM t");
         call(tools, "bq_query", json!({ "sql": sql }), &ana).await
     };
-    let asked = async |columns: &str| asked_of(&long, columns).await;
+    let query = async |columns: &str| query_with(&long, columns).await;
     for function in [
         "instr(x, x || 'b')",
         "instr(x, (SELECT x FROM t))",
@@ -171,21 +171,21 @@ async fn no_function_outlives_the_time_of_a_query() {
         "json_patch(x, x)",
         &format!("instr(x, '{}')", "a".repeat(300)),
     ] {
-        assert_eq!(kind(&asked(function).await), "refused", "{function:.60}");
+        assert_eq!(kind(&query(function).await), "refused", "{function:.60}");
     }
     let pattern = format!("x LIKE '{}b'", "%a".repeat(300));
-    assert_eq!(kind(&asked(&pattern).await), "invalid");
-    assert_eq!(kind(&asked("printf('%.*c', 300000, 'a')").await), "invalid");
-    let fine = asked("instr(x, 'b'), length(replace(x, char(10), '')), length(trim(x, 'a')), x LIKE '%a%b'").await;
+    assert_eq!(kind(&query(&pattern).await), "invalid");
+    assert_eq!(kind(&query("printf('%.*c', 300000, 'a')").await), "invalid");
+    let fine = query("instr(x, 'b'), length(replace(x, char(10), '')), length(trim(x, 'a')), x LIKE '%a%b'").await;
     assert_eq!(fine.unwrap()["rows"], json!([[0, 250_000, 0, 0]]));
-    let began = std::time::Instant::now();
-    let endless = asked_of(
+    let started = std::time::Instant::now();
+    let endless = query_with(
         &short,
         "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
         SELECT count(*) FROM n WHERE x || i LIKE '%a%a%a%a%a%a%a%a%b')",
     );
     assert_eq!(kind(&endless.await), "timeout");
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
 }
 
 /// R-PLN-54: tables and columns are listed and described, without denied ones.
@@ -216,7 +216,7 @@ async fn tables_are_listed_and_described() {
 
 /// R-PLN-31: tools describe their purpose and their side effects; a call without a caller sees no data.
 #[tokio::test]
-async fn tools_say_what_they_do() {
+async fn tools_describe_their_effects() {
     let tools = plain();
     let names: Vec<&str> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
     assert_eq!(

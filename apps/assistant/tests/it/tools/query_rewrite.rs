@@ -7,7 +7,7 @@ use superstep_assistant::tools::query::guard::{QueryGuard, SqlDialect};
 /// Returns the rewritten query, with `customers.email` denied.
 fn sent(sql: &str) -> Result<String, String> {
     let access = &DataAccess { denied_columns: vec!["customers.email".to_owned()], ..DataAccess::default() };
-    let guard = QueryGuard { language: SqlDialect::BigQuery, tables: None, places: vec!["shop", "acme"], access };
+    let guard = QueryGuard { language: SqlDialect::BigQuery, tables: None, qualifiers: vec!["shop", "acme"], access };
     guard.check(sql).map(|checked| checked.sql).map_err(|error| error.message)
 }
 
@@ -38,17 +38,17 @@ fn what_one_reader_takes_for_a_comment_or_a_text_is_not_sent_to_the_other() {
         "SELECT @@x",
         "SELECT ?",
     ] {
-        let said = sent(sql);
+        let result = sent(sql);
         assert!(
-            said.as_ref().is_err_and(|said| said.starts_with("refused") || said.starts_with("invalid")),
-            "{said:?}"
+            result.as_ref().is_err_and(|said| said.starts_with("refused") || said.starts_with("invalid")),
+            "{result:?}"
         );
     }
 }
 
 /// Tokenizes a text as GoogleSQL does; `None` if GoogleSQL rejects the text.
 fn read_by_googlesql(sql: &str) -> Option<Vec<String>> {
-    let (mut rest, mut found) = (sql, Vec::new());
+    let (mut rest, mut tokens) = (sql, Vec::new());
     while let Some(letter) = rest.chars().next() {
         let word = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(rest.len());
         let is_prefix = matches!(rest[..word].to_lowercase().as_str(), "" | "r" | "b" | "rb" | "br");
@@ -70,11 +70,11 @@ fn read_by_googlesql(sql: &str) -> Option<Vec<String>> {
             rest = &after[at + quote.len()..];
         } else {
             let length = word.max(letter.len_utf8());
-            found.push(rest[..length].to_lowercase());
+            tokens.push(rest[..length].to_lowercase());
             rest = &rest[length..];
         }
     }
-    Some(found)
+    Some(tokens)
 }
 
 const TRAPS: [&str; 12] =

@@ -5,12 +5,12 @@ use std::fs;
 use superstep_assistant::data::{ColumnType, Dataset};
 use superstep_assistant::sample;
 
-use super::{fresh, shop};
+use super::{empty_folder, shop};
 
 /// The sample is unpacked once, and changes by a user stay.
 #[test]
 fn the_sample_is_unpacked_once() {
-    let folder = fresh("unpacked");
+    let folder = empty_folder("unpacked");
     sample::unpack(&folder).unwrap();
     let policy = folder.join("policy.toml");
     assert_eq!(fs::read_to_string(&policy).unwrap(), sample::text("policy.toml").unwrap());
@@ -25,17 +25,17 @@ fn the_sample_is_unpacked_once() {
 /// Concurrent programs unpack the sample without conflicts, and readers never see a partial file.
 #[test]
 fn the_sample_is_unpacked_by_many_at_once() {
-    let folder = fresh("unpacked-at-once");
-    let whole = sample::text("shop/order_items.csv").unwrap();
+    let folder = empty_folder("unpacked-at-once");
+    let full_text = sample::text("shop/order_items.csv").unwrap();
     let seen = || fs::read_to_string(folder.join("shop/order_items.csv")).ok();
     std::thread::scope(|scope| {
         let all: Vec<_> = (0..4).map(|_| scope.spawn(|| sample::unpack(&folder))).collect();
         while !all.iter().all(std::thread::ScopedJoinHandle::is_finished) {
-            assert!(seen().is_none_or(|text| text == whole), "half a file");
+            assert!(seen().is_none_or(|text| text == full_text), "half a file");
         }
         all.into_iter().for_each(|one| one.join().unwrap().unwrap());
     });
-    assert_eq!(seen(), Some(whole));
+    assert_eq!(seen(), Some(full_text));
 }
 
 /// R-PLN-53, R-PLN-56: the catalog contains the metadata that planning needs: names, types, comments, values,

@@ -18,12 +18,12 @@ async fn documents_are_searched() {
     let documents = Some(Arc::new(Documents::open(&handbook).unwrap()));
     let tools = tools(&ToolSettings { documents, ..ToolSettings::new(shop()) }).unwrap();
     let ana = caller(&[], &[]);
-    let found =
+    let result =
         call(&tools, "search_docs", json!({"query": "vacation days full-time", "limit": 2}), &ana).await.unwrap();
-    let passages = found["passages"].as_array().unwrap();
+    let passages = result["passages"].as_array().unwrap();
     assert!(passages.len() <= 2);
-    assert!(passages[0]["source"].as_str().unwrap().starts_with("vacation.md#"), "{found}");
-    assert!(passages.iter().any(|passage| passage["text"].as_str().unwrap().contains("29")), "{found}");
+    assert!(passages[0]["source"].as_str().unwrap().starts_with("vacation.md#"), "{result}");
+    assert!(passages.iter().any(|passage| passage["text"].as_str().unwrap().contains("29")), "{result}");
     let nothing = call(&tools, "search_docs", json!({"query": "zebra"}), &ana).await.unwrap();
     assert_eq!(nothing, json!({"passages": []}));
     assert_eq!(kind(&call(&tools, "search_docs", json!({"query": " "}), &ana).await), "invalid");
@@ -41,8 +41,8 @@ async fn the_calculator_is_exact() {
         ),
         ("1 / 3", json!({"expression": "1 / 3", "result": "0.3333333333333333333333333333", "rounded": true})),
     ] {
-        let found = call(&plain(), "calculate", json!({ "expression": expression }), &ana).await.unwrap();
-        assert_eq!(found, expected);
+        let result = call(&plain(), "calculate", json!({ "expression": expression }), &ana).await.unwrap();
+        assert_eq!(result, expected);
     }
     let zero = call(&plain(), "calculate", json!({"expression": "1 / 0"}), &ana).await;
     assert_eq!(zero.unwrap_err(), "invalid: division by zero");

@@ -84,19 +84,19 @@ async fn nothing_private_is_fetched() {
 
 /// R-PLN-54: the search engine is queried, and its results contain titles, URLs and excerpts.
 #[tokio::test]
-async fn a_search_engine_is_asked() {
-    let answer = |Query(asked): Query<BTreeMap<String, String>>| async move {
-        if asked["q"] == "busy" {
+async fn a_search_engine_is_queried() {
+    let answer = |Query(params): Query<BTreeMap<String, String>>| async move {
+        if params["q"] == "busy" {
             return (StatusCode::TOO_MANY_REQUESTS, Json(json!({})));
         }
-        let result = json!({"title": asked["q"], "url": "https://a.example", "content": "c", "engine": "x"});
-        (StatusCode::OK, Json(json!({"results": [result], "format": asked["format"]})))
+        let result = json!({"title": params["q"], "url": "https://a.example", "content": "c", "engine": "x"});
+        (StatusCode::OK, Json(json!({"results": [result], "format": params["format"]})))
     };
     let here = served(Router::new().route("/search", get(answer))).await;
     let tools = with(WebSettings { search: Some(format!("http://{here}/")), ..WebSettings::default() });
     assert!(tools.iter().all(|tool| tool.spec().name != "fetch_url"), "what is not configured is not there");
     let ana = caller(&[], &[]);
-    let found = call(&tools, "web_search", json!({"query": "green & tea"}), &ana).await.unwrap();
-    assert_eq!(found, json!({"results": [{"title": "green & tea", "url": "https://a.example", "text": "c"}]}));
+    let output = call(&tools, "web_search", json!({"query": "green & tea"}), &ana).await.unwrap();
+    assert_eq!(output, json!({"results": [{"title": "green & tea", "url": "https://a.example", "text": "c"}]}));
     assert_eq!(kind(&call(&tools, "web_search", json!({"query": "busy"}), &ana).await), "unavailable");
 }

@@ -56,14 +56,14 @@ impl PromptNotes {
             (count > 0).then(|| format!("{count} {verdict}"))
         });
         let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        let told = match all {
+        let summary = match all {
             0 => return None,
             1 => format!("Fact check of 1 claim: {counts}."),
             _ => format!("Fact check of {all} claims: {counts}."),
         };
-        let wrong: Vec<String> =
+        let false_claims: Vec<String> =
             self.checked.iter().filter(|checked| checked.verdict == "false").map(CheckedClaim::quoted).collect();
-        Some(if wrong.is_empty() { told } else { format!("{told} False: {}.", wrong.join("; ")) })
+        Some(if false_claims.is_empty() { summary } else { format!("{summary} False: {}.", false_claims.join("; ")) })
     }
 
     /// Returns the other notes as a sentence.
@@ -79,10 +79,10 @@ impl CheckedClaim {
         const WORDS: usize = 16;
         let claim = bare(&self.claim);
         let words: Vec<&str> = claim.split(' ').collect();
-        let kept = words[..words.len().min(WORDS)].join(" ");
+        let excerpt = words[..words.len().min(WORDS)].join(" ");
         let dots = if words.len() > WORDS { " …" } else { "" };
         let sources = if self.sources.is_empty() { String::new() } else { format!(" ({})", self.sources) };
-        format!("“{kept}{dots}”{sources}")
+        format!("“{excerpt}{dots}”{sources}")
     }
 }
 

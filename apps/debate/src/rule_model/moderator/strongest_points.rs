@@ -14,23 +14,23 @@ pub(super) fn strongest<'a>(
     topic: &Topic,
     notes: &PromptNotes,
 ) -> Vec<&'a str> {
-    let said: Vec<&str> = history.turns_of(role).flat_map(sentences).collect();
+    let own_sentences: Vec<&str> = history.turns_of(role).flat_map(sentences).collect();
     let cases = arguments::aspects(topic).iter().map(|aspect| aspect.case(role));
     let argued: Vec<UsedArgument<'_>> = cases
         .filter(|case| history.turns_of(role).any(|text| case.is_in(text)))
         .map(|case| UsedArgument { case, was_answered: history.turns_of(opponent(role)).any(|text| case.is_in(text)) })
         .collect();
-    let weigh = |place: usize, sentence: &str| {
+    let weigh = |index: usize, sentence: &str| {
         // The opening sentence is only an announcement.
-        let is_opening = place == 0 && role == DebateAgent::Optimist;
+        let is_opening = index == 0 && role == DebateAgent::Optimist;
         weight(sentence, &argued) + notes.weight(sentence) - i32::from(is_opening)
     };
     let mut best: Vec<(i32, usize)> =
-        said.iter().enumerate().map(|(place, text)| (-weigh(place, text), place)).collect();
+        own_sentences.iter().enumerate().map(|(index, text)| (-weigh(index, text), index)).collect();
     best.sort_unstable();
     best.truncate(2);
-    best.sort_unstable_by_key(|(_, place)| *place);
-    best.into_iter().map(|(_, place)| said[place]).collect()
+    best.sort_unstable_by_key(|(_, index)| *index);
+    best.into_iter().map(|(_, index)| own_sentences[index]).collect()
 }
 
 /// An argument template that a side used.

@@ -3,7 +3,9 @@
 
 use super::nouns::is_common;
 use super::verbs::{gerund_of_participle, has, is_verb};
-use super::word_classes::{is_asking, is_being, is_determiner, is_helper, is_personal, is_preposition, is_quality};
+use super::word_classes::{
+    is_being, is_determiner, is_helper, is_interrogative, is_personal, is_preposition, is_quality,
+};
 
 /// Returns the words of a line without the punctuation at its ends.
 pub(super) fn normalized_words(text: &str) -> Vec<String> {
@@ -16,7 +18,7 @@ pub(super) fn normalized_words(text: &str) -> Vec<String> {
         words[last] = words[last].trim_end_matches(',').to_owned();
     }
     // `Which is better: cats or dogs?`
-    if words.first().is_some_and(|word| is_asking(&word.to_lowercase())) {
+    if words.first().is_some_and(|word| is_interrogative(&word.to_lowercase())) {
         words.iter_mut().for_each(|word| *word = word.replace(':', ","));
     }
     if is_title(&words) {
@@ -60,22 +62,22 @@ fn is_known(word: &str) -> bool {
 
 /// Converts the first person to the second: the agents address the user.
 fn turned(words: Vec<String>) -> Vec<String> {
-    let is_name = |place: usize| {
+    let is_name = |index: usize| {
         // `World War I`
-        place > 1 && words[place - 1].starts_with(char::is_uppercase)
+        index > 1 && words[index - 1].starts_with(char::is_uppercase)
     };
-    let is_asked = |place: usize| place > 0 && words[place] == "I" && !is_name(place);
-    let asks = (0..words.len()).any(is_asked);
-    let turn = |(place, word): (usize, &String)| {
-        let is_first = place == 0;
+    let is_pronoun = |index: usize| index > 0 && words[index] == "I" && !is_name(index);
+    let has_pronoun = (0..words.len()).any(is_pronoun);
+    let turn = |(index, word): (usize, &String)| {
+        let is_first = index == 0;
         let new = match word.as_str() {
-            "I" if is_asked(place) => "you",
+            "I" if is_pronoun(index) => "you",
             "my" => "your",
             "My" => "Your",
             "me" => "you",
             "mine" if !is_first => "yours",
             "myself" => "yourself",
-            being if asks && is_being(&being.to_lowercase()) => match being {
+            being if has_pronoun && is_being(&being.to_lowercase()) => match being {
                 "am" => "are",
                 "Am" => "Are",
                 "Was" => "Were",

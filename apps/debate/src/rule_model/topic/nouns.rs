@@ -22,7 +22,7 @@ const NO_ACTIONS: &str = " during evening everything housing king living meaning
 spring string thing wedding ring building sibling offspring boxing advertising gaming marketing ";
 
 /// Returns true if a phrase such as `banning cars` names an action.
-pub(super) fn begins_with_action(words: &[&str]) -> bool {
+pub(super) fn starts_with_action(words: &[&str]) -> bool {
     let first = words.first().copied().unwrap_or_default();
     words.len() > 1 && first.len() > 4 && first.to_lowercase().ends_with("ing") && !has(NO_ACTIONS, first)
 }
@@ -33,14 +33,14 @@ pub(super) fn is_plural(words: &[&str]) -> bool {
     const PLURAL: &str = " people children men women police media cattle teeth feet mice data ";
     const SINGULAR: &str = " news always series species politics economics ethics mathematics physics sports athletics \
     christmas yes analysis basis crisis thesis gas bus plus virus status bonus campus process this texas paris mars ";
-    if begins_with_action(words) {
+    if starts_with_action(words) {
         return false;
     }
     let head = words
         .iter()
         .skip(1)
         .position(|word| has(BETWEEN, word) || is_preposition(word))
-        .map_or(words.len(), |place| place + 1);
+        .map_or(words.len(), |index| index + 1);
     if words[..head].iter().any(|word| word.eq_ignore_ascii_case("and")) {
         return true;
     }
@@ -63,7 +63,7 @@ pub(super) fn in_sentence(words: &[&str]) -> String {
     const SMALL: &str = " a an the and of in on to for at by from with ";
     let mut phrase = words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let is_title = words.len() > 1 && words.iter().filter(|word| !has(SMALL, word)).all(|word| is_capital(word));
-    let is_action = begins_with_action(words)
+    let is_action = starts_with_action(words)
         || words.first().is_some_and(|word| word.ends_with("ing"))
             && words.get(1).is_some_and(|word| is_preposition(word));
     if let Some(first) = phrase.first_mut()
@@ -116,7 +116,7 @@ fn article(words: &[&str], text: &str) -> Option<&'static str> {
     let first = words.first().copied().unwrap_or_default();
     let counted = words.iter().position(|word| has(" in on of for at to with from as by under over ", word));
     let head = words[..counted.unwrap_or(words.len())].last().copied().unwrap_or_default();
-    if !has(COUNTED, head) || has(DETERMINERS, first) || begins_with_action(words) || is_plural(words) {
+    if !has(COUNTED, head) || has(DETERMINERS, first) || starts_with_action(words) || is_plural(words) {
         return None;
     }
     if text.starts_with("death penalty") || text.starts_with("gender ") {

@@ -1,7 +1,7 @@
 //! Topics that are not questions: statements, imperatives and things.
 
 use super::Topic;
-use super::nouns::{begins_with_action, in_sentence, is_common, is_negative_topic, is_plural, lowered};
+use super::nouns::{in_sentence, is_common, is_negative_topic, is_plural, lowered, starts_with_action};
 use super::verbs::{has, is_common_doing, is_order, is_third_person, is_verb, may_be_third_person};
 use super::word_classes::{
     is_adverb, is_degree, is_determiner, is_helper, is_indefinite, is_participle, is_past, is_personal, is_preposition,
@@ -17,10 +17,9 @@ pub(super) fn read(words: &[&str]) -> Option<Topic> {
         let mut rest = words[count..].to_vec();
         let first = lowered(rest.first()?);
         rest[0] = &first;
-        return super::understand(&rest)
-            .filter(|topic| topic.belief.is_some() || topic.is_change || topic.short.is_some());
+        return super::parse(&rest).filter(|topic| topic.belief.is_some() || topic.is_change || topic.short.is_some());
     }
-    if let Some(topic) = wish(words, &small) {
+    if let Some(topic) = parse_demand(words, &small) {
         return Some(topic);
     }
     let first = *words.first()?;
@@ -45,8 +44,8 @@ pub(super) fn read(words: &[&str]) -> Option<Topic> {
     if is_negative_topic(words) {
         return Some(Topic::change(format!("fighting {}", in_sentence(words))));
     }
-    let is_plural = !begins_with_action(words) && is_plural(words);
-    Some(Topic::thing(in_sentence(words), is_plural))
+    let is_plural = !starts_with_action(words) && is_plural(words);
+    Some(Topic::from_noun_phrase(in_sentence(words), is_plural))
 }
 
 /// Returns the number of leading words that only mark an opinion.
@@ -63,7 +62,7 @@ fn opinion(words: &[&str]) -> Option<usize> {
 }
 
 /// Parses a demand: `We need a shorter week`, `Let us ban cars`, `Time to act`.
-fn wish(words: &[&str], small: &[&str]) -> Option<Topic> {
+fn parse_demand(words: &[&str], small: &[&str]) -> Option<Topic> {
     let count = match small {
         ["i" | "we", "need" | "want" | "demand" | "deserve", ..] => 2,
         ["i" | "we", "would", "like" | "love", ..] => 3,
@@ -79,16 +78,16 @@ fn wish(words: &[&str], small: &[&str]) -> Option<Topic> {
     let wished = &words[count..];
     match wished {
         ["to", action @ ..] if !action.is_empty() => Some(Topic::change(doing(action))),
-        ["for", thing @ ..] | thing @ [_, ..] => {
+        ["for", noun @ ..] | noun @ [_, ..] => {
             let is_done = matches!(small[0], "let" | "please" | "never") || small[1] == "house";
             if is_done {
-                let action = if thing[0] == "all" { &thing[1..] } else { thing };
+                let action = if noun[0] == "all" { &noun[1..] } else { noun };
                 return (!action.is_empty()).then(|| Topic::change(doing(action)));
             }
-            if thing.is_empty() || is_personal(thing[0]) || thing.contains(&"to") {
+            if noun.is_empty() || is_personal(noun[0]) || noun.contains(&"to") {
                 return None;
             }
-            Some(Topic { is_change: true, ..Topic::thing(thing.join(" "), is_plural(thing)) })
+            Some(Topic { is_change: true, ..Topic::from_noun_phrase(noun.join(" "), is_plural(noun)) })
         }
         [] => None,
     }
@@ -99,8 +98,8 @@ pub(super) fn stated(words: &[&str]) -> Option<Topic> {
     if *words.first()? == "I" && !words.get(1).is_some_and(|word| matches!(*word, "should" | "must")) {
         return None;
     }
-    let place = (1..words.len()).find(|place| is_finite(words, *place))?;
-    let (subject, rest) = words.split_at(place);
+    let index = (1..words.len()).find(|index| is_finite(words, *index))?;
+    let (subject, rest) = words.split_at(index);
     // The subject of a past action is a name, unless the word is known.
     let is_name = subject.len() == 1 && is_participle(rest[0]) && !is_common(subject[0]);
     let first = if is_name { subject[0].to_owned() } else { lowered(subject[0]) };
@@ -117,17 +116,17 @@ pub(super) fn stated(words: &[&str]) -> Option<Topic> {
 }
 
 /// Returns true if the finite verb of the sentence is at this index.
-fn is_finite(words: &[&str], place: usize) -> bool {
-    let (before, word) = (&words[..place], words[place]);
-    let last = words[place - 1];
-    let next = words.get(place + 1).copied();
-    let is_in_clause = is_relative(last) && place > 1
-        || place > 2 && is_relative(words[place - 2]) && (is_personal(last) || is_plural(&[last]));
+fn is_finite(words: &[&str], index: usize) -> bool {
+    let (before, word) = (&words[..index], words[index]);
+    let last = words[index - 1];
+    let next = words.get(index + 1).copied();
+    let is_in_clause = is_relative(last) && index > 1
+        || index > 2 && is_relative(words[index - 2]) && (is_personal(last) || is_plural(&[last]));
     if is_in_clause || is_determiner(last) || is_preposition(last) {
         return false;
     }
     let has_relative = before.iter().any(|word| is_relative(word));
-    let is_pronoun = place == 1 && (is_personal(last) || is_indefinite(last));
+    let is_pronoun = index == 1 && (is_personal(last) || is_indefinite(last));
     let is_done = match next {
         _ if has_relative => false,
         None => is_common_doing(word, is_plural(before)),
@@ -136,7 +135,7 @@ fn is_finite(words: &[&str], place: usize) -> bool {
             let is_over = is_participle(word) && !is_preposition(last) && is_named(next);
             let is_form = may_be_third_person(word) && (is_determiner(next) || is_degree(next) || is_adverb(next));
             let is_need =
-                is_determiner(words[0]) && place > 1 && has(" costs needs wants ", word) && !is_preposition(next);
+                is_determiner(words[0]) && index > 1 && has(" costs needs wants ", word) && !is_preposition(next);
             is_form
                 || is_need && !is_plural(before)
                 || is_third_person(word)

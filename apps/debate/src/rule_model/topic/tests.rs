@@ -73,8 +73,8 @@ fn what_is_known_is_named_shortly() {
         ("Should the rich pay more tax?", ("having the rich pay more tax", false)),
         ("Should parents post photos of their children?", ("having parents post photos of their children", false)),
     ] {
-        let known = Topic::read(line).short_form();
-        assert_eq!((known.noun_phrase.as_str(), known.is_plural), expected, "{line}");
+        let short = Topic::read(line).short_form();
+        assert_eq!((short.noun_phrase.as_str(), short.is_plural), expected, "{line}");
     }
 }
 
@@ -108,7 +108,7 @@ fn lines_that_were_misread() {
 
 /// R-DEB-41: the subject of a question ends before its verb or adjective.
 #[test]
-fn questions_are_told() {
+fn questions_are_converted() {
     check(&[
         ("Should drug use be legal?", "making drug use legal"),
         ("Should there be a maximum wage?", "a maximum wage"),
@@ -151,7 +151,7 @@ fn questions_are_told() {
 
 /// R-DEB-41: questions with `which`, `what`, `why` and `how` are converted.
 #[test]
-fn what_is_asked_is_told() {
+fn wh_questions_are_converted() {
     check(&[
         ("Which language should I learn?", "settling which language you should learn"),
         ("Which is better: cats or dogs?", "choosing cats over dogs"),
@@ -165,7 +165,7 @@ fn what_is_asked_is_told() {
 
 /// R-DEB-41: statements, demands and imperatives are converted, in the second person.
 #[test]
-fn statements_are_told() {
+fn statements_are_converted() {
     check(&[
         ("I think that school starts too early", "the view that school starts too early"),
         ("I should quit my job", "quitting your job"),
@@ -189,7 +189,7 @@ fn statements_are_told() {
 
 /// R-DEB-41: a line that cannot be parsed is quoted, in a phrase that fits its kind.
 #[test]
-fn what_is_not_understood_is_quoted() {
+fn unparsable_lines_are_quoted() {
     check(&[
         ("SHOULD AI BE REGULATED?", "a yes to “SHOULD AI BE REGULATED?”"),
         ("Is \"woke\" culture good?", "a yes to “Is woke culture good?”"),

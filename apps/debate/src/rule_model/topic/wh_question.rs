@@ -4,7 +4,9 @@ use super::Topic;
 use super::clause_split::split;
 use super::nouns::{in_sentence, is_plural};
 use super::verbs::{has, is_verb};
-use super::word_classes::{is_adverb, is_anybody, is_helper, is_participle, is_personal, is_preposition, is_quality};
+use super::word_classes::{
+    is_adverb, is_generic_subject, is_helper, is_participle, is_personal, is_preposition, is_quality,
+};
 use super::yes_no_question::{doing, to_statement};
 
 /// Parses a question without its first word; `None` if it can only be quoted.
@@ -17,11 +19,11 @@ pub(super) fn read(first: &str, rest: &[&str]) -> Option<Topic> {
     let text = match (first, second.as_str()) {
         ("how", "to") if !after.is_empty() => format!("finding a way to {}", after.join(" ")),
         ("how" | "what", "about") if !after.is_empty() => {
-            return Some(Topic::thing(in_sentence(after), is_plural(after)));
+            return Some(Topic::from_noun_phrase(in_sentence(after), is_plural(after)));
         }
         ("why", "not") if after.first().is_some_and(|word| is_verb(word)) => doing(after),
-        ("how", "do") if after.first().is_some_and(|word| is_personal(word)) => return way(after),
-        ("how", "should" | "can" | "could" | "must" | "would") => return way(after),
+        ("how", "do") if after.first().is_some_and(|word| is_personal(word)) => return solution(after),
+        ("how", "should" | "can" | "could" | "must" | "would") => return solution(after),
         (_, "did" | "if") => return None,
         ("how" | "why", helper) if is_helper(helper) => format!("knowing {first} {}", to_statement(helper, after)?),
         // `Why democracy matters`
@@ -47,13 +49,13 @@ fn which_of_two(rest: &[&str]) -> Option<Topic> {
 }
 
 /// Converts `cities deal with cars` to `finding a way for cities to deal with cars`.
-fn way(after: &[&str]) -> Option<Topic> {
+fn solution(after: &[&str]) -> Option<Topic> {
     let (subject, action) = split(after)?;
-    if is_anybody(subject) {
+    if is_generic_subject(subject) {
         return Some(Topic::change(format!("finding a way to {}", action.join(" "))));
     }
-    let whole = format!("finding a way for {} to {}", subject.join(" "), action.join(" "));
-    Some(Topic::change(whole).or_short(doing(action), false))
+    let phrase = format!("finding a way for {} to {}", subject.join(" "), action.join(" "));
+    Some(Topic::change(phrase).or_short(doing(action), false))
 }
 
 fn what_is(rest: &[&str]) -> Option<String> {
@@ -62,9 +64,9 @@ fn what_is(rest: &[&str]) -> Option<String> {
     if is_preposition(last) {
         return None;
     }
-    let is_said = is_quality(first) || is_adverb(first) || is_participle(first) || first.ends_with("ing");
+    let is_predicate = is_quality(first) || is_adverb(first) || is_participle(first) || first.ends_with("ing");
     Some(match first {
-        _ if is_said && named.len() > 1 => format!("settling what {being} {}", named.join(" ")),
+        _ if is_predicate && named.len() > 1 => format!("settling what {being} {}", named.join(" ")),
         first if has(" the your our ", first) => format!("finding {}", named.join(" ")),
         _ => format!("defining {}", named.join(" ")),
     })
@@ -73,10 +75,10 @@ fn what_is(rest: &[&str]) -> Option<String> {
 /// Converts a question clause to statement order: `language should you learn` to `language you should learn`;
 /// `should pay for college` is unchanged.
 fn settled(rest: &[&str]) -> Option<String> {
-    let Some(place) = rest.iter().position(|word| is_helper(word)) else {
+    let Some(index) = rest.iter().position(|word| is_helper(word)) else {
         return (rest.len() > 1).then(|| rest.join(" "));
     };
-    let (named, helper, after) = (&rest[..place], rest[place], &rest[place + 1..]);
+    let (named, helper, after) = (&rest[..index], rest[index], &rest[index + 1..]);
     let next = *after.first()?;
     let is_doing = matches!(helper, "do" | "does");
     let is_own =

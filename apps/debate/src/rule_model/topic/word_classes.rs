@@ -29,7 +29,7 @@ pub(super) fn positive(word: &str) -> String {
     }
 }
 
-pub(super) fn is_asking(word: &str) -> bool {
+pub(super) fn is_interrogative(word: &str) -> bool {
     matches!(word, "how" | "why" | "what" | "who" | "whose" | "which" | "when" | "where" | "whom")
 }
 
@@ -70,7 +70,7 @@ pub(super) fn is_indefinite(word: &str) -> bool {
 }
 
 /// Returns true if omitting the subject changes nothing.
-pub(super) fn is_anybody(subject: &[&str]) -> bool {
+pub(super) fn is_generic_subject(subject: &[&str]) -> bool {
     match subject {
         [word] => has(" we you i one people someone somebody ", word),
         [word, all] => has(" we you ", word) && has(" all both ", all),

@@ -5,7 +5,7 @@ use super::clause_split::{split, split_being, split_perfect};
 use super::nouns::{in_sentence, is_plural};
 use super::verbs::{gerund, gerund_of_participle, has, is_order, is_state, is_verb, third_person};
 use super::word_classes::{
-    has_negative_sentiment, is_adverb, is_anybody, is_being, is_by_rule, is_degree, is_determiner, is_feeling,
+    has_negative_sentiment, is_adverb, is_being, is_by_rule, is_degree, is_determiner, is_feeling, is_generic_subject,
     is_helper, is_past, is_preposition, is_quality, is_relative, positive,
 };
 
@@ -19,7 +19,7 @@ pub(super) fn read(first: &str, rest: &[&str]) -> Option<Topic> {
     match helper.as_str() {
         "do" if rest.first() == Some(&"you") => what_you_hold(&rest[1..]),
         "would" if rest.first() == Some(&"you") && rest.get(1).is_some_and(|word| is_verb(word)) => {
-            Some(Topic::thing(doing(&rather(&rest[1..])?), false))
+            Some(Topic::from_noun_phrase(doing(&rather(&rest[1..])?), false))
         }
         "would" if rest.get(1) == Some(&"rather") => instead(&rest[2..]),
         "should" | "shall" | "must" => {
@@ -43,14 +43,14 @@ fn what_you_hold(held: &[&str]) -> Option<Topic> {
 
 /// Replaces `or` by `rather than`; `None` if there are more than two alternatives.
 fn rather<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
-    let mut told = Vec::new();
+    let mut replaced = Vec::new();
     let mut is_chosen = false;
-    for (place, word) in words.iter().enumerate() {
+    for (index, word) in words.iter().enumerate() {
         if *word != "or" {
-            told.push(*word);
+            replaced.push(*word);
             continue;
         }
-        let next = words.get(place + 1)?;
+        let next = words.get(index + 1)?;
         if is_chosen
             || is_helper(next)
             || has(" not both neither else ", next)
@@ -59,9 +59,9 @@ fn rather<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
             return None;
         }
         is_chosen = true;
-        told.extend(["rather", "than"]);
+        replaced.extend(["rather", "than"]);
     }
-    Some(told)
+    Some(replaced)
 }
 
 /// Replaces `ever` of a question by `sometimes` in a statement.
@@ -75,19 +75,19 @@ pub(super) fn doing(action: &[&str]) -> String {
     let early = action.iter().take_while(|word| is_adverb(word)).count();
     let (adverbs, action) = action.split_at(early);
     let [verb, tail @ ..] = action else { return adverbs.join(" ") };
-    let is_joint = |place: usize| place > 0 && has(" and or than ", tail[place - 1]) && is_verb(tail[place]);
-    let is_alone = |place: usize| {
-        place == 1
-            || place == 2 && tail[0] == "rather"
+    let is_joint = |index: usize| index > 0 && has(" and or than ", tail[index - 1]) && is_verb(tail[index]);
+    let is_alone = |index: usize| {
+        index == 1
+            || index == 2 && tail[0] == "rather"
             || tail
-                .get(place + 1)
+                .get(index + 1)
                 .is_none_or(|next| is_determiner(next) || is_preposition(next) || next.ends_with("ing"))
     };
-    let told = tail.iter().enumerate().map(|(place, word)| match is_joint(place) && is_alone(place) {
+    let converted = tail.iter().enumerate().map(|(index, word)| match is_joint(index) && is_alone(index) {
         true => gerund(word),
         false => (*word).to_owned(),
     });
-    let tail: Vec<String> = told.collect();
+    let tail: Vec<String> = converted.collect();
     let words = adverbs.iter().map(|word| word.to_lowercase()).chain([gerund(verb)]).chain(tail);
     words.collect::<Vec<_>>().join(" ")
 }
@@ -114,16 +114,16 @@ pub(super) fn to_statement(helper: &str, rest: &[&str]) -> Option<String> {
 /// Converts verbs to the third person: `help rather than hurt families` to `helps rather than hurts families`.
 fn done_by_one(action: &[&str]) -> String {
     let early = action.iter().take_while(|word| is_adverb(word)).count();
-    let is_done = |place: usize, word: &str| {
-        let is_joint = place > early && has(" than and ", action[place - 1]) && place <= early + 3;
-        place == early || is_joint && is_verb(word)
+    let is_done = |index: usize, word: &str| {
+        let is_joint = index > early && has(" than and ", action[index - 1]) && index <= early + 3;
+        index == early || is_joint && is_verb(word)
     };
-    let told = action.iter().enumerate().map(|(place, word)| match is_done(place, word) {
+    let converted = action.iter().enumerate().map(|(index, word)| match is_done(index, word) {
         true => third_person(word),
         false if *word == "ever" => "sometimes".to_owned(),
         false => (*word).to_owned(),
     });
-    told.collect::<Vec<_>>().join(" ")
+    converted.collect::<Vec<_>>().join(" ")
 }
 
 /// Converts a proposal: `AI`, `be regulated` to `regulating AI`.
@@ -133,27 +133,27 @@ pub(super) fn proposal(subject: &[&str], action: &[&str]) -> Option<Topic> {
         rest => (false, rest),
     };
     let not = if is_not { "not " } else { "" };
-    let who = object(&subject.join(" "));
+    let actor = object(&subject.join(" "));
     let bare = &action[action.iter().take_while(|word| is_adverb(word)).count()..];
     match (subject, bare) {
         (_, []) => None,
         (["there"], ["be", so @ ..]) if !so.is_empty() && !is_not => {
-            Some(Topic { is_change: true, ..Topic::thing(in_sentence(so), is_plural(so)) })
+            Some(Topic { is_change: true, ..Topic::from_noun_phrase(in_sentence(so), is_plural(so)) })
         }
-        (_, [_, ..]) if is_anybody(subject) && !(who == "people" && bare[0] == "be") => {
+        (_, [_, ..]) if is_generic_subject(subject) && !(actor == "people" && bare[0] == "be") => {
             Some(Topic::change(format!("{not}{}", doing(action))))
         }
-        (_, ["be", so @ ..]) if !so.is_empty() => match passive_to_gerund(&who, so) {
+        (_, ["be", so @ ..]) if !so.is_empty() => match passive_to_gerund(&actor, so) {
             Some(doing) => Some(Topic::change(format!("{not}{doing}"))),
             None => Some(demand(subject, is_not, action)),
         },
         (_, [verb, ..]) if is_state(verb) || *verb == "be" => Some(demand(subject, is_not, action)),
         _ => {
-            let whole = Topic::change(format!("having {who} {not}{}", action.join(" ")));
+            let topic = Topic::change(format!("having {actor} {not}{}", action.join(" ")));
             // The action must keep its meaning without its subject.
             Some(match can_go(subject, action) {
-                true => whole.or_short(format!("{not}{}", doing(action)), false),
-                false => whole,
+                true => topic.or_short(format!("{not}{}", doing(action)), false),
+                false => topic,
             })
         }
     }
@@ -225,20 +225,20 @@ fn being_so(being: &str, rest: &[&str]) -> Option<Topic> {
 /// Puts the positive alternative first: `a threat or an opportunity` to `an opportunity rather than a threat`, so
 /// that the optimist argues for it.
 fn brighter_first<'a>(so: &[&'a str]) -> Option<Vec<&'a str>> {
-    let told = rather(so)?;
-    let Some(place) = so.iter().position(|word| *word == "or") else { return Some(told) };
-    let (first, second) = (&so[..place], &so[place + 1..]);
+    let replaced = rather(so)?;
+    let Some(index) = so.iter().position(|word| *word == "or") else { return Some(replaced) };
+    let (first, second) = (&so[..index], &so[index + 1..]);
     let is_tail = second.iter().any(|word| is_preposition(word));
     if has_negative_sentiment(first) && !has_negative_sentiment(second) && !is_tail {
         return Some([second, &["rather", "than"], first].concat());
     }
-    Some(told)
+    Some(replaced)
 }
 
 /// Parses `cats or dogs`, `better`.
 fn which_is(being: &str, subject: &[&str], so: &[&str]) -> Option<Topic> {
-    let place = subject.iter().position(|word| *word == "or").filter(|place| *place > 0)?;
-    let (first, second) = (&subject[..place], &subject[place + 1..]);
+    let index = subject.iter().position(|word| *word == "or").filter(|index| *index > 0)?;
+    let (first, second) = (&subject[..index], &subject[index + 1..]);
     let is_more = so.first().is_some_and(|word| word.ends_with("er") || has(" more less worse ", word));
     match so {
         _ if second.is_empty() || second.contains(&"or") => None,
@@ -258,24 +258,24 @@ fn right_to(being: &str, so: &[&str]) -> Option<Topic> {
         return (!so.is_empty() && !so.contains(&"or")).then(|| Topic::view(format!("it {being} {}", stated(so))));
     };
     let (how, action) = (&so[..to], &so[to + 1..]);
-    let (how, who) = match how.iter().position(|word| *word == "for") {
-        Some(place) if place > 0 => (&how[..place], Some(object(&how[place + 1..].join(" ")))),
+    let (how, actor) = match how.iter().position(|word| *word == "for") {
+        Some(index) if index > 0 => (&how[..index], Some(object(&how[index + 1..].join(" ")))),
         _ => (how, None),
     };
     if how == ["better"] {
         return instead(action);
     }
     let action = rather(action)?;
-    let has_doer = who.is_some();
-    let doing = match who {
-        Some(who) => format!("having {who} {}", action.join(" ")),
+    let has_doer = actor.is_some();
+    let doing = match actor {
+        Some(actor) => format!("having {actor} {}", action.join(" ")),
         None => doing(&action),
     };
     const GOOD: &str = " right good ok okay ethical moral fair wise acceptable justified fine time necessary important worth \
     legitimate reasonable justifiable ";
     let is_good = how.last().is_some_and(|word| has(GOOD, word)) && !how.contains(&"not") && !is_past(being);
     Some(match is_good {
-        true => Topic::thing(doing, false),
+        true => Topic::from_noun_phrase(doing, false),
         false if has_doer => Topic::view(format!("it {being} {}", stated(so))),
         false => Topic::view(format!("{doing} {being} {}", stated(how))),
     })
@@ -283,8 +283,8 @@ fn right_to(being: &str, so: &[&str]) -> Option<Topic> {
 
 /// Converts `rent than to buy` to `renting rather than buying`.
 fn instead(action: &[&str]) -> Option<Topic> {
-    let place = action.iter().position(|word| matches!(*word, "or" | "than")).filter(|place| *place > 0)?;
-    let (first, mut second) = (&action[..place], &action[place + 1..]);
+    let index = action.iter().position(|word| matches!(*word, "or" | "than")).filter(|index| *index > 0)?;
+    let (first, mut second) = (&action[..index], &action[index + 1..]);
     if let ["to", rest @ ..] = second {
         second = rest;
     }
@@ -294,7 +294,7 @@ fn instead(action: &[&str]) -> Option<Topic> {
         [verb, ..] if is_verb(verb) && !is_feeling(verb) => doing(second),
         _ => second.join(" "),
     };
-    Some(Topic::thing(format!("{} rather than {other}", doing(first)), false))
+    Some(Topic::from_noun_phrase(format!("{} rather than {other}", doing(first)), false))
 }
 
 fn object(subject: &str) -> String {

@@ -14,7 +14,7 @@ use crate::state::FamilySchedulerState;
 use crate::state::request_state::{self, CachedModelReply, ModelReply};
 
 /// Timeout of a model call.
-const PATIENCE: Duration = Duration::from_secs(30);
+const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns the reply of the model to these texts; the cached reply if the same texts were sent before.
 pub(crate) async fn call_model_once(
@@ -23,23 +23,23 @@ pub(crate) async fn call_model_once(
     words: Vec<String>,
     request: ChatRequest,
 ) -> Result<CachedModelReply> {
-    if let Some(before) = request_state::heard(state).filter(|before| before.words == words) {
+    if let Some(before) = request_state::model_reply(state).filter(|before| before.words == words) {
         return Ok(before);
     }
-    let asked = cx.once("heard", async { Ok::<_, NodeError>(ask(model, request, cx).await) });
-    let answered = asked.await.map_err(NodeError::into_error)?;
+    let recorded_reply = cx.once("heard", async { Ok::<_, NodeError>(call_model(model, request, cx).await) });
+    let answered = recorded_reply.await.map_err(NodeError::into_error)?;
     Ok(CachedModelReply { words, answered })
 }
 
-async fn ask(model: &SharedModel, request: ChatRequest, cx: &TaskContext) -> ModelReply {
-    let asked = cx.model(model).request(request).tag("nostream").into_future();
+async fn call_model(model: &SharedModel, request: ChatRequest, cx: &TaskContext) -> ModelReply {
+    let call = cx.model(model).request(request).tag("nostream").into_future();
     let answer = tokio::select! {
         biased;
-        answer = asked => answer,
-        () = cx.sleep(PATIENCE) => Err(ModelErrorKind::Timeout.error(&model.info(), format!("no answer within {PATIENCE:?}"))),
+        answer = call => answer,
+        () = cx.sleep(MODEL_TIMEOUT) => Err(ModelErrorKind::Timeout.error(&model.info(), format!("no answer within {MODEL_TIMEOUT:?}"))),
     };
     match answer.and_then(|answer| answer.json()) {
-        Ok(said @ Value::Object(_)) => ModelReply::Parsed(said),
+        Ok(output @ Value::Object(_)) => ModelReply::Parsed(output),
         Ok(_) => ModelReply::Failed(format!("model `{}`: the answer is no object", model.info())),
         Err(error) => ModelReply::Failed(error.message().to_owned()),
     }

@@ -8,7 +8,7 @@ use superstep::{Error, ErrorCode, Result};
 
 use super::super::moments::{after, between};
 use super::super::rules::override_property;
-use super::super::seen::can_modify;
+use super::super::visibility::can_modify;
 use super::changed::{bump_sequence, instance, invalid_resume, part_id, reschedule};
 use crate::calendar::series::{self, SeriesSelection};
 use crate::calendar::{CalendarChange, CalendarSnapshot, ConstraintStrength, Event, TimeRange};
@@ -25,24 +25,30 @@ use crate::zone::NamedTimeZone;
 /// invalid time, an end before its start, or a change that does not fit the strategy. Returns `PolicyRefused` if
 /// the requester may not change another event.
 pub fn apply_resolution(
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     event: &Event,
-    way: &ProposedResolution,
-    asker: &str,
+    resolution: &ProposedResolution,
+    requester: &str,
     now: Time,
 ) -> Result<(Event, Vec<CalendarChange>)> {
-    if way.changes.is_empty() {
+    if resolution.changes.is_empty() {
         return Err(invalid_resume("a way out changes something, and this one has no `changes`"));
     }
-    let mut work =
-        ResolutionApplier { board: board.clone(), event, asker, now, after: event.clone(), others: Vec::new() };
-    match way.strategy {
-        Strategy::MoveEvent => work.retime(&way.changes, ChangeAction::Move)?,
-        Strategy::ShortenEvent => work.retime(&way.changes, ChangeAction::Shorten)?,
-        Strategy::SplitEvent => work.split(&way.changes)?,
-        Strategy::CancelEvent => work.cancel(&way.changes)?,
-        Strategy::OverrideConstraint => work.override_constraints(&way.changes)?,
-        Strategy::AlternativeResource => work.swap_resources(&way.changes)?,
+    let mut work = ResolutionApplier {
+        snapshot: snapshot.clone(),
+        event,
+        requester,
+        now,
+        after: event.clone(),
+        others: Vec::new(),
+    };
+    match resolution.strategy {
+        Strategy::MoveEvent => work.retime(&resolution.changes, ChangeAction::Move)?,
+        Strategy::ShortenEvent => work.retime(&resolution.changes, ChangeAction::Shorten)?,
+        Strategy::SplitEvent => work.split(&resolution.changes)?,
+        Strategy::CancelEvent => work.cancel(&resolution.changes)?,
+        Strategy::OverrideConstraint => work.override_constraints(&resolution.changes)?,
+        Strategy::AlternativeResource => work.swap_resources(&resolution.changes)?,
     }
     let mut changes = vec![CalendarChange::Event(Box::new(work.after.clone()))];
     changes.extend(work.others);
@@ -51,9 +57,9 @@ pub fn apply_resolution(
 
 struct ResolutionApplier<'a> {
     /// Includes the changes so far, so that a second change of an event starts from the first.
-    board: CalendarSnapshot,
+    snapshot: CalendarSnapshot,
     event: &'a Event,
-    asker: &'a str,
+    requester: &'a str,
     now: Time,
     after: Event,
     others: Vec<CalendarChange>,
@@ -87,25 +93,26 @@ impl ResolutionApplier<'_> {
     fn retime(&mut self, changes: &[ResolutionChange], action: ChangeAction) -> Result<()> {
         for (id, ends) in ends(changes, action)? {
             if id == self.event.id {
-                let (after, exceptions) = reschedule(&self.board, self.event, &ends.span(&self.event.span, action)?)?;
+                let (after, exceptions) =
+                    reschedule(&self.snapshot, self.event, &ends.span(&self.event.span, action)?)?;
                 self.after = after;
                 self.put(exceptions);
                 continue;
             }
-            let mut standing = self.other(&id)?.as_ref().clone();
-            if standing.recurrence.is_some() {
+            let mut existing = self.other(&id)?.as_ref().clone();
+            if existing.recurrence.is_some() {
                 let start =
                     ends.of.ok_or_else(|| invalid_resume(format!("`{id}` repeats: `old_value` says which one")))?;
-                standing = instance(&self.board, self.other(&id)?, start)?;
+                existing = instance(&self.snapshot, self.other(&id)?, start)?;
             }
-            let (after, _) = reschedule(&self.board, &standing, &ends.span(&standing.span, action)?)?;
+            let (after, _) = reschedule(&self.snapshot, &existing, &ends.span(&existing.span, action)?)?;
             self.put([after]);
         }
         Ok(())
     }
 
     fn split(&mut self, changes: &[ResolutionChange]) -> Result<()> {
-        let part = part_id(&self.board, self.event);
+        let part = part_id(&self.snapshot, self.event);
         let mut ends = ends(changes, ChangeAction::Split)?;
         let first = ends.remove(&self.event.id).unwrap_or_default().span(&self.event.span, ChangeAction::Split)?;
         let second = ends.remove(&part).ok_or_else(|| invalid_resume(format!("the second part is to be `{part}`")))?;
@@ -120,8 +127,8 @@ impl ResolutionApplier<'_> {
         if first.overlaps(&second) {
             return Err(invalid_resume("the two parts are at the same time"));
         }
-        let (after, exceptions) = reschedule(&self.board, self.event, &first)?;
-        let (rest, _) = reschedule(&self.board, self.event, &second)?;
+        let (after, exceptions) = reschedule(&self.snapshot, self.event, &first)?;
+        let (rest, _) = reschedule(&self.snapshot, self.event, &second)?;
         let uid = format!("{}{}", self.event.uid, part.strip_prefix(&self.event.id).unwrap_or_default());
         self.put(exceptions);
         self.put([Event { id: part, uid, recurrence_override: None, sequence: 0, ..rest }]);
@@ -143,7 +150,7 @@ impl ResolutionApplier<'_> {
             let which = match (&other.recurrence, &other.recurrence_override) {
                 (Some(_), _) => {
                     let start = time(change.old_value.as_deref(), "old_value")?;
-                    instance(&self.board, other, start)?;
+                    instance(&self.snapshot, other, start)?;
                     SeriesSelection::This(NamedTimeZone::from_iana_name(&other.zone)?.to_local(start))
                 }
                 // An override replaces an instance, which must not reappear when the override is removed.
@@ -155,7 +162,7 @@ impl ResolutionApplier<'_> {
                     continue;
                 }
             };
-            let changes = series::cancel(&self.board, id, which, self.now)?;
+            let changes = series::cancel(&self.snapshot, id, which, self.now)?;
             changes.into_iter().for_each(|change| self.change(change));
         }
         Ok(())
@@ -166,7 +173,7 @@ impl ResolutionApplier<'_> {
     }
 
     fn change(&mut self, change: CalendarChange) {
-        self.board.apply(change.clone());
+        self.snapshot.apply(change.clone());
         self.others.push(change);
     }
 
@@ -176,7 +183,7 @@ impl ResolutionApplier<'_> {
             let Some(id) = rule.filter(|_| self.is_plain(change)) else {
                 return Err(unfitting(change, "`field` with `constraint:` and the id of a rule"));
             };
-            let rule = self.board.rules.get(id).ok_or_else(|| invalid_resume(format!("there is no rule `{id}`")))?;
+            let rule = self.snapshot.rules.get(id).ok_or_else(|| invalid_resume(format!("there is no rule `{id}`")))?;
             if rule.strength == ConstraintStrength::Hard {
                 return Err(invalid_resume(format!("the rule `{}` is hard and cannot be broken", rule.name)));
             }
@@ -195,7 +202,7 @@ impl ResolutionApplier<'_> {
             let (Some(old), Some(new), true) = (&change.old_value, &change.new_value, is_swap) else {
                 return Err(unfitting(change, "`field` `resources` with `old_value` and `new_value`"));
             };
-            if !self.board.resources.contains_key(new) {
+            if !self.snapshot.resources.contains_key(new) {
                 return Err(invalid_resume(format!("there is no resource `{new}`")));
             }
             let used = self.after.resources.iter_mut().find(|used| *used == old);
@@ -212,9 +219,9 @@ impl ResolutionApplier<'_> {
     }
 
     fn other(&self, id: &str) -> Result<&Arc<Event>> {
-        let other = self.board.events.get(id).ok_or_else(|| invalid_resume(format!("there is no event `{id}`")))?;
-        if !can_modify(&self.board, self.asker, other) {
-            let name = self.board.members.get(self.asker).map_or("whoever asks", |member| member.name.as_str());
+        let other = self.snapshot.events.get(id).ok_or_else(|| invalid_resume(format!("there is no event `{id}`")))?;
+        if !can_modify(&self.snapshot, self.requester, other) {
+            let name = self.snapshot.members.get(self.requester).map_or("whoever asks", |member| member.name.as_str());
             return Err(Error::new(
                 ErrorCode::PolicyRefused,
                 format!("{name} may not change what belongs to somebody else"),
@@ -258,10 +265,10 @@ fn time(text: Option<&str>, field: &str) -> Result<Time> {
     Time::parse(text).map_err(|fault| invalid_resume(format!("`{field}`: {fault}")))
 }
 
-fn unfitting(change: &ResolutionChange, wanted: &str) -> Error {
+fn unfitting(change: &ResolutionChange, expected: &str) -> Error {
     let (field, action) = (change.field.as_deref().unwrap_or("none"), change.action.map_or("none", action_name));
     invalid_resume(format!(
-        "a change with field `{field}` and action `{action}` does not fit: the strategy wants {wanted}"
+        "a change with field `{field}` and action `{action}` does not fit: the strategy wants {expected}"
     ))
 }
 

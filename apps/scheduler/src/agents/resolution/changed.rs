@@ -12,30 +12,30 @@ use crate::models::EventStatus;
 use crate::zone::NamedTimeZone;
 
 /// Creates the error for a resume value that cannot be applied.
-pub(super) fn invalid_resume(why: impl Into<String>) -> Error {
-    Error::new(ErrorCode::InvalidResume, why)
+pub(super) fn invalid_resume(reason: impl Into<String>) -> Error {
+    Error::new(ErrorCode::InvalidResume, reason)
 }
 
 /// Returns a free id for the second part of a split event.
-pub(super) fn part_id(board: &CalendarSnapshot, event: &Event) -> String {
+pub(super) fn part_id(snapshot: &CalendarSnapshot, event: &Event) -> String {
     let mut ids = (2_u32..).map(|part| format!("{}_{part}", event.id));
-    ids.find(|id| !board.events.contains_key(id)).unwrap_or_default()
+    ids.find(|id| !snapshot.events.contains_key(id)).unwrap_or_default()
 }
 
 /// Creates the override for one instance of a series.
-pub(super) fn instance(board: &CalendarSnapshot, series: &Arc<Event>, start: Time) -> Result<Event> {
+pub(super) fn instance(snapshot: &CalendarSnapshot, series: &Arc<Event>, start: Time) -> Result<Event> {
     let moment = TimeRange { start, end: add_minutes(start, 1) };
-    let instances = board.instances_of(series, &moment)?;
-    let found = instances.iter().find(|instance| instance.span.start == start);
-    let found =
-        found.ok_or_else(|| invalid_resume(format!("`{}` has no instance that starts at {start}", series.title)))?;
+    let instances = snapshot.instances_of(series, &moment)?;
+    let matched = instances.iter().find(|instance| instance.span.start == start);
+    let matched =
+        matched.ok_or_else(|| invalid_resume(format!("`{}` has no instance that starts at {start}", series.title)))?;
     let zone = NamedTimeZone::from_iana_name(&series.zone)?;
-    let wall = zone.to_local(start);
+    let local_time = zone.to_local(start);
     Ok(Event {
-        id: format!("{}:{}", series.id, wall.strftime("%Y%m%dT%H%M%S")),
-        span: in_time_zone(&zone, &found.span)?,
+        id: format!("{}:{}", series.id, local_time.strftime("%Y%m%dT%H%M%S")),
+        span: in_time_zone(&zone, &matched.span)?,
         recurrence: None,
-        recurrence_override: Some(RecurrenceOverride { series: series.id.clone(), start: wall }),
+        recurrence_override: Some(RecurrenceOverride { series: series.id.clone(), start: local_time }),
         ..series.as_ref().clone()
     })
 }
@@ -43,7 +43,7 @@ pub(super) fn instance(board: &CalendarSnapshot, series: &Arc<Event>, start: Tim
 /// Moves an event, together with the overrides of a series.
 ///
 /// A series cannot move to another day, because its recurrence rule names the days.
-pub(super) fn reschedule(board: &CalendarSnapshot, event: &Event, to: &TimeRange) -> Result<(Event, Vec<Event>)> {
+pub(super) fn reschedule(snapshot: &CalendarSnapshot, event: &Event, to: &TimeRange) -> Result<(Event, Vec<Event>)> {
     let zone = NamedTimeZone::from_iana_name(&event.zone)?;
     let is_midnight = |time: Time| zone.to_local(time).time() == jiff::civil::Time::midnight();
     let is_all_day = event.is_all_day && is_midnight(to.start) && is_midnight(to.end);
@@ -58,14 +58,14 @@ pub(super) fn reschedule(board: &CalendarSnapshot, event: &Event, to: &TimeRange
         )));
     }
     let by = old.until(new).map_err(|error| invalid_resume(error.to_string()))?;
-    let shift = |wall: &DateTime| wall.saturating_add(by);
+    let shift = |local_time: &DateTime| local_time.saturating_add(by);
     after.recurrence = Some(Recurrence {
         rule: rule_moved(&recurrence.rule, by)?,
         exdates: recurrence.exdates.iter().map(shift).collect(),
         rdates: recurrence.rdates.iter().map(shift).collect(),
     });
     let mut exceptions = Vec::new();
-    for other in board.events.values() {
+    for other in snapshot.events.values() {
         if let Some(of) = other.recurrence_override.as_ref().filter(|of| of.series == event.id && old != new) {
             let exception_of = Some(RecurrenceOverride { series: of.series.clone(), start: shift(&of.start) });
             exceptions.push(Event { recurrence_override: exception_of, ..other.as_ref().clone() });

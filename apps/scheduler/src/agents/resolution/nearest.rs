@@ -3,7 +3,7 @@
 use superstep::Result;
 use superstep::core::time::Time;
 
-use super::super::look::AvailabilityCheck;
+use super::super::availability_check::AvailabilityCheck;
 use super::super::moments::midnight;
 use super::super::slots::{self, SlotRequest};
 use super::super::windows::{grid_slots, required_participants, shared_day_windows};
@@ -15,41 +15,46 @@ const FOLLOWING_DAYS: i64 = 14;
 
 /// Finds the nearest time that `is_good` accepts, on the day of the event or after. A series stays on its days.
 pub(super) fn nearest(
-    board: &CalendarSnapshot,
-    look: &AvailabilityCheck<'_>,
+    snapshot: &CalendarSnapshot,
+    availability: &AvailabilityCheck<'_>,
     event: &Event,
     now: Time,
     is_good: impl Fn(&[TimeRange]) -> bool,
 ) -> Result<Option<TimeRange>> {
-    let on_day = on_its_day(board, event, event.span.minutes(), now)?;
+    let on_day = on_its_day(snapshot, event, event.span.minutes(), now)?;
     let later = on_day.iter().filter(|cell| cell.start > event.span.start);
     let earlier = on_day.iter().rev().filter(|cell| cell.start < event.span.start);
-    if let Some(cell) = later.chain(earlier).find(|cell| is_good(&look.shifted_to(cell))) {
+    if let Some(cell) = later.chain(earlier).find(|cell| is_good(&availability.shifted_to(cell))) {
         return Ok(Some(*cell));
     }
     if event.recurrence.is_some() {
         return Ok(None);
     }
-    following(board, event, now)
+    following(snapshot, event, now)
 }
 
 /// Returns the grid times of the given duration on the start day of the event, from now on.
-pub(super) fn on_its_day(board: &CalendarSnapshot, event: &Event, minutes: i64, now: Time) -> Result<Vec<TimeRange>> {
-    let zone = NamedTimeZone::from_iana_name(&board.family.zone)?;
+pub(super) fn on_its_day(
+    snapshot: &CalendarSnapshot,
+    event: &Event,
+    minutes: i64,
+    now: Time,
+) -> Result<Vec<TimeRange>> {
+    let zone = NamedTimeZone::from_iana_name(&snapshot.family.zone)?;
     let (first, end) = (midnight(&zone, event.span.start, 0)?, midnight(&zone, event.span.start, 1)?);
     // A series that started in the past is moved as a whole, including its first day.
     let is_old_series = event.recurrence.is_some() && event.span.start < now;
     let start = if is_old_series { first } else { first.max(now) };
     let Some(day) = TimeRange::new(start, end) else { return Ok(Vec::new()) };
-    Ok(grid_slots(&shared_day_windows(board, &required_participants(event), &day)?, minutes))
+    Ok(grid_slots(&shared_day_windows(snapshot, &required_participants(event), &day)?, minutes))
 }
 
-fn following(board: &CalendarSnapshot, event: &Event, now: Time) -> Result<Option<TimeRange>> {
-    let zone = NamedTimeZone::from_iana_name(&board.family.zone)?;
+fn following(snapshot: &CalendarSnapshot, event: &Event, now: Time) -> Result<Option<TimeRange>> {
+    let zone = NamedTimeZone::from_iana_name(&snapshot.family.zone)?;
     let start = midnight(&zone, event.span.start, 1)?;
     let range = TimeRange::new(start, midnight(&zone, start, FOLLOWING_DAYS)?);
     let minutes = u32::try_from(event.span.minutes()).unwrap_or(u32::MAX);
     let best =
-        slots::find_slots(board, &SlotRequest { event: event.clone(), requested_range: None, minutes, range }, now)?;
+        slots::find_slots(snapshot, &SlotRequest { event: event.clone(), requested_range: None, minutes, range }, now)?;
     Ok(best.candidate_times.first().and_then(|slot| TimeRange::new(slot.start_time, slot.end_time)))
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use superstep::Result;
 
-use super::super::look::AvailabilityCheck;
+use super::super::availability_check::AvailabilityCheck;
 use super::super::moments::{in_time_zone, midnight};
-use super::super::seen::can_modify;
+use super::super::visibility::can_modify;
 use super::super::words;
 use super::changed::instance;
 use super::nearest::nearest;
@@ -21,20 +21,21 @@ use crate::zone::NamedTimeZone;
 impl ResolutionContext<'_> {
     pub(super) fn move_other_events(&self) -> Result<Vec<ResolutionPlan>> {
         let mut plans = Vec::new();
-        for (other, standing) in
+        for (other, occurrence) in
             self.modifiable_conflicting_events(|other| other.flexibility > self.event.flexibility)?
         {
-            if standing.is_all_day {
+            if occurrence.is_all_day {
                 continue;
             }
-            let zone = NamedTimeZone::from_iana_name(&self.board.family.zone)?;
-            let end = midnight(&zone, standing.span.start, 1)?.max(standing.span.end);
-            let day = TimeRange { start: midnight(&zone, standing.span.start, 0)?, end };
-            let look = AvailabilityCheck::new(&self.with_event, &standing, &day)?;
-            let to = nearest(&self.with_event, &look, &standing, self.now, |spans| look.is_free(spans))?;
+            let zone = NamedTimeZone::from_iana_name(&self.snapshot.family.zone)?;
+            let end = midnight(&zone, occurrence.span.start, 1)?.max(occurrence.span.end);
+            let day = TimeRange { start: midnight(&zone, occurrence.span.start, 0)?, end };
+            let availability = AvailabilityCheck::new(&self.with_event, &occurrence, &day)?;
+            let to =
+                nearest(&self.with_event, &availability, &occurrence, self.now, |spans| availability.is_free(spans))?;
             if let Some(to) = to {
-                let to = in_time_zone(&NamedTimeZone::from_iana_name(&standing.zone)?, &to)?;
-                plans.push(self.moving(&other, &standing.span, &to).touching(&other));
+                let to = in_time_zone(&NamedTimeZone::from_iana_name(&occurrence.zone)?, &to)?;
+                plans.push(self.moving(&other, &occurrence.span, &to).touching(&other));
             }
         }
         Ok(plans)
@@ -42,11 +43,12 @@ impl ResolutionContext<'_> {
 
     pub(super) fn cancel_other_events(&self) -> Result<Vec<ResolutionPlan>> {
         let mut plans = Vec::new();
-        for (other, standing) in self.modifiable_conflicting_events(|other| other.priority < self.event.priority)? {
-            let (title, when) = (self.telling.name(&other), words::format_range(&self.telling.zone, &standing.span));
+        for (other, occurrence) in self.modifiable_conflicting_events(|other| other.priority < self.event.priority)? {
+            let (title, when) =
+                (self.formatter.name(&other), words::format_range(&self.formatter.zone, &occurrence.span));
             let change = ResolutionChange {
                 event_id: Some(other.id.clone()),
-                old_value: other.recurrence.as_ref().map(|_| standing.span.start.to_string()),
+                old_value: other.recurrence.as_ref().map(|_| occurrence.span.start.to_string()),
                 action: Some(ChangeAction::Cancel),
                 ..ResolutionChange::default()
             };
@@ -59,20 +61,20 @@ impl ResolutionContext<'_> {
     /// Returns the conflicting events that may be changed, once each, with the conflicting instance.
     fn modifiable_conflicting_events(&self, is_wanted: impl Fn(&Event) -> bool) -> Result<Vec<(Arc<Event>, Event)>> {
         let mut all: Vec<(Arc<Event>, Event)> = Vec::new();
-        for found in &self.before {
-            for (place, other) in found.others.iter().enumerate() {
+        for conflict in &self.before {
+            for (index, other) in conflict.others.iter().enumerate() {
                 // A proposed event belongs to another thread.
                 let is_open = other.status != EventStatus::Confirmed;
-                let is_known = all.iter().any(|(known, _)| known.id == other.id);
-                if is_open || is_known || !is_wanted(other) || !can_modify(self.board, self.asker, other) {
+                let is_known = all.iter().any(|(listed, _)| listed.id == other.id);
+                if is_open || is_known || !is_wanted(other) || !can_modify(self.snapshot, self.requester, other) {
                     continue;
                 }
                 if other.recurrence.is_none() {
                     all.push((other.clone(), other.as_ref().clone()));
-                } else if self.event.recurrence.is_none() && place == 0 {
+                } else if self.event.recurrence.is_none() && index == 0 {
                     // `at` is the time range of the first of the other events.
-                    let standing = instance(self.board, other, found.at.start)?;
-                    all.push((other.clone(), standing));
+                    let occurrence = instance(self.snapshot, other, conflict.at.start)?;
+                    all.push((other.clone(), occurrence));
                 }
             }
         }

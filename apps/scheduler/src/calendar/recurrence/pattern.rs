@@ -10,7 +10,7 @@ use jiff::civil::{Date, DateTime, Weekday};
 use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Result};
 
-use super::MOST_INSTANCES;
+use super::MAX_INSTANCES;
 use crate::zone::NamedTimeZone;
 
 /// A parsed recurrence rule. An empty list means that the part is missing.
@@ -55,7 +55,7 @@ pub(super) enum RuleEnd {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Until {
     Utc(DateTime),
-    Wall(DateTime),
+    Local(DateTime),
     Day(Date),
 }
 
@@ -87,7 +87,7 @@ const FREQUENCIES: [(&str, Frequency); 7] = [
 ];
 
 /// Maximum INTERVAL: a century of days.
-const LONGEST_INTERVAL: i64 = 36_525;
+const MAX_INTERVAL: i64 = 36_525;
 
 /// Splits a rule into its parts, in upper case, without the property name.
 ///
@@ -111,8 +111,8 @@ pub(crate) fn joined(parts: &[(String, String)]) -> String {
 }
 
 /// Creates an error that names the part.
-pub(super) fn invalid_part(part: impl Display, why: impl Display) -> Error {
-    Error::new(ErrorCode::InputInvalid, format!("RRULE part `{part}`: {why}"))
+pub(super) fn invalid_part(part: impl Display, reason: impl Display) -> Error {
+    Error::new(ErrorCode::InputInvalid, format!("RRULE part `{part}`: {reason}"))
 }
 
 impl RecurrenceRule {
@@ -157,7 +157,7 @@ impl RecurrenceRule {
         let part = format!("{name}={value}");
         match name {
             "FREQ" => {}
-            "INTERVAL" => self.interval = number(&part, value, 1, LONGEST_INTERVAL)?,
+            "INTERVAL" => self.interval = number(&part, value, 1, MAX_INTERVAL)?,
             "COUNT" | "UNTIL" if self.end != RuleEnd::Never => {
                 return Err(invalid_part(part, "a rule ends by `COUNT` or by `UNTIL`, not by both"));
             }
@@ -180,35 +180,35 @@ impl RecurrenceRule {
 
     fn check_together(&self, parts: &[(String, String)]) -> Result<()> {
         let frequency = self.frequency.name();
-        let beside = |name: &str, why: &str| {
+        let frequency_error = |name: &str, reason: &str| {
             let value = parts.iter().find(|(one, _)| one == name).map_or("", |(_, value)| value);
-            Err(invalid_part(format_args!("{name}={value}"), format_args!("{why} `FREQ={frequency}`")))
+            Err(invalid_part(format_args!("{name}={value}"), format_args!("{reason} `FREQ={frequency}`")))
         };
         let is_by_month_or_year = self.frequency <= Frequency::Monthly;
         if !self.weeks.is_empty() && self.frequency != Frequency::Yearly {
-            return beside("BYWEEKNO", "weeks have numbers only in a year, not beside");
+            return frequency_error("BYWEEKNO", "weeks have numbers only in a year, not beside");
         }
         if !self.year_days.is_empty()
             && matches!(self.frequency, Frequency::Monthly | Frequency::Weekly | Frequency::Daily)
         {
-            return beside("BYYEARDAY", "days of the year mean nothing beside");
+            return frequency_error("BYYEARDAY", "days of the year mean nothing beside");
         }
         if !self.month_days.is_empty() && self.frequency == Frequency::Weekly {
-            return beside("BYMONTHDAY", "days of the month mean nothing beside");
+            return frequency_error("BYMONTHDAY", "days of the month mean nothing beside");
         }
         let has_ordinals = self.days.iter().any(|day| day.ordinal.is_some());
         if has_ordinals && (!is_by_month_or_year || !self.weeks.is_empty()) {
-            return beside(
+            return frequency_error(
                 "BYDAY",
                 "a number before the day needs a month or a year to count in, and no `BYWEEKNO`; not",
             );
         }
         let is_by_month = self.frequency == Frequency::Monthly;
         if is_by_month && self.days.iter().any(|day| day.ordinal.is_some_and(|ordinal| ordinal.abs() > 5)) {
-            return beside("BYDAY", "a month has no day of the week more than five times, so not with");
+            return frequency_error("BYDAY", "a month has no day of the week more than five times, so not with");
         }
         if !self.positions.is_empty() && !parts.iter().any(|(name, _)| name.starts_with("BY") && name != "BYSETPOS") {
-            return beside("BYSETPOS", "there is nothing to choose from without another `BY…` beside");
+            return frequency_error("BYSETPOS", "there is nothing to choose from without another `BY…` beside");
         }
         if self.frequency > Frequency::Daily && self.end == RuleEnd::Never {
             return Err(invalid_part(
@@ -263,7 +263,7 @@ impl Until {
     pub(super) fn instant(&self, zone: &NamedTimeZone) -> Result<Time> {
         match self {
             Self::Utc(time) => NamedTimeZone::from_iana_name("UTC")?.to_instant(*time),
-            Self::Wall(time) => zone.to_instant(*time),
+            Self::Local(time) => zone.to_instant(*time),
             Self::Day(day) => zone.to_instant(day.at(23, 59, 59, 999_999_999)),
         }
     }
@@ -273,10 +273,10 @@ impl Until {
         let text = match self {
             Self::Utc(_) => {
                 let utc = NamedTimeZone::from_iana_name("UTC")?;
-                let wall = moved.from.to_local(self.instant(moved.from)?).saturating_add(moved.by);
-                utc.to_local(moved.to.to_instant(wall)?).strftime("%Y%m%dT%H%M%SZ").to_string()
+                let local_time = moved.from.to_local(self.instant(moved.from)?).saturating_add(moved.by);
+                utc.to_local(moved.to.to_instant(local_time)?).strftime("%Y%m%dT%H%M%SZ").to_string()
             }
-            Self::Wall(time) => time.saturating_add(moved.by).strftime("%Y%m%dT%H%M%S").to_string(),
+            Self::Local(time) => time.saturating_add(moved.by).strftime("%Y%m%dT%H%M%S").to_string(),
             Self::Day(day) => {
                 day.saturating_add(SignedDuration::from_hours(24 * moved.days)).strftime("%Y%m%d").to_string()
             }
@@ -289,8 +289,8 @@ fn frequency(parts: &[(String, String)]) -> Result<Frequency> {
     let Some((_, value)) = parts.iter().find(|(name, _)| name == "FREQ") else {
         return Err(invalid_part("FREQ", "is missing: say how often, such as `FREQ=WEEKLY`"));
     };
-    let found = FREQUENCIES.iter().find(|(name, _)| name == value).map(|(_, frequency)| *frequency);
-    found.ok_or_else(|| invalid_part(format_args!("FREQ={value}"), "is none of YEARLY, MONTHLY, WEEKLY, DAILY"))
+    let matched = FREQUENCIES.iter().find(|(name, _)| name == value).map(|(_, frequency)| *frequency);
+    matched.ok_or_else(|| invalid_part(format_args!("FREQ={value}"), "is none of YEARLY, MONTHLY, WEEKLY, DAILY"))
 }
 
 fn number(part: &str, text: &str, least: i64, most: i64) -> Result<i64> {
@@ -317,22 +317,22 @@ fn count(part: &str, value: &str) -> Result<usize> {
     let count = value.parse::<usize>().map_err(|_| invalid_part(part, format_args!("`{value}` is not a number")))?;
     match count {
         0 => Err(invalid_part(part, "a series that happens no time is none")),
-        count if count > MOST_INSTANCES => {
-            Err(invalid_part(part, format_args!("a series has at most {MOST_INSTANCES} instances, or no end")))
+        count if count > MAX_INSTANCES => {
+            Err(invalid_part(part, format_args!("a series has at most {MAX_INSTANCES} instances, or no end")))
         }
         count => Ok(count),
     }
 }
 
 fn until(part: &str, value: &str) -> Result<Until> {
-    let refuse = || invalid_part(part, "is not a day such as `20261231` or a time such as `20261231T230000Z`");
-    let time = |text: &str| DateTime::strptime("%Y%m%dT%H%M%S", text).map_err(|_| refuse());
+    let invalid = || invalid_part(part, "is not a day such as `20261231` or a time such as `20261231T230000Z`");
+    let time = |text: &str| DateTime::strptime("%Y%m%dT%H%M%S", text).map_err(|_| invalid());
     // `strptime` also accepts shorter texts, with another meaning.
     match (value.strip_suffix('Z'), value.len()) {
         (Some(utc), 16) => Ok(Until::Utc(time(utc)?)),
-        (None, 15) => Ok(Until::Wall(time(value)?)),
-        (None, 8) => Ok(Until::Day(Date::strptime("%Y%m%d", value).map_err(|_| refuse())?)),
-        _ => Err(refuse()),
+        (None, 15) => Ok(Until::Local(time(value)?)),
+        (None, 8) => Ok(Until::Day(Date::strptime("%Y%m%d", value).map_err(|_| invalid())?)),
+        _ => Err(invalid()),
     }
 }
 
@@ -341,16 +341,16 @@ fn weekday(name: &str) -> Option<Weekday> {
 }
 
 fn day(part: &str, text: &str) -> Result<WeekdayNum> {
-    let refuse = || {
+    let invalid = || {
         invalid_part(part, format_args!("`{text}` is none of MO, TU, WE, TH, FR, SA, SU, nor one such as 2TU or -1FR"))
     };
-    let (ordinal, name) = text.split_at_checked(text.len().saturating_sub(2)).ok_or_else(refuse)?;
-    let weekday = weekday(name).ok_or_else(refuse)?;
+    let (ordinal, name) = text.split_at_checked(text.len().saturating_sub(2)).ok_or_else(invalid)?;
+    let weekday = weekday(name).ok_or_else(invalid)?;
     if ordinal.is_empty() {
         return Ok(WeekdayNum { ordinal: None, weekday });
     }
     let number = ordinal.parse::<i16>().ok().filter(|number| *number != 0 && number.abs() <= 53);
-    Ok(WeekdayNum { ordinal: Some(number.ok_or_else(refuse)?), weekday })
+    Ok(WeekdayNum { ordinal: Some(number.ok_or_else(invalid)?), weekday })
 }
 
 /// Shift of the first start of a series, in local time.

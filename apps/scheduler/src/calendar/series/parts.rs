@@ -7,7 +7,7 @@ use superstep::core::time::Time;
 
 use super::super::event::{Event, Recurrence};
 use super::super::recurrence::{RecurrenceExpander, SeriesShift, moved_rule, rule_parts, rule_text, validate_rrule};
-use super::{SeriesView, refused, with_next_sequence, written};
+use super::{SeriesView, input_error, with_next_sequence, written};
 use crate::zone::NamedTimeZone;
 
 impl SeriesView<'_> {
@@ -20,7 +20,8 @@ impl SeriesView<'_> {
         if ruled == 0 {
             // Only RDATE instances are before: the first of them becomes the start of the series.
             let starts = self.table.starts(self.table.earliest(), start)?;
-            let first = *starts.first().ok_or_else(|| refused(format!("nothing of `{}` is before", event.title)))?;
+            let first =
+                *starts.first().ok_or_else(|| input_error(format!("nothing of `{}` is before", event.title)))?;
             event.span = self.span_at(first)?;
             head.rule = String::new();
         } else if !recurrence.rule.is_empty() {
@@ -43,8 +44,9 @@ impl SeriesView<'_> {
         let mut rest = self.side(recurrence, |one| one >= start)?;
         if !recurrence.rule.is_empty() {
             if !self.table.matches_rule(start)? {
-                let why = format!("the rule of `{}` does not fall on {}", event.title, self.table.local_start(start));
-                return Err(refused(why).with_help("it was added by itself: change this one or all"));
+                let reason =
+                    format!("the rule of `{}` does not fall on {}", event.title, self.table.local_start(start));
+                return Err(input_error(reason).with_help("it was added by itself: change this one or all"));
             }
             let ruled = self.table.rule_occurrences(self.table.earliest(), start)?.len();
             rest.rule = self.continue_rule_from(&recurrence.rule, start, ruled)?;
@@ -53,18 +55,18 @@ impl SeriesView<'_> {
             // The former first start becomes an RDATE.
             rest.rdates.push(self.table.first());
         }
-        rest.rdates.retain(|wall| *wall != self.table.local_start(start));
+        rest.rdates.retain(|local_time| *local_time != self.table.local_start(start));
         event.recurrence = Some(rest);
         Ok(event)
     }
 
     /// Selects EXDATE and RDATE of one part.
-    fn side(&self, recurrence: &Recurrence, is_meant: impl Fn(Time) -> bool) -> Result<Recurrence> {
-        let pick = |walls: &[DateTime]| -> Result<Vec<DateTime>> {
+    fn side(&self, recurrence: &Recurrence, is_selected: impl Fn(Time) -> bool) -> Result<Recurrence> {
+        let pick = |local_times: &[DateTime]| -> Result<Vec<DateTime>> {
             let mut picked = Vec::new();
-            for wall in walls {
-                if is_meant(self.table.instant(*wall)?) {
-                    picked.push(*wall);
+            for local_time in local_times {
+                if is_selected(self.table.instant(*local_time)?) {
+                    picked.push(*local_time);
                 }
             }
             Ok(picked)
@@ -108,10 +110,10 @@ impl SeriesView<'_> {
             }
         }
         // If a clock change skips the time of the rule, this instance is later, but the following ones are not.
-        let (wall, rule_wall) = (self.table.local_start(start), self.table.rule_local_time(start)?);
-        if wall != rule_wall && !self.event.is_all_day {
+        let (local_time, rule_time) = (self.table.local_start(start), self.table.rule_local_time(start)?);
+        if local_time != rule_time && !self.event.is_all_day {
             let time =
-                [("BYHOUR", rule_wall.hour()), ("BYMINUTE", rule_wall.minute()), ("BYSECOND", rule_wall.second())];
+                [("BYHOUR", rule_time.hour()), ("BYMINUTE", rule_time.minute()), ("BYSECOND", rule_time.second())];
             for (name, value) in time {
                 if !parts.iter().any(|(one, _)| one == name) {
                     parts.push((name.to_owned(), value.to_string()));
@@ -130,10 +132,10 @@ pub(super) fn adjust_rule(before: &Event, after: &mut Event, shift: SignedDurati
     let (zone, old) = (NamedTimeZone::from_iana_name(&after.zone)?, before.recurrence.as_ref());
     let Some(mut recurrence) = after.recurrence.clone() else { return Ok(()) };
     if !shift.is_zero() && old.is_some_and(|old| old.exdates == recurrence.exdates) {
-        recurrence.exdates.iter_mut().for_each(|wall| *wall = wall.saturating_add(shift));
+        recurrence.exdates.iter_mut().for_each(|local_time| *local_time = local_time.saturating_add(shift));
     }
     if !shift.is_zero() && old.is_some_and(|old| old.rdates == recurrence.rdates) {
-        recurrence.rdates.iter_mut().for_each(|wall| *wall = wall.saturating_add(shift));
+        recurrence.rdates.iter_mut().for_each(|local_time| *local_time = local_time.saturating_add(shift));
     }
     let is_same_rule = old.is_some_and(|old| old.rule == recurrence.rule);
     if recurrence.rule.is_empty() || (is_same_rule && shift.is_zero()) {
@@ -153,8 +155,8 @@ pub(super) fn adjust_rule(before: &Event, after: &mut Event, shift: SignedDurati
         return Ok(());
     }
     if is_same_rule {
-        let why = format!("the rule of `{}` does not fall on {first}", after.title);
-        return Err(refused(why).with_help("change the rule as well"));
+        let reason = format!("the rule of `{}` does not fall on {first}", after.title);
+        return Err(input_error(reason).with_help("change the rule as well"));
     }
     // A new rule may match later than the event: the series then starts at the first match.
     let table = RecurrenceExpander::read(after)?;

@@ -3,8 +3,8 @@
 use superstep::Result;
 use superstep::core::time::Time;
 
-use super::super::board::CalendarSnapshot;
 use super::super::event::Event;
+use super::super::snapshot::CalendarSnapshot;
 use super::super::span::TimeRange;
 use super::SeriesSelection;
 use crate::zone::NamedTimeZone;
@@ -15,7 +15,7 @@ pub(crate) struct Reschedule {
     /// Time range of the instance that the user selected.
     pub(crate) seen: TimeRange,
     /// New time range of the selected instance.
-    pub(crate) wanted: TimeRange,
+    pub(crate) requested: TimeRange,
     /// Time range that the series has for the instance, if the instance was moved and other instances are edited
     /// too.
     pub(crate) ruled: Option<TimeRange>,
@@ -27,13 +27,13 @@ pub(crate) struct Reschedule {
 /// # Errors
 /// Returns an error if the recurrence rule or the time zone of the series is invalid.
 pub(crate) fn scheduled_range(
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     event: &Event,
     which: SeriesSelection,
 ) -> Result<Option<TimeRange>> {
     let of = event.recurrence_override.as_ref().filter(|_| !matches!(which, SeriesSelection::This(_)));
-    let Some((of, series)) = of.and_then(|of| Some((of, board.events.get(&of.series)?))) else { return Ok(None) };
-    let table = board.expander(series)?;
+    let Some((of, series)) = of.and_then(|of| Some((of, snapshot.events.get(&of.series)?))) else { return Ok(None) };
+    let table = snapshot.expander(series)?;
     table.span_at(table.instant(of.start)?)
 }
 
@@ -44,19 +44,19 @@ pub(crate) fn scheduled_range(
 /// Returns an error if a time zone is unknown or a time is out of range.
 pub(crate) fn reschedule(event: &mut Event, to: &Reschedule) -> Result<()> {
     let zone = NamedTimeZone::from_iana_name(&event.zone)?;
-    let (seen, wanted) = match to.ruled.filter(|_| event.recurrence_override.is_none()) {
-        Some(ruled) => (ruled, said_of(&ruled, to, &zone)?),
-        None => (to.seen, to.wanted),
+    let (seen, requested) = match to.ruled.filter(|_| event.recurrence_override.is_none()) {
+        Some(ruled) => (ruled, to_series_range(&ruled, to, &zone)?),
+        None => (to.seen, to.requested),
     };
     event.span = if event.span.start == seen.start {
-        TimeRange { start: zone.with_local_offset(wanted.start)?, end: zone.with_local_offset(wanted.end)? }
+        TimeRange { start: zone.with_local_offset(requested.start)?, end: zone.with_local_offset(requested.end)? }
     } else {
         let moved = |old: Time, from: Time, to: Time| {
             zone.to_instant(zone.to_local(old).saturating_add(zone.to_local(to).duration_since(zone.to_local(from))))
         };
         TimeRange {
-            start: moved(event.span.start, seen.start, wanted.start)?,
-            end: moved(event.span.end, seen.end, wanted.end)?,
+            start: moved(event.span.start, seen.start, requested.start)?,
+            end: moved(event.span.end, seen.end, requested.end)?,
         }
     };
     let is_midnight = |time: Time| zone.to_local(time).time() == jiff::civil::Time::midnight();
@@ -66,12 +66,12 @@ pub(crate) fn reschedule(event: &mut Event, to: &Reschedule) -> Result<()> {
 
 /// Translates the new time of a moved instance to the instance that the series has in its place. A date, a time of
 /// day and a duration that the edit leaves unchanged are taken from the series.
-fn said_of(ruled: &TimeRange, to: &Reschedule, zone: &NamedTimeZone) -> Result<TimeRange> {
-    let [own, from, wanted] = [ruled, &to.seen, &to.wanted].map(|span| zone.to_local(span.start));
+fn to_series_range(ruled: &TimeRange, to: &Reschedule, zone: &NamedTimeZone) -> Result<TimeRange> {
+    let [own, from, requested] = [ruled, &to.seen, &to.requested].map(|span| zone.to_local(span.start));
     let [own_length, old_length, length] =
-        [ruled, &to.seen, &to.wanted].map(|span| zone.to_local(span.end).duration_since(zone.to_local(span.start)));
-    let day = if wanted.date() == from.date() { own.date() } else { wanted.date() };
-    let time = if wanted.time() == from.time() { own.time() } else { wanted.time() };
+        [ruled, &to.seen, &to.requested].map(|span| zone.to_local(span.end).duration_since(zone.to_local(span.start)));
+    let day = if requested.date() == from.date() { own.date() } else { requested.date() };
+    let time = if requested.time() == from.time() { own.time() } else { requested.time() };
     let start = day.to_datetime(time);
     let end = start.saturating_add(if length == old_length { own_length } else { length });
     Ok(TimeRange { start: zone.to_instant(start)?, end: zone.to_instant(end)? })

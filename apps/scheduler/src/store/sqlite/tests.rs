@@ -11,7 +11,7 @@ struct LossySession<'a> {
     inner: SqliteSession<'a>,
     /// Number of calls that still succeed.
     left: usize,
-    is_heard: bool,
+    is_executed: bool,
 }
 
 impl LossySession<'_> {
@@ -32,7 +32,7 @@ fn lost() -> SqliteFailure {
 macro_rules! lossy {
     ($self:ident, $call:expr) => {{
         let is_lost = $self.is_lost();
-        if is_lost && !$self.is_heard {
+        if is_lost && !$self.is_executed {
             return Err(lost());
         }
         let answer = $call.await;
@@ -45,7 +45,7 @@ impl DatabaseSession for LossySession<'_> {
 
     const LOCK: &'static str = "";
 
-    fn tables(&self) -> Statement {
+    fn tables(&self) -> SqlStatement {
         self.inner.tables()
     }
 
@@ -53,7 +53,7 @@ impl DatabaseSession for LossySession<'_> {
         lossy!(self, self.inner.begin(access))
     }
 
-    async fn execute(&mut self, statements: Vec<Statement>) -> Result<ResultSets, SqliteFailure> {
+    async fn execute(&mut self, statements: Vec<SqlStatement>) -> Result<ResultSets, SqliteFailure> {
         lossy!(self, self.inner.execute(statements))
     }
 
@@ -82,18 +82,18 @@ fn calendar(number: u64) -> CalendarChange {
 
 /// Adds a calendar named after the revision on which the change was decided; two applications would create two
 /// calendars.
-fn work(who: &str, creation: Option<Family>) -> ChangeJob {
+fn work(actor: &str, creation: Option<Family>) -> ChangeJob {
     let at = Time::from_unix_micros(5).unwrap();
     let first = creation.clone();
     ChangeJob {
         family: "smith".to_owned(),
         creation,
-        author: ChangeAuthor { who: who.to_owned(), action: "add".to_owned(), at, task: None },
+        author: ChangeAuthor { actor: actor.to_owned(), action: "add".to_owned(), at, task: None },
         since: None,
         scan: None,
         last_seen_snapshot: None,
-        decide: Some(Box::new(move |board, _| {
-            let changes = first.into_iter().map(CalendarChange::Family).chain([calendar(board.revision)]);
+        decide: Some(Box::new(move |snapshot, _| {
+            let changes = first.into_iter().map(CalendarChange::Family).chain([calendar(snapshot.revision)]);
             Ok(changes.collect::<Vec<_>>().into())
         })),
         decided: None,
@@ -101,10 +101,10 @@ fn work(who: &str, creation: Option<Family>) -> ChangeJob {
     }
 }
 
-async fn made() -> Option<Connection> {
-    let place = DatabasePath(None);
+async fn migrated_connection() -> Option<Connection> {
+    let database_path = DatabasePath(None);
     let mut connection = None;
-    let session = &mut SqliteSession::new(&mut connection, &place).unwrap();
+    let session = &mut SqliteSession::new(&mut connection, &database_path).unwrap();
     migrations::migrate(session, migrations::SQLITE, "here").await.unwrap();
     transaction::change(session, &mut work("mom", Some(family()))).await.unwrap();
     connection
@@ -119,21 +119,25 @@ fn count(connection: &Option<Connection>, table: &str) -> i64 {
 /// retried.
 #[tokio::test]
 async fn a_change_that_is_lost_anywhere_is_written_once() {
-    for is_heard in [false, true] {
+    for is_executed in [false, true] {
         for left in 0.. {
-            let (mut connection, mut work) = (made().await, work("mom", None));
+            let (mut connection, mut work) = (migrated_connection().await, work("mom", None));
             let inner = SqliteSession::new(&mut connection, &DatabasePath(None)).unwrap();
-            let mut session = LossySession { inner, left, is_heard };
+            let mut session = LossySession { inner, left, is_executed };
             let first = transaction::change(&mut session, &mut work).await;
             let was_lost = first.is_err();
             let changed = match first {
                 Ok(changed) => changed,
                 Err(_) => transaction::change(&mut session, &mut work).await.unwrap(),
             };
-            let ids: Vec<_> = changed.board.calendars.keys().cloned().collect();
-            assert_eq!((changed.board.revision, ids), (2, vec!["c0".to_owned(), "c1".to_owned()]), "{left} {is_heard}");
+            let ids: Vec<_> = changed.snapshot.calendars.keys().cloned().collect();
+            assert_eq!(
+                (changed.snapshot.revision, ids),
+                (2, vec!["c0".to_owned(), "c1".to_owned()]),
+                "{left} {is_executed}"
+            );
             // The family and its first calendar, and the new calendar.
-            assert_eq!((count(&connection, "calendars"), count(&connection, "audit")), (2, 3), "{left} {is_heard}");
+            assert_eq!((count(&connection, "calendars"), count(&connection, "audit")), (2, 3), "{left} {is_executed}");
             if !was_lost {
                 assert!(left > 4, "a change has more than {left} calls");
                 break;
@@ -144,14 +148,14 @@ async fn a_change_that_is_lost_anywhere_is_written_once() {
 
 /// R-FAM-132: if another change is written after a connection was lost, the retry does not overwrite it.
 #[tokio::test]
-async fn a_lost_change_is_not_written_over_that_of_somebody_else() {
-    let (mut connection, mut work) = (made().await, work("mom", None));
+async fn a_lost_change_does_not_overwrite_a_change_of_another_user() {
+    let (mut connection, mut work) = (migrated_connection().await, work("mom", None));
     let inner = SqliteSession::new(&mut connection, &DatabasePath(None)).unwrap();
     // Lost at the call with the statements: begin, lock and snapshot have succeeded.
-    let mut session = LossySession { inner, left: 3, is_heard: true };
+    let mut session = LossySession { inner, left: 3, is_executed: true };
     assert!(transaction::change(&mut session, &mut work).await.is_err());
     transaction::change(&mut session, &mut super::tests::work("dad", None)).await.unwrap();
-    let Err(SqliteFailure::Refused(error)) = transaction::change(&mut session, &mut work).await else {
+    let Err(SqliteFailure::Rejected(error)) = transaction::change(&mut session, &mut work).await else {
         panic!("it was written")
     };
     assert_eq!((error.code(), error.http_status()), (ErrorCode::StoreUnavailable, 503));

@@ -35,7 +35,7 @@ pub(crate) fn span(text: &str) -> TimeRange {
 }
 
 /// Formats a time range in the time zone of the family: `2026-01-10 14:00 15:00`.
-pub(crate) fn shown(span: &TimeRange) -> String {
+pub(crate) fn format_span(span: &TimeRange) -> String {
     let zone = superstep_scheduler::zone::NamedTimeZone::from_iana_name(NEW_YORK).unwrap();
     let (start, end) = (zone.to_local(span.start), zone.to_local(span.end));
     format!("{} {}", start.strftime("%Y-%m-%d %H:%M"), end.strftime("%H:%M"))
@@ -44,7 +44,7 @@ pub(crate) fn shown(span: &TimeRange) -> String {
 /// Creates the family: Mom, Dad and Emma in New York, a car with capacity 1, a kitchen with capacity 3, and no
 /// events.
 pub(crate) fn family() -> CalendarSnapshot {
-    let mut board = CalendarSnapshot::new(Family {
+    let mut snapshot = CalendarSnapshot::new(Family {
         id: "family".to_owned(),
         name: "The Millers".to_owned(),
         zone: NEW_YORK.to_owned(),
@@ -54,13 +54,13 @@ pub(crate) fn family() -> CalendarSnapshot {
     for (id, name, role) in
         [("mom", "Mom", MemberRole::Parent), ("dad", "Dad", MemberRole::Parent), ("emma", "Emma", MemberRole::Child)]
     {
-        board.apply(CalendarChange::Member(member(id, name, role)));
+        snapshot.apply(CalendarChange::Member(member(id, name, role)));
     }
     for (id, capacity, kind) in [("car", 1, "vehicle"), ("kitchen", 3, "room")] {
-        board.apply(CalendarChange::Resource(resource(id, capacity, kind)));
+        snapshot.apply(CalendarChange::Resource(resource(id, capacity, kind)));
     }
-    board.apply(CalendarChange::Calendar(calendar("shared", None, Visibility::Family)));
-    board
+    snapshot.apply(CalendarChange::Calendar(calendar("shared", None, Visibility::Family)));
+    snapshot
 }
 
 pub(crate) fn member(id: &str, name: &str, role: MemberRole) -> Member {

@@ -14,46 +14,46 @@ fn kitchen() -> Vec<String> {
 /// R-FAM-105: three consecutive bookings use a capacity of one; the result names all three.
 #[test]
 fn bookings_one_after_another_are_not_at_once() {
-    let board = family()
+    let snapshot = family()
         .with(event("Bread", "2026-01-10 09:00 10:00").using(&["kitchen"]))
         .with(event("Cake", "2026-01-10 10:00 11:00").using(&["kitchen"]))
         .with(event("Soup", "2026-01-10 11:00 12:00").using(&["kitchen"]));
-    let found = resource_availability(&board, &kitchen(), &span("2026-01-10 09:00 12:00"), None).unwrap();
-    let one = &found.resource_availability[0];
+    let availability = resource_availability(&snapshot, &kitchen(), &span("2026-01-10 09:00 12:00"), None).unwrap();
+    let one = &availability.resource_availability[0];
     assert_eq!((one.current_capacity, one.max_capacity, one.available), (1, 3, true));
     assert_eq!(one.conflicts, ["bread", "cake", "soup"]);
-    assert!(found.all_resources_available);
+    assert!(availability.all_resources_available);
 }
 
 /// R-FAM-42, R-FAM-43, R-FAM-44, R-FAM-45: a resource is available while its usage is below its capacity.
 #[test]
-fn a_thing_is_available_while_fewer_use_it_than_may() {
-    let mut board = family();
-    for (place, expected) in [(0, true), (1, true), (2, true), (3, false)] {
-        let found = resource_availability(&board, &kitchen(), &span("2026-01-10 09:30 09:45"), None).unwrap();
-        let one = &found.resource_availability[0];
+fn a_resource_is_available_while_its_usage_is_below_capacity() {
+    let mut snapshot = family();
+    for (usage, expected) in [(0, true), (1, true), (2, true), (3, false)] {
+        let availability = resource_availability(&snapshot, &kitchen(), &span("2026-01-10 09:30 09:45"), None).unwrap();
+        let one = &availability.resource_availability[0];
         assert_eq!((one.resource_id.as_str(), one.resource_name.as_str()), ("kitchen", "kitchen"));
-        assert_eq!((one.current_capacity, one.available), (place, expected));
-        assert_eq!(found.all_resources_available, expected);
-        board = board.with(event(&format!("Cook {place}"), "2026-01-10 09:00 10:00").using(&["kitchen"]));
+        assert_eq!((one.current_capacity, one.available), (usage, expected));
+        assert_eq!(availability.all_resources_available, expected);
+        snapshot = snapshot.with(event(&format!("Cook {usage}"), "2026-01-10 09:00 10:00").using(&["kitchen"]));
     }
     // An event that only touches the slot does not use the resource in it.
-    let after = resource_availability(&board, &kitchen(), &span("2026-01-10 10:00 11:00"), None).unwrap();
+    let after = resource_availability(&snapshot, &kitchen(), &span("2026-01-10 10:00 11:00"), None).unwrap();
     assert_eq!(after.resource_availability[0].current_capacity, 0);
 }
 
 /// R-FAM-46, R-FAM-47: results follow the order of the requested resources; without a request, everything is
 /// available.
 #[test]
-fn nothing_asked_for_is_all_there() {
-    let board = family().with(event("Drive", "2026-01-10 09:00 10:00").using(&["car"]));
+fn without_requested_resources_everything_is_available() {
+    let snapshot = family().with(event("Drive", "2026-01-10 09:00 10:00").using(&["car"]));
     let nine = span("2026-01-10 09:00 10:00");
-    let none = resource_availability(&board, &[], &nine, None).unwrap();
+    let none = resource_availability(&snapshot, &[], &nine, None).unwrap();
     assert!(none.all_resources_available && none.resource_availability.is_empty());
-    let both = resource_availability(&board, &["kitchen".to_owned(), "car".to_owned()], &nine, None).unwrap();
+    let both = resource_availability(&snapshot, &["kitchen".to_owned(), "car".to_owned()], &nine, None).unwrap();
     let available: Vec<bool> = both.resource_availability.iter().map(|one| one.available).collect();
     assert_eq!((available, both.all_resources_available), (vec![true, false], false));
-    let error = resource_availability(&board, &["boat".to_owned()], &nine, None).unwrap_err();
+    let error = resource_availability(&snapshot, &["boat".to_owned()], &nine, None).unwrap_err();
     assert!(error.message().contains("`boat`"), "{error}");
 }
 
@@ -67,11 +67,12 @@ fn an_event_is_not_in_its_own_way() {
             start: jiff::civil::date(2026, 1, 12).at(8, 0, 0, 0),
         });
     });
-    let board = family().with(series).with(moved);
+    let snapshot = family().with(series).with(moved);
     let car = ["car".to_owned()];
     let used = |day: &str, except| {
-        let found = resource_availability(&board, &car, &span(&format!("{day} 08:00 09:00")), except).unwrap();
-        found.resource_availability[0].conflicts.clone()
+        let availability =
+            resource_availability(&snapshot, &car, &span(&format!("{day} 08:00 09:00")), except).unwrap();
+        availability.resource_availability[0].conflicts.clone()
     };
     assert_eq!(used("2026-01-19", None), ["school run"]);
     assert_eq!(used("2026-01-12", None), ["late run"]);
@@ -82,12 +83,12 @@ fn an_event_is_not_in_its_own_way() {
 /// R-FAM-105: alternatives are available resources of the same kind, by name.
 #[test]
 fn alternatives_are_free_and_of_the_same_kind() {
-    let board = family()
+    let snapshot = family()
         .and(CalendarChange::Resource(resource("van", 1, "Vehicle")))
         .and(CalendarChange::Resource(resource("bus", 1, "vehicle")))
         .with(event("Trip", "2026-01-10 09:00 10:00").using(&["bus", "car"]));
     let names = |when: &str| {
-        let free = alternative_resources(&board, "car", &span(when), None).unwrap();
+        let free = alternative_resources(&snapshot, "car", &span(when), None).unwrap();
         free.iter().map(|resource| resource.name.clone()).collect::<Vec<String>>()
     };
     assert_eq!(names("2026-01-10 09:30 10:30"), ["van"]);

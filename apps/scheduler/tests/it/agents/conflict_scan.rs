@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::civil::time;
 use proptest::prelude::*;
-use superstep_scheduler::agents::scan::{MOST_CONFLICTS, scan_conflicts};
+use superstep_scheduler::agents::scan::{MAX_CONFLICTS, scan_conflicts};
 use superstep_scheduler::calendar::{
     CalendarChange, ConstraintKind, ConstraintStrength, Event, Priority, RecurrenceOverride,
 };
@@ -16,12 +16,12 @@ use super::builder::{Build as _, With as _, event, family, now, resource, short}
 fn confirmed_events_that_meet_are_found_once() {
     let choir = event("Choir", "2026-01-13 17:30 18:30").of(&["emma", "dad"]).every("FREQ=WEEKLY;BYDAY=TU;COUNT=3");
     let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma", "dad"]).every("FREQ=WEEKLY;BYDAY=TU");
-    let found = scan_conflicts(&family().with(choir).with(piano), now()).unwrap();
-    assert_eq!(short(&found), ["time_conflict high Choir"]);
-    assert_eq!(found[0].id, "time_conflict:choir:piano");
-    assert_eq!(found[0].participants_affected, ["dad", "emma"]);
+    let conflicts = scan_conflicts(&family().with(choir).with(piano), now()).unwrap();
+    assert_eq!(short(&conflicts), ["time_conflict high Choir"]);
+    assert_eq!(conflicts[0].id, "time_conflict:choir:piano");
+    assert_eq!(conflicts[0].participants_affected, ["dad", "emma"]);
     let details = "“Piano” and “Choir” both need Dad and Emma 3 times within 12 months, first on Tuesday 13 January, 5:30 pm to 6:30 pm.";
-    assert_eq!(found[0].details, details);
+    assert_eq!(conflicts[0].details, details);
 }
 
 /// R-FAM-94: proposed, adjacent, past and far future events do not conflict; an optional participant is a medium
@@ -29,12 +29,13 @@ fn confirmed_events_that_meet_are_found_once() {
 #[test]
 fn only_what_is_confirmed_and_ahead_counts() {
     let at_two = |title: &str| event(title, "2026-01-10 14:00 15:00").of(&["emma"]);
-    let found = |other: Event| short(&scan_conflicts(&family().with(at_two("One")).with(other), now()).unwrap());
-    assert_eq!(found(at_two("Two")), ["time_conflict high Two"]);
-    assert_eq!(found(at_two("Two").proposed()), Vec::<String>::new());
-    assert_eq!(found(event("Two", "2026-01-10 15:00 16:00").of(&["emma"])), Vec::<String>::new());
-    assert_eq!(found(event("Two", "2026-01-10 14:00 15:00").perhaps(&["emma"])), ["time_conflict medium Two"]);
-    assert_eq!(found(at_two("Two").priority(Priority::Critical)), ["time_conflict critical Two"]);
+    let conflicts_with =
+        |other: Event| short(&scan_conflicts(&family().with(at_two("One")).with(other), now()).unwrap());
+    assert_eq!(conflicts_with(at_two("Two")), ["time_conflict high Two"]);
+    assert_eq!(conflicts_with(at_two("Two").proposed()), Vec::<String>::new());
+    assert_eq!(conflicts_with(event("Two", "2026-01-10 15:00 16:00").of(&["emma"])), Vec::<String>::new());
+    assert_eq!(conflicts_with(event("Two", "2026-01-10 14:00 15:00").perhaps(&["emma"])), ["time_conflict medium Two"]);
+    assert_eq!(conflicts_with(at_two("Two").priority(Priority::Critical)), ["time_conflict critical Two"]);
     let past = |title: &str| event(title, "2026-01-05 14:00 15:00").of(&["emma"]);
     assert_eq!(scan_conflicts(&family().with(past("One")).with(past("Two")), now()).unwrap(), []);
     let far = |title: &str| event(title, "2027-02-05 14:00 15:00").of(&["emma"]);
@@ -45,16 +46,16 @@ fn only_what_is_confirmed_and_ahead_counts() {
 #[test]
 fn capacity_and_rules_are_looked_at() {
     let cook = |title: &str| event(title, "2026-01-10 14:00 15:00").using(&["kitchen"]);
-    let board = family().with(cook("Bread")).with(cook("Cake")).with(cook("Soup"));
-    assert_eq!(scan_conflicts(&board, now()).unwrap(), []);
+    let snapshot = family().with(cook("Bread")).with(cook("Cake")).with(cook("Soup"));
+    assert_eq!(scan_conflicts(&snapshot, now()).unwrap(), []);
     let smaller =
-        scan_conflicts(&board.clone().and(CalendarChange::Resource(resource("kitchen", 2, "room"))), now()).unwrap();
+        scan_conflicts(&snapshot.clone().and(CalendarChange::Resource(resource("kitchen", 2, "room"))), now()).unwrap();
     assert_eq!(short(&smaller), ["resource_conflict high Soup"]);
     let details =
         "The kitchen is not enough for “Bread”, “Cake” and “Soup” on Saturday 10 January, 2:00 pm to 3:00 pm.";
     assert_eq!(smaller[0].details, details);
     let naps = ConstraintKind::BlockedWindow { days: vec![6], from: time(13, 0, 0, 0), to: time(15, 0, 0, 0) };
-    let ruled = scan_conflicts(&board.ruled("naps", naps, ConstraintStrength::Soft(9)), now()).unwrap();
+    let ruled = scan_conflicts(&snapshot.ruled("naps", naps, ConstraintStrength::Soft(9)), now()).unwrap();
     let one = |title: &str| format!("constraint_violation medium {title}");
     assert_eq!(short(&ruled), [one("Bread"), one("Cake"), one("Soup")]);
     let details = "“Bread”: the rule “Rule naps” would be broken on Saturday 10 January, 2:00 pm to 3:00 pm: nothing on \
@@ -65,14 +66,14 @@ fn capacity_and_rules_are_looked_at() {
 /// R-FAM-94: of more conflicts than a user can review, only the first are kept, for all members together.
 #[test]
 fn a_calendar_on_which_everything_is_at_once_has_its_first_conflicts() {
-    let many = (0..1_500).fold(family(), |board, place| {
-        let who = if place % 2 == 0 { "emma" } else { "dad" };
-        board.with(event(&format!("Event {place:04}"), "2026-02-10 14:00 15:00").of(&[who]))
+    let many = (0..1_500).fold(family(), |snapshot, index| {
+        let member = if index % 2 == 0 { "emma" } else { "dad" };
+        snapshot.with(event(&format!("Event {index:04}"), "2026-02-10 14:00 15:00").of(&[member]))
     });
     let early = |title: &str| event(title, "2026-01-10 14:00 15:00").of(&["mom"]);
-    let found = scan_conflicts(&many.with(early("One")).with(early("Two")), now()).unwrap();
-    assert_eq!((found.len(), found[0].id.as_str()), (MOST_CONFLICTS, "time_conflict:one:two"));
-    let last = &found[MOST_CONFLICTS - 1];
+    let conflicts = scan_conflicts(&many.with(early("One")).with(early("Two")), now()).unwrap();
+    assert_eq!((conflicts.len(), conflicts[0].id.as_str()), (MAX_CONFLICTS, "time_conflict:one:two"));
+    let last = &conflicts[MAX_CONFLICTS - 1];
     assert!(last.details.contains("Dad") || last.details.contains("Emma"), "{last:?}");
 }
 
@@ -85,9 +86,9 @@ fn a_series_and_its_exceptions_are_counted_together() {
         event.recurrence_override = Some(RecurrenceOverride { series: "swim".to_owned(), start });
     });
     let one_a_day = ConstraintKind::MaxEventsPerDay { count: 1 };
-    let board = family().with(swim).with(moved).ruled("few", one_a_day, ConstraintStrength::Soft(9));
-    let found = scan_conflicts(&board, now()).unwrap();
-    assert_eq!(short(&found), ["constraint_violation medium Swim", "constraint_violation medium Moved"]);
+    let snapshot = family().with(swim).with(moved).ruled("few", one_a_day, ConstraintStrength::Soft(9));
+    let conflicts = scan_conflicts(&snapshot, now()).unwrap();
+    assert_eq!(short(&conflicts), ["constraint_violation medium Swim", "constraint_violation medium Moved"]);
 }
 
 proptest! {

@@ -25,14 +25,14 @@ fn dentist() -> Event {
 #[test]
 fn other_events_that_change_are_looked_at() {
     let chess = |when: &str| event("Chess", when).of(&["emma"]);
-    let board = family()
+    let snapshot = family()
         .with(chess("2026-01-10 14:30 15:30"))
         .with(event("Ballet", "2026-01-10 17:00 18:00").of(&["emma"]))
         .with(event("Choir", "2026-01-10 15:15 16:00").of(&["emma"]));
     let moved = |when: &str, event: &Event| {
         let changes = [CalendarChange::Event(Box::new(event.clone())), CalendarChange::Event(Box::new(chess(when)))];
-        let after = changes.iter().cloned().fold(board.clone(), |board, change| board.and(change));
-        detect_change_conflicts(&board, &after, (event, &changes), "mom", now()).unwrap()
+        let after = changes.iter().cloned().fold(snapshot.clone(), |snapshot, change| snapshot.and(change));
+        detect_change_conflicts(&snapshot, &after, (event, &changes), "mom", now()).unwrap()
     };
     let harmed = moved("2026-01-10 17:30 18:30", &soccer());
     assert_eq!((short(&harmed.of_event), harmed.is_blocking()), (Vec::new(), true));
@@ -50,14 +50,14 @@ fn other_events_that_change_are_looked_at() {
 /// once.
 #[test]
 fn soccer_meets_the_dentist() {
-    let found = detect_conflicts(&family().with(dentist()).with(soccer()), &soccer()).unwrap();
-    assert_eq!(short(&found), ["time_conflict high Dentist"]);
-    assert_eq!(found[0].conflicting_event_id.as_deref(), Some("dentist"));
-    assert_eq!(found[0].participants_affected, ["emma"]);
-    assert_eq!(found[0].details, "Emma is at “Dentist” on Saturday 10 January, 2:30 pm to 3:30 pm.");
-    let data = ConflictDetectionData::from(found.clone());
+    let conflicts = detect_conflicts(&family().with(dentist()).with(soccer()), &soccer()).unwrap();
+    assert_eq!(short(&conflicts), ["time_conflict high Dentist"]);
+    assert_eq!(conflicts[0].conflicting_event_id.as_deref(), Some("dentist"));
+    assert_eq!(conflicts[0].participants_affected, ["emma"]);
+    assert_eq!(conflicts[0].details, "Emma is at “Dentist” on Saturday 10 January, 2:30 pm to 3:30 pm.");
+    let data = ConflictDetectionData::from(conflicts.clone());
     assert!(data.has_conflicts);
-    assert_eq!(data.blocking_conflicts, [found[0].id.clone()]);
+    assert_eq!(data.blocking_conflicts, [conflicts[0].id.clone()]);
 }
 
 /// R-FAM-115: an empty calendar has no conflicts.
@@ -79,9 +79,9 @@ fn times_are_half_open_and_people_their_own() {
         ("2026-01-09 00:00 23:59", "emma", 0),
         ("2026-01-10 14:00 15:00", "dad", 0),
     ];
-    for (when, who, count) in rows {
-        let board = family().with(event("Other", when).of(&[who]));
-        assert_eq!(detect_conflicts(&board, &soccer()).unwrap().len(), count, "{when} {who}");
+    for (when, member, count) in rows {
+        let snapshot = family().with(event("Other", when).of(&[member]));
+        assert_eq!(detect_conflicts(&snapshot, &soccer()).unwrap().len(), count, "{when} {member}");
     }
     // A long event that started days ago still conflicts.
     let trip = event("Trip", "2026-01-05 09:00 10:00").of(&["emma"]).change(|trip| trip.span.end = at("2026-01-20"));
@@ -90,7 +90,7 @@ fn times_are_half_open_and_people_their_own() {
 
 /// R-FAM-106: severity of each kind of conflict, and which of them block.
 #[test]
-fn severities_follow_from_who_and_what_is_in_the_way() {
+fn severity_depends_on_conflict_kind_requirement_and_priority() {
     let before_nine = ConstraintKind::NoEventsBefore { time: time(15, 0, 0, 0) };
     let at_two = "2026-01-10 14:00 15:00";
     let rows = [
@@ -112,29 +112,29 @@ fn severities_follow_from_who_and_what_is_in_the_way() {
         (family().ruled("r", before_nine.clone(), ConstraintStrength::Soft(8)), "constraint_violation medium -", false),
         (family().ruled("r", before_nine, ConstraintStrength::Soft(7)), "constraint_violation low -", false),
     ];
-    for (board, expected, blocks) in rows {
-        let found = detect_conflicts(&board, &soccer().perhaps(&["dad"])).unwrap();
-        assert_eq!(short(&found), [expected]);
-        assert_eq!(found[0].severity.is_blocking(), blocks, "{expected}");
+    for (snapshot, expected, blocks) in rows {
+        let conflicts = detect_conflicts(&snapshot, &soccer().perhaps(&["dad"])).unwrap();
+        assert_eq!(short(&conflicts), [expected]);
+        assert_eq!(conflicts[0].severity.is_blocking(), blocks, "{expected}");
     }
 }
 
 /// R-FAM-106, R-FAM-27: a full resource is one conflict that names its users; sentences contain no ids.
 #[test]
-fn a_full_thing_is_one_conflict() {
+fn a_full_resource_is_one_conflict() {
     let cook = |title: &str, when: &str| event(title, when).using(&["kitchen"]);
-    let board = family()
+    let snapshot = family()
         .with(cook("Bread", "2026-01-10 14:00 14:40"))
         .with(cook("Cake", "2026-01-10 14:20 15:00"))
         .with(cook("Soup", "2026-01-10 14:30 14:50"))
         .with(cook("Tea", "2026-01-10 14:50 15:00"));
     let dinner = event("Dinner", "2026-01-10 14:00 15:00").using(&["kitchen"]);
-    let found = detect_conflicts(&board, &dinner).unwrap();
-    assert_eq!(short(&found), ["resource_conflict high Bread"]);
+    let conflicts = detect_conflicts(&snapshot, &dinner).unwrap();
+    assert_eq!(short(&conflicts), ["resource_conflict high Bread"]);
     let details = "The kitchen is taken by “Bread”, “Cake” and “Soup” on Saturday 10 January, 2:00 pm to 2:40 pm.";
-    assert_eq!(found[0].details, details);
+    assert_eq!(conflicts[0].details, details);
     let later = dinner.change(|event| event.span = span("2026-01-10 14:40 15:00"));
-    assert_eq!(detect_conflicts(&board, &later).unwrap(), []);
+    assert_eq!(detect_conflicts(&snapshot, &later).unwrap(), []);
 }
 
 /// R-FAM-106: a series is checked for 12 months, and repeated conflicts with one event are one conflict with a
@@ -143,10 +143,10 @@ fn a_full_thing_is_one_conflict() {
 fn a_series_has_one_conflict_with_a_count() {
     let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU");
     let choir = event("Choir", "2026-01-20 17:30 18:30").of(&["emma"]).every("FREQ=WEEKLY;INTERVAL=2;BYDAY=TU");
-    let found = detect_conflicts(&family().with(choir), &piano).unwrap();
-    assert_eq!(short(&found), ["time_conflict high Choir"]);
+    let conflicts = detect_conflicts(&family().with(choir), &piano).unwrap();
+    assert_eq!(short(&conflicts), ["time_conflict high Choir"]);
     let details = "Emma is at “Choir” 26 times within 12 months, first on Tuesday 20 January, 5:30 pm to 6:30 pm.";
-    assert_eq!(found[0].details, details);
+    assert_eq!(conflicts[0].details, details);
     // 5 pm local time, before and after the daylight saving change in March.
     let summer = event("Camp", "2026-07-07 17:30 18:30").of(&["emma"]);
     assert_eq!(short(&detect_conflicts(&family().with(summer), &piano).unwrap()), ["time_conflict high Camp"]);
@@ -165,14 +165,14 @@ fn nothing_is_in_its_own_way() {
         event.recurrence_override =
             Some(RecurrenceOverride { series: "piano".to_owned(), start: date(2026, 1, 20).at(17, 0, 0, 0) });
     });
-    let board = family().with(piano.clone()).with(moved.clone());
-    assert_eq!(detect_conflicts(&board, &piano).unwrap(), []);
-    assert_eq!(detect_conflicts(&board, &moved).unwrap(), []);
+    let snapshot = family().with(piano.clone()).with(moved.clone());
+    assert_eq!(detect_conflicts(&snapshot, &piano).unwrap(), []);
+    assert_eq!(detect_conflicts(&snapshot, &moved).unwrap(), []);
     assert_eq!(detect_conflicts(&family().with(piano.clone()), &moved).unwrap(), []);
     let quiz = |when: &str| event("Quiz", when).of(&["emma"]);
-    assert_eq!(detect_conflicts(&board, &quiz("2026-01-20 17:00 17:30")).unwrap(), []);
+    assert_eq!(detect_conflicts(&snapshot, &quiz("2026-01-20 17:00 17:30")).unwrap(), []);
     assert_eq!(
-        short(&detect_conflicts(&board, &quiz("2026-01-20 18:00 18:30")).unwrap()),
+        short(&detect_conflicts(&snapshot, &quiz("2026-01-20 18:00 18:30")).unwrap()),
         ["time_conflict high Piano moved"]
     );
 }
@@ -181,13 +181,13 @@ fn nothing_is_in_its_own_way() {
 /// other users are not revealed.
 #[test]
 fn proposals_of_others_count_and_are_marked() {
-    let found = detect_conflicts(&family().with(dentist().proposed()), &soccer()).unwrap();
-    assert_eq!(short(&found), ["time_conflict high Dentist"]);
-    assert_eq!(found[0].details, "Emma is at “Dentist” (tentative) on Saturday 10 January, 2:30 pm to 3:30 pm.");
-    let found = detect_conflicts(&family().with(dentist().proposed().owned_by("dad")), &soccer()).unwrap();
-    assert_eq!(short(&found), ["time_conflict high busy"]);
+    let conflicts = detect_conflicts(&family().with(dentist().proposed()), &soccer()).unwrap();
+    assert_eq!(short(&conflicts), ["time_conflict high Dentist"]);
+    assert_eq!(conflicts[0].details, "Emma is at “Dentist” (tentative) on Saturday 10 January, 2:30 pm to 3:30 pm.");
+    let conflicts = detect_conflicts(&family().with(dentist().proposed().owned_by("dad")), &soccer()).unwrap();
+    assert_eq!(short(&conflicts), ["time_conflict high busy"]);
     let expected = "Emma is at something private (tentative) on Saturday 10 January, 2:30 pm to 3:30 pm.";
-    assert_eq!(found[0].details, expected);
+    assert_eq!(conflicts[0].details, expected);
 }
 
 /// R-FAM-106: a transparent event, as calendar files use for birthdays, does not conflict.
@@ -200,10 +200,10 @@ fn what_takes_no_time_is_in_nobodys_way() {
 /// R-FAM-48: conflict ids are derived from the conflicting events and stable under unrelated changes.
 #[test]
 fn ids_are_stable() {
-    let ids = |found: Vec<Conflict>| found.into_iter().map(|one| one.id).collect::<Vec<String>>();
-    let board = family().with(dentist());
-    let before = ids(detect_conflicts(&board, &soccer()).unwrap());
-    let more = board.with(event("Another", "2026-01-10 14:10 14:20").of(&["emma"]));
+    let ids = |conflicts: Vec<Conflict>| conflicts.into_iter().map(|one| one.id).collect::<Vec<String>>();
+    let snapshot = family().with(dentist());
+    let before = ids(detect_conflicts(&snapshot, &soccer()).unwrap());
+    let more = snapshot.with(event("Another", "2026-01-10 14:10 14:20").of(&["emma"]));
     let after =
         ids(detect_conflicts(&more, &soccer().change(|event| event.span = span("2026-01-10 14:05 15:00"))).unwrap());
     assert_eq!(before.len(), 1);
@@ -212,7 +212,7 @@ fn ids_are_stable() {
 
 /// R-FAM-106: an unreadable event or constraint is an error and not skipped.
 #[test]
-fn what_cannot_be_read_is_refused() {
+fn unreadable_events_and_constraints_are_rejected() {
     assert!(detect_conflicts(&family(), &soccer().every("FREQ=SOMETIMES")).is_err());
     let on_mars = soccer().every("FREQ=WEEKLY").change(|event| event.zone = "Mars/Base".to_owned());
     assert!(detect_conflicts(&family(), &on_mars).is_err());

@@ -10,10 +10,10 @@ use superstep_scheduler::calendar::{
 use super::builder::{Build as _, With as _, at, event, family, rule, short, span};
 
 /// Returns true if an event of Emma at the given time violates a hard constraint of this kind.
-fn breaks(board: CalendarSnapshot, kind: ConstraintKind, when: &str) -> bool {
-    let board = board.ruled("r", kind, ConstraintStrength::Hard);
+fn breaks(snapshot: CalendarSnapshot, kind: ConstraintKind, when: &str) -> bool {
+    let snapshot = snapshot.ruled("r", kind, ConstraintStrength::Hard);
     let event = event("New", when).of(&["emma"]).using(&["car"]);
-    !violations(&board, &event, &event.span).unwrap().is_empty()
+    !violations(&snapshot, &event, &event.span).unwrap().is_empty()
 }
 
 fn check(kind: &ConstraintKind, rows: &[(&str, bool)]) {
@@ -84,9 +84,9 @@ fn a_preferred_window_wants_all_of_an_event() {
 
 /// R-FAM-100: `min_gap_minutes` applies on both sides; an overlap is a conflict and not a gap.
 #[test]
-fn a_gap_is_kept_on_both_sides() {
+fn min_gap_applies_on_both_sides() {
     let gap = ConstraintKind::MinGapMinutes { minutes: 30 };
-    let board = || family().with(event("School", "2026-01-12 10:00 11:00").of(&["emma"]));
+    let snapshot = || family().with(event("School", "2026-01-12 10:00 11:00").of(&["emma"]));
     let rows = [
         ("2026-01-12 11:00 12:00", true),
         ("2026-01-12 11:29 12:00", true),
@@ -96,7 +96,7 @@ fn a_gap_is_kept_on_both_sides() {
         ("2026-01-12 10:30 12:00", false),
     ];
     for (when, expected) in rows {
-        assert_eq!(breaks(board(), gap.clone(), when), expected, "{when}");
+        assert_eq!(breaks(snapshot(), gap.clone(), when), expected, "{when}");
     }
     // A constraint of Dad's events does not apply to Emma.
     let dads = family().with(event("Work", "2026-01-12 10:00 11:00").of(&["dad"]));
@@ -106,9 +106,9 @@ fn a_gap_is_kept_on_both_sides() {
 /// R-FAM-100: `max_events_per_day` and `max_events_per_week`, with the family's days and first day of the week.
 #[test]
 fn days_and_weeks_hold_so_many_events() {
-    let two = |board: CalendarSnapshot| {
+    let two = |snapshot: CalendarSnapshot| {
         let saturday = event("Match", "2026-01-10 09:00 10:00").of(&["emma"]);
-        board.with(saturday).with(event("Party", "2026-01-11 23:30 23:45").of(&["emma"]))
+        snapshot.with(saturday).with(event("Party", "2026-01-11 23:30 23:45").of(&["emma"]))
     };
     let day = ConstraintKind::MaxEventsPerDay { count: 1 };
     for (when, expected) in [("2026-01-10 18:00 19:00", true), ("2026-01-12 00:00 01:00", false)] {
@@ -122,34 +122,34 @@ fn days_and_weeks_hold_so_many_events() {
         (WeekStart::Saturday, "2026-01-16 18:00 19:00", true),
     ];
     for (week_start, when, expected) in weeks {
-        let mut board = two(family());
-        let changed = superstep_scheduler::calendar::Family { week_start, ..board.family.as_ref().clone() };
-        board.apply(CalendarChange::Family(changed));
-        assert_eq!(breaks(board, week.clone(), when), expected, "{week_start:?} {when}");
+        let mut snapshot = two(family());
+        let changed = superstep_scheduler::calendar::Family { week_start, ..snapshot.family.as_ref().clone() };
+        snapshot.apply(CalendarChange::Family(changed));
+        assert_eq!(breaks(snapshot, week.clone(), when), expected, "{week_start:?} {when}");
     }
 }
 
 /// R-FAM-100: the occurrences of a series count on their own days and weeks.
 #[test]
 fn a_series_counts_its_own_instances() {
-    let board = family().ruled("r", ConstraintKind::MaxEventsPerWeek { count: 2 }, ConstraintStrength::Hard);
+    let snapshot = family().ruled("r", ConstraintKind::MaxEventsPerWeek { count: 2 }, ConstraintStrength::Hard);
     let twice = event("Swim", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU,TH");
-    assert!(short(&conflicts::detect_conflicts(&board, &twice).unwrap()).is_empty());
+    assert!(short(&conflicts::detect_conflicts(&snapshot, &twice).unwrap()).is_empty());
     let thrice = twice.every("FREQ=WEEKLY;BYDAY=TU,TH,SA");
-    let found = conflicts::detect_conflicts(&board, &thrice).unwrap();
-    assert_eq!(short(&found), ["constraint_violation high -"]);
-    assert!(found[0].details.contains(" times within 12 months"), "{}", found[0].details);
+    let detected = conflicts::detect_conflicts(&snapshot, &thrice).unwrap();
+    assert_eq!(short(&detected), ["constraint_violation high -"]);
+    assert!(detected[0].details.contains(" times within 12 months"), "{}", detected[0].details);
 }
 
 /// R-FAM-100: `resource_priority` is violated only by the member with the lower priority, and only if capacity is
 /// exceeded.
 #[test]
-fn who_comes_first_gets_the_thing() {
+fn resource_priority_is_violated_only_by_the_lower_priority_member() {
     let kind = ConstraintKind::ResourcePriority {
         resource: "car".to_owned(),
         members: vec!["dad".to_owned(), "emma".to_owned()],
     };
-    let of = |who: &str| family().with(event("Drive", "2026-01-10 09:00 10:00").of(&[who]).using(&["car"]));
+    let of = |member: &str| family().with(event("Drive", "2026-01-10 09:00 10:00").of(&[member]).using(&["car"]));
     assert!(breaks(of("dad"), kind.clone(), "2026-01-10 09:30 10:30"));
     assert!(!breaks(of("dad"), kind.clone(), "2026-01-10 10:00 10:30"));
     assert!(!breaks(of("mom"), kind.clone(), "2026-01-10 09:30 10:30"));
@@ -165,8 +165,8 @@ fn a_rule_is_for_whom_it_is_for() {
         let mut rule =
             rule("r", ConstraintKind::NoEventsBefore { time: time(8, 0, 0, 0) }, ConstraintStrength::Soft(3));
         change(&mut rule);
-        let board = family().and(CalendarChange::Rule(rule));
-        violations(&board, event, &event.span)
+        let snapshot = family().and(CalendarChange::Rule(rule));
+        violations(&snapshot, event, &event.span)
             .unwrap()
             .into_iter()
             .map(|one| (one.member, one.text))
@@ -184,7 +184,7 @@ fn a_rule_is_for_whom_it_is_for() {
 
 /// R-FAM-100, R-FAM-106: each constraint has a readable description.
 #[test]
-fn rules_are_told_in_words() {
+fn constraints_have_readable_descriptions() {
     let (from, to) = (time(9, 0, 0, 0), time(12, 30, 0, 0));
     let rows = [
         (ConstraintKind::NoEventsAfter { time: from }, "nothing ends after 9:00 am"),
@@ -201,15 +201,15 @@ fn rules_are_told_in_words() {
             "The car goes first to Mom",
         ),
     ];
-    let board = family()
+    let snapshot = family()
         .with(event("Old", "2026-01-11 09:30 10:30").of(&["emma", "mom"]).using(&["car"]))
         .with(event("Next", "2026-01-11 11:31 12:00").of(&["emma"]));
-    for (kind, says) in rows {
-        let board = board.clone().ruled("r", kind, ConstraintStrength::Soft(1));
+    for (kind, description) in rows {
+        let snapshot = snapshot.clone().ruled("r", kind, ConstraintStrength::Soft(1));
         let event = event("New", "2026-01-11 10:00 11:30").of(&["emma"]).using(&["car"]);
         let texts: Vec<String> =
-            violations(&board, &event, &event.span).unwrap().into_iter().map(|one| one.text).collect();
-        assert_eq!(texts, [format!("Rule r: {says}")]);
+            violations(&snapshot, &event, &event.span).unwrap().into_iter().map(|one| one.text).collect();
+        assert_eq!(texts, [format!("Rule r: {description}")]);
     }
     assert_eq!(span("2026-01-11 10:00 11:30").start, at("2026-01-11T10:00"));
 }

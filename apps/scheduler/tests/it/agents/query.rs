@@ -11,14 +11,14 @@ fn weekend() -> Option<TimeRange> {
     TimeRange::new(at("2026-01-10"), at("2026-01-12"))
 }
 
-fn ask(board: &CalendarSnapshot, asker: &str, question: &CalendarQuery) -> Value {
-    Value::Object(answer_query(board, asker, question, now()).unwrap().results)
+fn query_results(snapshot: &CalendarSnapshot, requester: &str, question: &CalendarQuery) -> Value {
+    Value::Object(answer_query(snapshot, requester, question, now()).unwrap().results)
 }
 
 /// R-FAM-118, R-FAM-109, R-FAM-62, R-FAM-63: the common free times of all three members this weekend.
 #[test]
-fn everyone_is_free_when_nobody_has_anything() {
-    let board = family()
+fn everyone_is_free_when_no_member_has_events() {
+    let snapshot = family()
         .with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]))
         .with(event("Work", "2026-01-10 15:00 17:00").of(&["dad"]))
         .with(event("Lunch", "2026-01-11 12:00 13:00").perhaps(&["mom"]).proposed());
@@ -31,8 +31,8 @@ fn everyone_is_free_when_nobody_has_anything() {
         free("2026-01-11T08:00:00-05:00", "2026-01-11T12:00:00-05:00"),
         free("2026-01-11T13:00:00-05:00", "2026-01-11T21:00:00-05:00"),
     ] });
-    assert_eq!(ask(&board, "mom", &question), expected);
-    let data = answer_query(&board, "mom", &question, now()).unwrap();
+    assert_eq!(query_results(&snapshot, "mom", &question), expected);
+    let data = answer_query(&snapshot, "mom", &question, now()).unwrap();
     assert_eq!(serde_json::to_value(&data).unwrap()["query_type"], "availability");
     let emmas = CalendarQuery {
         people: vec!["emma".to_owned()],
@@ -42,7 +42,7 @@ fn everyone_is_free_when_nobody_has_anything() {
     let expected = json!({ "free": [{
         "start": "2026-01-08T15:30:00-05:00", "end": "2026-01-08T21:00:00-05:00", "members": ["emma"],
     }] });
-    assert_eq!(ask(&board, "mom", &emmas), expected);
+    assert_eq!(query_results(&snapshot, "mom", &emmas), expected);
 }
 
 /// R-FAM-109: times are in the time zone of the requester.
@@ -50,21 +50,21 @@ fn everyone_is_free_when_nobody_has_anything() {
 fn times_are_those_of_who_asks() {
     let mut dad = family().members["dad"].as_ref().clone();
     dad.zone = Some("Europe/Berlin".to_owned());
-    let board =
+    let snapshot =
         family().and(CalendarChange::Member(dad)).with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
     let question = CalendarQuery { text: "dentist".to_owned(), ..CalendarQuery::new(QueryType::EventLookup) };
-    let starts = |asker: &str| ask(&board, asker, &question)["events"][0]["start"].clone();
+    let starts = |requester: &str| query_results(&snapshot, requester, &question)["events"][0]["start"].clone();
     assert_eq!(starts("mom"), "2026-01-10T14:30:00-05:00");
     assert_eq!(starts("dad"), "2026-01-10T20:30:00+01:00");
     let check = CalendarQuery {
         event: Some(event("New", "2026-01-10 14:00 15:00").of(&["emma"])),
         ..CalendarQuery::new(QueryType::ConflictCheck)
     };
-    let told = ask(&board, "dad", &check);
-    assert_eq!(told["slots"][0]["start_time"], "2026-01-10T14:00:00+01:00");
-    let details = |told: &Value| told["conflicts"][0]["details"].as_str().unwrap().to_owned();
-    assert_eq!(details(&told), "Emma is at “Dentist” on Saturday 10 January, 8:30 pm to 9:30 pm.");
-    let moms = ask(&board, "mom", &check);
+    let dads_results = query_results(&snapshot, "dad", &check);
+    assert_eq!(dads_results["slots"][0]["start_time"], "2026-01-10T14:00:00+01:00");
+    let details = |results: &Value| results["conflicts"][0]["details"].as_str().unwrap().to_owned();
+    assert_eq!(details(&dads_results), "Emma is at “Dentist” on Saturday 10 January, 8:30 pm to 9:30 pm.");
+    let moms = query_results(&snapshot, "mom", &check);
     assert_eq!(details(&moms), "Emma is at “Dentist” on Saturday 10 January, 2:30 pm to 3:30 pm.");
 }
 
@@ -72,28 +72,30 @@ fn times_are_those_of_who_asks() {
 /// occurrence.
 #[test]
 fn a_lookup_finds_what_is_on_the_calendar() {
-    let board = family()
+    let snapshot = family()
         .with(event("Piano lesson", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU;COUNT=3"))
         .with(event("Grand Piano moving", "2026-01-14 09:00 10:00").of(&["dad"]).using(&["car"]))
         .with(event("Piano sale", "2026-01-15 09:00 10:00").proposed());
-    let found = |change: &dyn Fn(&mut CalendarQuery)| {
+    let lookup = |change: &dyn Fn(&mut CalendarQuery)| {
         let mut question = CalendarQuery::new(QueryType::EventLookup);
         change(&mut question);
-        let results = ask(&board, "mom", &question);
+        let results = query_results(&snapshot, "mom", &question);
         let events = results["events"].as_array().unwrap().clone();
         events.iter().map(|event| event["start"].as_str().unwrap()[5..16].to_owned()).collect::<Vec<String>>()
     };
     let all = ["01-13T17:00", "01-14T09:00", "01-20T17:00", "01-27T17:00"];
-    assert_eq!(found(&|_| ()), all);
-    assert_eq!(found(&|question| question.text = "PIANO".to_owned()), all);
-    assert_eq!(found(&|question| question.text = "lesson piano".to_owned()), [all[0], all[2], all[3]]);
-    assert_eq!(found(&|question| question.people = vec!["dad".to_owned()]), [all[1]]);
-    assert_eq!(found(&|question| question.resources = vec!["car".to_owned()]), [all[1]]);
-    assert_eq!(found(&|question| question.span = TimeRange::new(at("2026-01-20"), at("2026-01-21"))), [all[2]]);
-    assert_eq!(found(&|question| question.text = "violin".to_owned()), Vec::<String>::new());
-    let one =
-        &ask(&board, "mom", &CalendarQuery { text: "moving".to_owned(), ..CalendarQuery::new(QueryType::EventLookup) })
-            ["events"][0];
+    assert_eq!(lookup(&|_| ()), all);
+    assert_eq!(lookup(&|question| question.text = "PIANO".to_owned()), all);
+    assert_eq!(lookup(&|question| question.text = "lesson piano".to_owned()), [all[0], all[2], all[3]]);
+    assert_eq!(lookup(&|question| question.people = vec!["dad".to_owned()]), [all[1]]);
+    assert_eq!(lookup(&|question| question.resources = vec!["car".to_owned()]), [all[1]]);
+    assert_eq!(lookup(&|question| question.span = TimeRange::new(at("2026-01-20"), at("2026-01-21"))), [all[2]]);
+    assert_eq!(lookup(&|question| question.text = "violin".to_owned()), Vec::<String>::new());
+    let one = &query_results(
+        &snapshot,
+        "mom",
+        &CalendarQuery { text: "moving".to_owned(), ..CalendarQuery::new(QueryType::EventLookup) },
+    )["events"][0];
     let expected = json!({
         "event_id": "grand piano moving", "title": "Grand Piano moving",
         "start": "2026-01-14T09:00:00-05:00", "end": "2026-01-14T10:00:00-05:00",
@@ -104,9 +106,9 @@ fn a_lookup_finds_what_is_on_the_calendar() {
 
 /// R-FAM-109, R-FAM-63: the usage of all or some resources, now or at a given time.
 #[test]
-fn things_are_told_one_by_one() {
-    let board = family().with(event("Drive", "2026-01-08 15:00 17:00").using(&["car"]));
-    let all = ask(&board, "mom", &CalendarQuery::new(QueryType::ResourceStatus));
+fn each_resource_is_reported_separately() {
+    let snapshot = family().with(event("Drive", "2026-01-08 15:00 17:00").using(&["car"]));
+    let all = query_results(&snapshot, "mom", &CalendarQuery::new(QueryType::ResourceStatus));
     let car = json!({
         "resource_id": "car", "resource_name": "car", "available": false,
         "current_capacity": 1, "max_capacity": 1, "conflicts": ["drive"],
@@ -118,17 +120,17 @@ fn things_are_told_one_by_one() {
         span: Some(span("2026-01-08 17:00 18:00")),
         ..CalendarQuery::new(QueryType::ResourceStatus)
     };
-    let later = ask(&board, "mom", &later);
+    let later = query_results(&snapshot, "mom", &later);
     assert_eq!((later["resources"].as_array().unwrap().len(), &later["resources"][0]["available"]), (1, &json!(true)));
 }
 
 /// R-FAM-109, R-FAM-63: a fit check returns the reasons and alternative times if the event does not fit.
 #[test]
 fn what_does_not_fit_gets_other_times() {
-    let board = family().with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
+    let snapshot = family().with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
     let check = |when: &str| {
         let event = Some(event("Soccer", when).of(&["emma"]));
-        ask(&board, "mom", &CalendarQuery { event, ..CalendarQuery::new(QueryType::ConflictCheck) })
+        query_results(&snapshot, "mom", &CalendarQuery { event, ..CalendarQuery::new(QueryType::ConflictCheck) })
     };
     assert_eq!(check("2026-01-10 13:00 14:00"), json!({ "fits": true, "conflicts": [], "slots": [] }));
     let clash = check("2026-01-10 14:00 15:00");
@@ -142,11 +144,11 @@ fn what_does_not_fit_gets_other_times() {
 #[test]
 fn what_may_be_any_time_fits_where_there_is_one() {
     let fits = |long: &str| {
-        let board = family().with(event("Trip", long).of(&["emma"]));
+        let snapshot = family().with(event("Trip", long).of(&["emma"]));
         let event = Some(event("Haircut", "2026-01-08 15:30 16:30").of(&["emma"]));
         let span = TimeRange::new(at("2026-01-10"), at("2026-01-11"));
-        ask(
-            &board,
+        query_results(
+            &snapshot,
             "mom",
             &CalendarQuery { event, span, is_open: true, ..CalendarQuery::new(QueryType::ConflictCheck) },
         )
@@ -163,38 +165,42 @@ fn what_may_be_any_time_fits_where_there_is_one() {
 /// R-FAM-63, R-FAM-94, R-FAM-109: without an event to fit, the query returns existing conflicts, restricted to the
 /// given time range and members, as visible to the requester.
 #[test]
-fn what_is_in_each_others_way_is_told() {
-    let daily = |title: &str, when: &str, who: &str| event(title, when).of(&[who]).every("FREQ=DAILY;COUNT=3");
-    let board = family()
+fn existing_conflicts_are_reported_as_visible_to_the_requester() {
+    let daily = |title: &str, when: &str, member: &str| event(title, when).of(&[member]).every("FREQ=DAILY;COUNT=3");
+    let snapshot = family()
         .with(daily("Choir", "2026-01-13 17:30 18:30", "emma"))
         .with(daily("Piano", "2026-01-13 17:00 18:00", "emma"))
         .with(event("Work", "2026-03-02 09:00 10:00").of(&["dad"]))
         .with(event("Bank", "2026-03-02 09:30 10:30").of(&["dad"]));
-    let ask = |asker: &str, change: &dyn Fn(&mut CalendarQuery)| {
+    let conflict_details = |requester: &str, change: &dyn Fn(&mut CalendarQuery)| {
         let mut question = CalendarQuery::new(QueryType::ConflictCheck);
         change(&mut question);
-        let told = ask(&board, asker, &question);
-        assert_eq!((&told["slots"], &told["fits"]), (&json!([]), &json!(told["conflicts"] == json!([]))));
+        let results = query_results(&snapshot, requester, &question);
+        assert_eq!((&results["slots"], &results["fits"]), (&json!([]), &json!(results["conflicts"] == json!([]))));
         let details = |one: &Value| one["details"].as_str().unwrap().to_owned();
-        told["conflicts"].as_array().unwrap().iter().map(details).collect::<Vec<String>>()
+        results["conflicts"].as_array().unwrap().iter().map(details).collect::<Vec<String>>()
     };
     let choir = "“Piano” and “Choir” both need Emma 3 times, first on Tuesday 13 January, 5:30 pm to 6:30 pm.";
     let bank = "“Work” and “Bank” both need Dad on Monday 2 March, 9:30 am to 10:30 am.";
-    assert_eq!(ask("mom", &|_| ()), [choir, bank]);
-    assert_eq!(ask("mom", &|question| question.people = vec!["dad".to_owned()]), [bank]);
-    assert_eq!(ask("mom", &|question| question.span = TimeRange::new(at("2026-01-12"), at("2026-01-19"))), [choir]);
-    assert_eq!(ask("mom", &|question| question.span = weekend()), Vec::<String>::new());
+    assert_eq!(conflict_details("mom", &|_| ()), [choir, bank]);
+    assert_eq!(conflict_details("mom", &|question| question.people = vec!["dad".to_owned()]), [bank]);
+    assert_eq!(
+        conflict_details("mom", &|question| question.span = TimeRange::new(at("2026-01-12"), at("2026-01-19"))),
+        [choir]
+    );
+    assert_eq!(conflict_details("mom", &|question| question.span = weekend()), Vec::<String>::new());
 }
 
 /// R-FAM-109: unknown members and resources are rejected by name.
 #[test]
-fn unknown_names_are_refused() {
-    let board = family();
-    let refused =
-        |asker: &str, question: &CalendarQuery| answer_query(&board, asker, question, now()).unwrap_err().to_string();
+fn unknown_members_and_resources_are_rejected() {
+    let snapshot = family();
+    let error_message = |requester: &str, question: &CalendarQuery| {
+        answer_query(&snapshot, requester, question, now()).unwrap_err().to_string()
+    };
     let plain = CalendarQuery::new(QueryType::Availability);
-    assert!(refused("stranger", &plain).contains("`stranger`"));
-    assert!(refused("mom", &CalendarQuery { people: vec!["bob".to_owned()], ..plain }).contains("`bob`"));
+    assert!(error_message("stranger", &plain).contains("`stranger`"));
+    assert!(error_message("mom", &CalendarQuery { people: vec!["bob".to_owned()], ..plain }).contains("`bob`"));
     let boat = CalendarQuery { resources: vec!["boat".to_owned()], ..CalendarQuery::new(QueryType::ResourceStatus) };
-    assert!(refused("mom", &boat).contains("`boat`"));
+    assert!(error_message("mom", &boat).contains("`boat`"));
 }

@@ -10,7 +10,7 @@ use superstep_scheduler::calendar::{
 };
 use superstep_scheduler::models::{ProposedResolution, ResolutionData, Strategy};
 
-use super::builder::{Build as _, With, event, family, now, resource, shown, span};
+use super::builder::{Build as _, With, event, family, format_span, now, resource, span};
 
 pub(super) fn soccer() -> Event {
     event("Soccer practice", "2026-01-10 14:00 15:00").of(&["emma"]).using(&["car"]).proposed()
@@ -21,52 +21,54 @@ pub(super) fn dentist() -> Event {
 }
 
 /// Returns the resolutions of an event's conflicts.
-pub(super) fn ways(board: &CalendarSnapshot, event: &Event) -> ResolutionData {
-    let board = board.clone().with(event.clone());
-    propose_resolutions(&board, event, &detect_conflicts(&board, event).unwrap(), &event.owner, now()).unwrap()
+pub(super) fn resolutions_for(snapshot: &CalendarSnapshot, event: &Event) -> ResolutionData {
+    let snapshot = snapshot.clone().with(event.clone());
+    propose_resolutions(&snapshot, event, &detect_conflicts(&snapshot, event).unwrap(), &event.owner, now()).unwrap()
 }
 
 /// Summarises each resolution: strategy, score and resulting time of the event.
-pub(super) fn short(board: &CalendarSnapshot, event: &Event) -> Vec<String> {
-    let one = |way: &ProposedResolution| {
-        let (after, _) = apply_resolution(board, event, way, "mom", now()).unwrap();
-        let strategy = serde_json::to_value(way.strategy).unwrap();
-        format!("{} {:.2} {}", strategy.as_str().unwrap(), way.score.value(), shown(&after.span))
+pub(super) fn short(snapshot: &CalendarSnapshot, event: &Event) -> Vec<String> {
+    let one = |resolution: &ProposedResolution| {
+        let (after, _) = apply_resolution(snapshot, event, resolution, "mom", now()).unwrap();
+        let strategy = serde_json::to_value(resolution.strategy).unwrap();
+        format!("{} {:.2} {}", strategy.as_str().unwrap(), resolution.score.value(), format_span(&after.span))
     };
-    ways(board, event).proposed_resolutions.iter().map(one).collect()
+    resolutions_for(snapshot, event).proposed_resolutions.iter().map(one).collect()
 }
 
 fn of_strategy(data: &ResolutionData, strategy: Strategy) -> Option<&ProposedResolution> {
-    data.proposed_resolutions.iter().find(|way| way.strategy == strategy)
+    data.proposed_resolutions.iter().find(|resolution| resolution.strategy == strategy)
 }
 
 /// R-FAM-116, R-FAM-107, R-FAM-57, R-FAM-58, R-FAM-59, R-FAM-61: soccer moves to 3:30 pm; other resolutions follow.
 #[test]
 fn soccer_moves_after_the_dentist() {
-    let board = family().with(dentist());
+    let snapshot = family().with(dentist());
     let expected = [
         "move_event 0.90 2026-01-10 15:30 16:30",
         "shorten_event 0.70 2026-01-10 14:00 14:30",
         "split_event 0.60 2026-01-10 14:00 14:30",
         "cancel_event 0.40 2026-01-10 14:00 15:00",
     ];
-    assert_eq!(short(&board, &soccer()), expected);
-    let data = ways(&board, &soccer());
-    let ids: Vec<&str> = data.proposed_resolutions.iter().map(|way| way.resolution_id.as_str()).collect();
+    assert_eq!(short(&snapshot, &soccer()), expected);
+    let data = resolutions_for(&snapshot, &soccer());
+    let ids: Vec<&str> = data.proposed_resolutions.iter().map(|resolution| resolution.resolution_id.as_str()).collect();
     assert_eq!(ids, ["res_1", "res_2", "res_3", "res_4"]);
     assert_eq!(data.recommended_resolution.as_deref(), Some("res_1"));
-    let conflict = detect_conflicts(&board, &soccer()).unwrap()[0].id.clone();
+    let conflict = detect_conflicts(&snapshot, &soccer()).unwrap()[0].id.clone();
     assert!(data.proposed_resolutions.iter().all(|way| way.conflicts_resolved == [conflict.clone()]));
 }
 
 /// R-FAM-116, R-FAM-55, R-FAM-56, R-FAM-60: changes, description and trade-offs of the first resolution.
 #[test]
-fn a_way_out_says_what_it_changes_and_loses() {
-    let data = ways(&family().with(dentist()), &soccer());
-    let told: Vec<(&str, Vec<&str>)> = data
+fn a_resolution_describes_its_changes_and_side_effects() {
+    let data = resolutions_for(&family().with(dentist()), &soccer());
+    let descriptions: Vec<(&str, Vec<&str>)> = data
         .proposed_resolutions
         .iter()
-        .map(|way| (way.description.as_str(), way.side_effects.iter().map(String::as_str).collect()))
+        .map(|resolution| {
+            (resolution.description.as_str(), resolution.side_effects.iter().map(String::as_str).collect())
+        })
         .collect();
     let expected = [
         (
@@ -84,7 +86,7 @@ fn a_way_out_says_what_it_changes_and_loses() {
         ),
         ("Do not plan “Soccer practice”.", vec!["“Soccer practice” does not take place."]),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(descriptions, expected);
     let changes = serde_json::to_value(&data.proposed_resolutions[0].changes).unwrap();
     let expected = serde_json::json!([
         {
@@ -121,10 +123,10 @@ fn it_moves_later_then_earlier_then_to_another_day() {
 #[test]
 fn what_is_very_long_is_shortened_in_few_steps() {
     let end = |text: &str| superstep::core::time::Time::parse(text).unwrap();
-    let journey = event("Journey", "2026-01-10 14:00 15:00").of(&["emma"]).proposed();
-    let journey = journey.change(|event| event.span.end = end("2026-11-06T19:00:00Z"));
+    let trip = event("Journey", "2026-01-10 14:00 15:00").of(&["emma"]).proposed();
+    let trip = trip.change(|event| event.span.end = end("2026-11-06T19:00:00Z"));
     let exam = event("Exam", "2026-11-06 13:00 15:00").of(&["emma"]);
-    let data = ways(&family().with(exam), &journey);
+    let data = resolutions_for(&family().with(exam), &trip);
     let shorter = of_strategy(&data, Strategy::ShortenEvent).unwrap();
     // Half of 300 days is 216,000 minutes: steps of 73 half hours.
     assert_eq!(shorter.changes[0].new_value.as_deref(), Some("2026-11-05T01:30:00-05:00"));
@@ -134,11 +136,12 @@ fn what_is_very_long_is_shortened_in_few_steps() {
 #[test]
 fn it_is_shortened_to_half_at_most() {
     let shortened = |busy: &str, when: &str| {
-        let board = family().with(event("Busy", busy).of(&["emma"]));
+        let snapshot = family().with(event("Busy", busy).of(&["emma"]));
         let event = soccer().change(|event| event.span = span(when));
-        let data = ways(&board, &event);
-        of_strategy(&data, Strategy::ShortenEvent)
-            .map(|way| shown(&apply_resolution(&board, &event, way, "mom", now()).unwrap().0.span))
+        let data = resolutions_for(&snapshot, &event);
+        of_strategy(&data, Strategy::ShortenEvent).map(|resolution| {
+            format_span(&apply_resolution(&snapshot, &event, resolution, "mom", now()).unwrap().0.span)
+        })
     };
     let at_two = "2026-01-10 14:00 15:00";
     assert_eq!(shortened("2026-01-10 14:50 15:30", at_two).as_deref(), Some("2026-01-10 14:00 14:50"));
@@ -156,20 +159,20 @@ fn it_is_shortened_to_half_at_most() {
 #[test]
 fn it_is_split_into_parts_of_half_an_hour() {
     let split = |busy: &str, when: &str| {
-        let board = family().with(event("Busy", busy).of(&["emma"]));
+        let snapshot = family().with(event("Busy", busy).of(&["emma"]));
         let event = soccer().change(|event| event.span = span(when));
-        let data = ways(&board, &event);
-        let way = of_strategy(&data, Strategy::SplitEvent)?;
-        let (after, changes) = apply_resolution(&board, &event, way, "mom", now()).unwrap();
+        let data = resolutions_for(&snapshot, &event);
+        let resolution = of_strategy(&data, Strategy::SplitEvent)?;
+        let (after, changes) = apply_resolution(&snapshot, &event, resolution, "mom", now()).unwrap();
         let Some(CalendarChange::Event(part)) = changes.last() else { panic!("no second part") };
         assert_eq!(after.participants, part.participants);
         assert_ne!(after.id, part.id);
-        Some(format!("{} and {}", shown(&after.span), shown(&part.span)))
+        Some(format!("{} and {}", format_span(&after.span), format_span(&part.span)))
     };
-    let found = split("2026-01-10 15:00 15:30", "2026-01-10 14:00 16:00");
-    assert_eq!(found.as_deref(), Some("2026-01-10 14:00 15:00 and 2026-01-10 15:30 16:30"));
-    let found = split("2026-01-10 14:00 14:30", "2026-01-10 14:00 16:00");
-    assert_eq!(found.as_deref(), Some("2026-01-10 14:30 16:00 and 2026-01-10 16:00 16:30"));
+    let parts = split("2026-01-10 15:00 15:30", "2026-01-10 14:00 16:00");
+    assert_eq!(parts.as_deref(), Some("2026-01-10 14:00 15:00 and 2026-01-10 15:30 16:30"));
+    let parts = split("2026-01-10 14:00 14:30", "2026-01-10 14:00 16:00");
+    assert_eq!(parts.as_deref(), Some("2026-01-10 14:30 16:00 and 2026-01-10 16:00 16:30"));
     assert_eq!(split("2026-01-10 14:30 15:00", "2026-01-10 14:15 15:00"), None);
 }
 
@@ -177,20 +180,20 @@ fn it_is_split_into_parts_of_half_an_hour() {
 #[test]
 fn soft_rules_can_be_broken_once() {
     let late = |strength| family().ruled("late", ConstraintKind::NoEventsBefore { time: time(15, 0, 0, 0) }, strength);
-    let board = late(ConstraintStrength::Soft(9));
+    let snapshot = late(ConstraintStrength::Soft(9));
     let expected = [
         "move_event 0.90 2026-01-10 15:00 16:00",
         "override_constraint 0.55 2026-01-10 14:00 15:00",
         "cancel_event 0.40 2026-01-10 14:00 15:00",
     ];
-    assert_eq!(short(&board, &soccer()), expected);
-    let data = ways(&board, &soccer());
-    let way = of_strategy(&data, Strategy::OverrideConstraint).unwrap();
-    assert_eq!(way.description, "Keep “Soccer practice” as it is, against the rule “Rule late”.");
-    assert_eq!((way.changes[0].field.as_deref(), way.changes[0].action), (Some("constraint:late"), None));
-    let (after, _) = apply_resolution(&board, &soccer(), way, "mom", now()).unwrap();
-    assert_eq!(detect_conflicts(&board, &after).unwrap(), []);
-    let hard = ways(&late(ConstraintStrength::Hard), &soccer());
+    assert_eq!(short(&snapshot, &soccer()), expected);
+    let data = resolutions_for(&snapshot, &soccer());
+    let resolution = of_strategy(&data, Strategy::OverrideConstraint).unwrap();
+    assert_eq!(resolution.description, "Keep “Soccer practice” as it is, against the rule “Rule late”.");
+    assert_eq!((resolution.changes[0].field.as_deref(), resolution.changes[0].action), (Some("constraint:late"), None));
+    let (after, _) = apply_resolution(&snapshot, &soccer(), resolution, "mom", now()).unwrap();
+    assert_eq!(detect_conflicts(&snapshot, &after).unwrap(), []);
+    let hard = resolutions_for(&late(ConstraintStrength::Hard), &soccer());
     assert!(of_strategy(&hard, Strategy::OverrideConstraint).is_none());
     // An override of a soft constraint does not apply after the constraint becomes hard.
     assert_eq!(detect_conflicts(&late(ConstraintStrength::Hard), &after).unwrap().len(), 1);
@@ -198,40 +201,40 @@ fn soft_rules_can_be_broken_once() {
 
 /// R-FAM-107, R-FAM-108, R-FAM-105: another resource of the same kind that is free at all occurrences is used.
 #[test]
-fn another_thing_of_the_same_kind_is_used() {
-    let board = family()
+fn another_resource_of_the_same_kind_is_used() {
+    let snapshot = family()
         .with(event("Shopping", "2026-01-10 14:00 15:00").using(&["car"]))
         .and(CalendarChange::Resource(resource("van", 1, "vehicle")));
-    let data = ways(&board, &soccer());
-    let way = of_strategy(&data, Strategy::AlternativeResource).unwrap();
-    assert_eq!((way.score.value(), way.description.as_str()), (0.85, "Use the van instead of the car."));
-    assert_eq!((way.changes[0].field.as_deref(), way.changes[0].action), (Some("resources"), None));
-    let (after, _) = apply_resolution(&board, &soccer(), way, "mom", now()).unwrap();
+    let data = resolutions_for(&snapshot, &soccer());
+    let resolution = of_strategy(&data, Strategy::AlternativeResource).unwrap();
+    assert_eq!((resolution.score.value(), resolution.description.as_str()), (0.85, "Use the van instead of the car."));
+    assert_eq!((resolution.changes[0].field.as_deref(), resolution.changes[0].action), (Some("resources"), None));
+    let (after, _) = apply_resolution(&snapshot, &soccer(), resolution, "mom", now()).unwrap();
     assert_eq!(
-        (after.resources.clone(), detect_conflicts(&board, &after).unwrap()),
+        (after.resources.clone(), detect_conflicts(&snapshot, &after).unwrap()),
         (vec!["van".to_owned()], Vec::new())
     );
-    let taken = board.with(event("Trip", "2026-01-10 14:30 15:00").using(&["van"]));
-    assert!(of_strategy(&ways(&taken, &soccer()), Strategy::AlternativeResource).is_none());
+    let taken = snapshot.with(event("Trip", "2026-01-10 14:30 15:00").using(&["van"]));
+    assert!(of_strategy(&resolutions_for(&taken, &soccer()), Strategy::AlternativeResource).is_none());
     let weekly = soccer().every("FREQ=WEEKLY");
     let later = taken.with(event("Trip", "2026-03-14 14:30 15:00").using(&["van"]));
-    assert!(of_strategy(&ways(&later, &weekly), Strategy::AlternativeResource).is_none());
+    assert!(of_strategy(&resolutions_for(&later, &weekly), Strategy::AlternativeResource).is_none());
 }
 
 /// R-FAM-107: a resolution of a fraction of the conflicts has that fraction of its score, and names the remaining
 /// ones.
 #[test]
 fn a_share_of_the_conflicts_is_a_share_of_the_score() {
-    let board = family()
+    let snapshot = family()
         .with(dentist())
         .with(event("Shopping", "2026-01-10 13:00 17:00").using(&["car"]))
         .and(CalendarChange::Resource(resource("van", 1, "vehicle")));
-    let data = ways(&board, &soccer());
-    let way = of_strategy(&data, Strategy::AlternativeResource).unwrap();
-    assert_eq!((way.score.value(), way.conflicts_resolved.len()), (0.43, 1));
+    let data = resolutions_for(&snapshot, &soccer());
+    let resolution = of_strategy(&data, Strategy::AlternativeResource).unwrap();
+    assert_eq!((resolution.score.value(), resolution.conflicts_resolved.len()), (0.43, 1));
     let remains = "This remains: Emma is at “Dentist” on Saturday 10 January, 2:30 pm to 3:30 pm.";
-    assert_eq!(way.side_effects.last().map(String::as_str), Some(remains));
-    assert_eq!(short(&board, &soccer())[0], "move_event 0.85 2026-01-10 17:00 18:00");
+    assert_eq!(resolution.side_effects.last().map(String::as_str), Some(remains));
+    assert_eq!(short(&snapshot, &soccer())[0], "move_event 0.85 2026-01-10 17:00 18:00");
 }
 
 /// R-FAM-107, R-FAM-106: a series moves as a whole, to a time on its days that is free for the year.
@@ -242,44 +245,44 @@ fn a_series_moves_as_a_whole() {
         let left_out = jiff::civil::date(2026, 2, 3).at(17, 0, 0, 0);
         piano.recurrence.as_mut().unwrap().exdates.push(left_out);
     });
-    let board = family()
+    let snapshot = family()
         .with(event("Choir", "2026-01-20 17:30 18:30").of(&["emma"]))
         .with(event("Camp", "2026-07-07 18:00 19:00").of(&["emma"]))
         .with(event("Exam", "2026-02-03 19:00 20:00").of(&["emma"]));
-    let data = ways(&board, &piano);
-    let (after, _) = apply_resolution(&board, &piano, &data.proposed_resolutions[0], "mom", now()).unwrap();
-    assert_eq!(shown(&after.span), "2026-01-13 19:00 20:00");
+    let data = resolutions_for(&snapshot, &piano);
+    let (after, _) = apply_resolution(&snapshot, &piano, &data.proposed_resolutions[0], "mom", now()).unwrap();
+    assert_eq!(format_span(&after.span), "2026-01-13 19:00 20:00");
     let recurrence = after.recurrence.clone().unwrap();
     assert_eq!(recurrence.rule, "FREQ=WEEKLY;BYDAY=TU;UNTIL=20261223T000000Z");
     assert_eq!(recurrence.exdates, [jiff::civil::date(2026, 2, 3).at(19, 0, 0, 0)]);
-    assert_eq!(detect_conflicts(&board, &after).unwrap(), []);
+    assert_eq!(detect_conflicts(&snapshot, &after).unwrap(), []);
     let year = span("2026-01-01 00:00 01:00");
     let year = superstep_scheduler::calendar::TimeRange { end: super::builder::at("2027-01-01"), ..year };
-    let count = |event: &Event| board.instances_of(&std::sync::Arc::new(event.clone()), &year).unwrap().len();
+    let count = |event: &Event| snapshot.instances_of(&std::sync::Arc::new(event.clone()), &year).unwrap().len();
     assert_eq!(count(&after), count(&piano));
 }
 
 /// R-FAM-107: a resolution that newly violates a hard constraint is not proposed: a split may exceed the events per
 /// day, and a shortened event may leave too small a gap.
 #[test]
-fn a_way_into_new_trouble_is_no_way_out() {
+fn a_resolution_with_a_new_violation_is_not_proposed() {
     let two_a_day = ConstraintKind::MaxEventsPerDay { count: 2 };
-    let board = family().with(dentist());
-    assert!(of_strategy(&ways(&board, &soccer()), Strategy::SplitEvent).is_some());
-    let ruled = board.clone().ruled("two", two_a_day, ConstraintStrength::Hard);
-    assert!(of_strategy(&ways(&ruled, &soccer()), Strategy::SplitEvent).is_none());
-    let two_others = board.with(event("Lesson", "2026-01-10 14:40 15:30").of(&["emma"]));
-    assert!(of_strategy(&ways(&two_others, &soccer()), Strategy::ShortenEvent).is_some());
+    let snapshot = family().with(dentist());
+    assert!(of_strategy(&resolutions_for(&snapshot, &soccer()), Strategy::SplitEvent).is_some());
+    let ruled = snapshot.clone().ruled("two", two_a_day, ConstraintStrength::Hard);
+    assert!(of_strategy(&resolutions_for(&ruled, &soccer()), Strategy::SplitEvent).is_none());
+    let two_others = snapshot.with(event("Lesson", "2026-01-10 14:40 15:30").of(&["emma"]));
+    assert!(of_strategy(&resolutions_for(&two_others, &soccer()), Strategy::ShortenEvent).is_some());
     let ruled = two_others.ruled("gap", ConstraintKind::MinGapMinutes { minutes: 15 }, ConstraintStrength::Hard);
-    assert!(of_strategy(&ways(&ruled, &soccer()), Strategy::ShortenEvent).is_none());
+    assert!(of_strategy(&resolutions_for(&ruled, &soccer()), Strategy::ShortenEvent).is_none());
 }
 
 /// R-FAM-107: without conflicts there are no resolutions, and the result is deterministic.
 #[test]
-fn nothing_wrong_has_no_way_out() {
-    assert_eq!(ways(&family(), &soccer()), ResolutionData::default());
-    let board = family().with(dentist());
-    assert_eq!(ways(&board, &soccer()), ways(&board, &soccer()));
+fn without_conflicts_there_are_no_resolutions() {
+    assert_eq!(resolutions_for(&family(), &soccer()), ResolutionData::default());
+    let snapshot = family().with(dentist());
+    assert_eq!(resolutions_for(&snapshot, &soccer()), resolutions_for(&snapshot, &soccer()));
 }
 
 prop_compose! {

@@ -5,10 +5,10 @@ use superstep_scheduler::agents::resolution::apply_resolution;
 use superstep_scheduler::calendar::{CalendarChange, CalendarSnapshot, ConstraintKind, ConstraintStrength, Event};
 use superstep_scheduler::models::{ChangeAction, EventStatus, ProposedResolution, ResolutionChange, Score, Strategy};
 
-use super::builder::{Build as _, With as _, event, family, now, shown};
+use super::builder::{Build as _, With as _, event, family, format_span, now};
 use super::resolution::{dentist, soccer};
 
-fn way(strategy: Strategy, changes: &[ResolutionChange]) -> ProposedResolution {
+fn build_resolution(strategy: Strategy, changes: &[ResolutionChange]) -> ProposedResolution {
     ProposedResolution {
         resolution_id: "res_1".to_owned(),
         strategy,
@@ -32,7 +32,7 @@ fn change(field: &str, new: &str, action: Option<ChangeAction>) -> ResolutionCha
     }
 }
 
-fn board() -> CalendarSnapshot {
+fn base_snapshot() -> CalendarSnapshot {
     let kind = ConstraintKind::MaxEventsPerDay { count: 1 };
     family().with(dentist()).ruled("hard", kind.clone(), ConstraintStrength::Hard).ruled(
         "soft",
@@ -41,8 +41,8 @@ fn board() -> CalendarSnapshot {
     )
 }
 
-fn applied(way: &ProposedResolution) -> Event {
-    let (after, changes) = apply_resolution(&board(), &soccer(), way, "mom", now()).unwrap();
+fn applied(resolution: &ProposedResolution) -> Event {
+    let (after, changes) = apply_resolution(&base_snapshot(), &soccer(), resolution, "mom", now()).unwrap();
     assert_eq!(changes[0], CalendarChange::Event(Box::new(after.clone())));
     after
 }
@@ -51,21 +51,30 @@ fn applied(way: &ProposedResolution) -> Event {
 #[test]
 fn a_changed_way_is_carried_out() {
     let start = change("start_time", "2026-01-10T18:10:00-05:00", Some(ChangeAction::Move));
-    assert_eq!(shown(&applied(&way(Strategy::MoveEvent, std::slice::from_ref(&start))).span), "2026-01-10 18:10 19:10");
+    assert_eq!(
+        format_span(&applied(&build_resolution(Strategy::MoveEvent, std::slice::from_ref(&start))).span),
+        "2026-01-10 18:10 19:10"
+    );
     let end = change("end_time", "2026-01-10T18:40:00-05:00", Some(ChangeAction::Move));
-    assert_eq!(shown(&applied(&way(Strategy::MoveEvent, &[start, end])).span), "2026-01-10 18:10 18:40");
+    assert_eq!(
+        format_span(&applied(&build_resolution(Strategy::MoveEvent, &[start, end])).span),
+        "2026-01-10 18:10 18:40"
+    );
     let other_zone = change("start_time", "2026-01-11T00:00:00+01:00", Some(ChangeAction::Move));
-    let moved = applied(&way(Strategy::MoveEvent, &[other_zone]));
+    let moved = applied(&build_resolution(Strategy::MoveEvent, &[other_zone]));
     assert_eq!(moved.span.start.to_string(), "2026-01-10T18:00:00-05:00");
     let cancel = change("", "", Some(ChangeAction::Cancel));
-    assert_eq!(applied(&way(Strategy::CancelEvent, &[cancel])).status, EventStatus::Rejected);
+    assert_eq!(applied(&build_resolution(Strategy::CancelEvent, &[cancel])).status, EventStatus::Rejected);
     let soft = change("constraint:soft", "", None);
-    assert_eq!(applied(&way(Strategy::OverrideConstraint, &[soft.clone(), soft])).preserved_properties.len(), 1);
+    assert_eq!(
+        applied(&build_resolution(Strategy::OverrideConstraint, &[soft.clone(), soft])).preserved_properties.len(),
+        1
+    );
 }
 
 /// R-FAM-87, R-FAM-107: an invalid change is rejected with the reason, as an invalid resume value.
 #[test]
-fn what_cannot_be_done_is_refused() {
+fn invalid_changes_are_rejected() {
     use ChangeAction::{Cancel, Move, Shorten, Split};
     let with_id = |id: &str, one: ResolutionChange| ResolutionChange { event_id: Some(id.to_owned()), ..one };
     let rows = [
@@ -90,14 +99,21 @@ fn what_cannot_be_done_is_refused() {
         (Strategy::AlternativeResource, vec![change("resources", "van", None)], "`old_value`"),
     ];
     for (strategy, changes, reason) in rows {
-        let error = apply_resolution(&board(), &soccer(), &way(strategy, &changes), "mom", now()).unwrap_err();
+        let error = apply_resolution(&base_snapshot(), &soccer(), &build_resolution(strategy, &changes), "mom", now())
+            .unwrap_err();
         assert!(error.code() == ErrorCode::InvalidResume && error.message().contains(reason), "{reason}: {error}");
     }
     let swap = |old: &str, new: &str| {
         let one = ResolutionChange { old_value: Some(old.to_owned()), ..change("resources", new, None) };
-        apply_resolution(&board(), &soccer(), &way(Strategy::AlternativeResource, &[one]), "mom", now())
-            .unwrap_err()
-            .to_string()
+        apply_resolution(
+            &base_snapshot(),
+            &soccer(),
+            &build_resolution(Strategy::AlternativeResource, &[one]),
+            "mom",
+            now(),
+        )
+        .unwrap_err()
+        .to_string()
     };
     assert!(swap("car", "boat").contains("`boat`"));
     assert!(swap("kitchen", "car").contains("does not use `kitchen`"));
@@ -112,18 +128,21 @@ fn series_are_moved_with_care() {
         old_value: old.map(str::to_owned),
         ..change("start_time", new, Some(ChangeAction::Move))
     };
-    let board = family().with(piano.clone());
-    let refused = |event: &Event, one: ResolutionChange| {
-        apply_resolution(&board, event, &way(Strategy::MoveEvent, &[one]), "mom", now()).unwrap_err().to_string()
+    let snapshot = family().with(piano.clone());
+    let error_message = |event: &Event, one: ResolutionChange| {
+        apply_resolution(&snapshot, event, &build_resolution(Strategy::MoveEvent, &[one]), "mom", now())
+            .unwrap_err()
+            .to_string()
     };
-    assert!(refused(&piano, to("piano", None, "2026-01-14T17:00:00-05:00")).contains("within a day"));
-    assert!(refused(&soccer(), to("piano", None, "2026-01-13T18:00:00-05:00")).contains("`old_value`"));
-    let wrong = to("piano", Some("2026-01-14T17:00:00-05:00"), "2026-01-14T18:00:00-05:00");
-    assert!(refused(&soccer(), wrong).contains("no instance"));
+    assert!(error_message(&piano, to("piano", None, "2026-01-14T17:00:00-05:00")).contains("within a day"));
+    assert!(error_message(&soccer(), to("piano", None, "2026-01-13T18:00:00-05:00")).contains("`old_value`"));
+    let invalid = to("piano", Some("2026-01-14T17:00:00-05:00"), "2026-01-14T18:00:00-05:00");
+    assert!(error_message(&soccer(), invalid).contains("no instance"));
     let right = to("piano", Some("2026-01-20T17:00:00-05:00"), "2026-01-21T18:00:00-05:00");
-    let (_, changes) = apply_resolution(&board, &soccer(), &way(Strategy::MoveEvent, &[right]), "mom", now()).unwrap();
+    let (_, changes) =
+        apply_resolution(&snapshot, &soccer(), &build_resolution(Strategy::MoveEvent, &[right]), "mom", now()).unwrap();
     let Some(CalendarChange::Event(exception)) = changes.last() else { panic!("no exception") };
-    assert_eq!(shown(&exception.span), "2026-01-21 18:00 19:00");
+    assert_eq!(format_span(&exception.span), "2026-01-21 18:00 19:00");
     assert_eq!((exception.uid.as_str(), exception.sequence), ("piano", 1));
     assert_eq!(exception.recurrence_override.as_ref().unwrap().series, "piano");
 }

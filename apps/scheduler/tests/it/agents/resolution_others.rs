@@ -8,22 +8,28 @@ use superstep_scheduler::calendar::{
 };
 use superstep_scheduler::models::{ProposedResolution, ResolutionChange};
 
-use super::builder::{Build as _, With, at, event, family, now, shown};
-use super::resolution::{soccer, ways};
+use super::builder::{Build as _, With, at, event, family, format_span, now};
+use super::resolution::{resolutions_for, soccer};
 
 /// Returns description and score of the resolutions that change another event.
-fn others(board: &CalendarSnapshot, event: &Event) -> Vec<(String, f64)> {
-    let touches = |way: &&ProposedResolution| way.changes.iter().any(|one| one.event_id.as_ref() != Some(&event.id));
-    let data = ways(board, event);
-    let found = data.proposed_resolutions.iter().filter(touches).filter(|way| !way.description.starts_with("Split"));
-    found.map(|way| (way.description.clone(), way.score.value())).collect()
+fn others(snapshot: &CalendarSnapshot, event: &Event) -> Vec<(String, f64)> {
+    let touches = |resolution: &&ProposedResolution| {
+        resolution.changes.iter().any(|one| one.event_id.as_ref() != Some(&event.id))
+    };
+    let data = resolutions_for(snapshot, event);
+    let resolutions = data
+        .proposed_resolutions
+        .iter()
+        .filter(touches)
+        .filter(|resolution| !resolution.description.starts_with("Split"));
+    resolutions.map(|resolution| (resolution.description.clone(), resolution.score.value())).collect()
 }
 
 /// Returns the times of chess in the first weeks of January.
-fn chess_times(board: &CalendarSnapshot) -> Vec<String> {
+fn chess_times(snapshot: &CalendarSnapshot) -> Vec<String> {
     let weeks = TimeRange { start: at("2026-01-01"), end: at("2026-01-20") };
-    let instances = board.instances(&weeks).unwrap();
-    instances.iter().filter(|one| one.event.title == "Chess").map(|one| shown(&one.span)).collect()
+    let instances = snapshot.instances(&weeks).unwrap();
+    instances.iter().filter(|one| one.event.title == "Chess").map(|one| format_span(&one.span)).collect()
 }
 
 fn chess() -> Event {
@@ -33,22 +39,22 @@ fn chess() -> Event {
 /// R-FAM-107: a more flexible event moves instead, for 0.10 less, and for 0.20 less if it has a high priority.
 #[test]
 fn the_other_moves_if_it_is_more_flexible() {
-    let said = "Move “Chess” to Saturday 10 January, 3:00 pm to 4:00 pm.".to_owned();
+    let description = "Move “Chess” to Saturday 10 January, 3:00 pm to 4:00 pm.".to_owned();
     let with = |flexibility, priority| family().with(chess().flexibility(flexibility).priority(priority));
     assert_eq!(others(&with(Flexibility::Preferred, Priority::Medium), &soccer()), []);
     // Proposed events belong to another conversation.
     let open = family().with(chess().flexibility(Flexibility::Flexible).proposed());
     assert_eq!(others(&open, &soccer()), []);
-    assert_eq!(others(&with(Flexibility::Flexible, Priority::Medium), &soccer()), [(said.clone(), 0.8)]);
-    assert_eq!(others(&with(Flexibility::Flexible, Priority::High), &soccer()), [(said, 0.6)]);
+    assert_eq!(others(&with(Flexibility::Flexible, Priority::Medium), &soccer()), [(description.clone(), 0.8)]);
+    assert_eq!(others(&with(Flexibility::Flexible, Priority::High), &soccer()), [(description, 0.6)]);
 }
 
 /// R-FAM-107: an event with a lower priority may be cancelled, for 0.10 less.
 #[test]
 fn the_other_gives_way_if_it_matters_less() {
     let important = soccer().priority(Priority::High);
-    let said = "Cancel “Chess” on Saturday 10 January, 2:30 pm to 3:30 pm.".to_owned();
-    assert_eq!(others(&family().with(chess()), &important), [(said, 0.3)]);
+    let description = "Cancel “Chess” on Saturday 10 January, 2:30 pm to 3:30 pm.".to_owned();
+    assert_eq!(others(&family().with(chess()), &important), [(description, 0.3)]);
     assert_eq!(others(&family().with(chess().priority(Priority::High)), &important), []);
 }
 
@@ -57,13 +63,14 @@ fn the_other_gives_way_if_it_matters_less() {
 fn of_another_series_only_one_changes() {
     let weekly =
         event("Chess", "2026-01-03 14:30 15:30").of(&["emma"]).every("FREQ=WEEKLY").flexibility(Flexibility::Flexible);
-    let board = family().with(weekly);
+    let snapshot = family().with(weekly);
     let important = soccer().priority(Priority::High);
-    let data = ways(&board, &important);
+    let data = resolutions_for(&snapshot, &important);
     let after = |start: &str| {
-        let way = data.proposed_resolutions.iter().find(|way| way.description.starts_with(start)).unwrap();
-        let (event, changes) = apply_resolution(&board, &important, way, "mom", now()).unwrap();
-        let copy = changes.into_iter().fold(board.clone(), With::and);
+        let resolution =
+            data.proposed_resolutions.iter().find(|resolution| resolution.description.starts_with(start)).unwrap();
+        let (event, changes) = apply_resolution(&snapshot, &important, resolution, "mom", now()).unwrap();
+        let copy = changes.into_iter().fold(snapshot.clone(), With::and);
         assert_eq!(detect_conflicts(&copy, &event).unwrap(), []);
         chess_times(&copy)
     };
@@ -81,12 +88,16 @@ fn a_moved_one_that_is_cancelled_is_gone() {
         event.id = "chess_moved".to_owned();
         event.recurrence_override = Some(of);
     });
-    let board = family().with(weekly).with(moved);
+    let snapshot = family().with(weekly).with(moved);
     let important = soccer().priority(Priority::High);
-    let data = ways(&board, &important);
-    let way = data.proposed_resolutions.iter().find(|way| way.description.starts_with("Cancel “Chess”")).unwrap();
-    let (_, changes) = apply_resolution(&board, &important, way, "mom", now()).unwrap();
-    let copy = changes.into_iter().fold(board, With::and);
+    let data = resolutions_for(&snapshot, &important);
+    let resolution = data
+        .proposed_resolutions
+        .iter()
+        .find(|resolution| resolution.description.starts_with("Cancel “Chess”"))
+        .unwrap();
+    let (_, changes) = apply_resolution(&snapshot, &important, resolution, "mom", now()).unwrap();
+    let copy = changes.into_iter().fold(snapshot, With::and);
     assert_eq!(chess_times(&copy), ["2026-01-02 16:00 17:00", "2026-01-16 16:00 17:00"]);
     assert_eq!(copy.overrides_of("chess").count(), 0);
 }
@@ -94,16 +105,17 @@ fn a_moved_one_that_is_cancelled_is_gone() {
 /// R-FAM-87, R-FAM-107, R-FAM-98: an edited resolution may cancel two instances of one series; both disappear.
 #[test]
 fn two_of_one_series_are_cancelled() {
-    let board = family().with(event("Chess", "2026-01-03 14:30 15:30").of(&["emma"]).every("FREQ=WEEKLY"));
-    let mut way = ways(&board, &soccer().priority(Priority::High))
+    let snapshot = family().with(event("Chess", "2026-01-03 14:30 15:30").of(&["emma"]).every("FREQ=WEEKLY"));
+    let mut resolution = resolutions_for(&snapshot, &soccer().priority(Priority::High))
         .proposed_resolutions
         .into_iter()
-        .find(|way| way.description.starts_with("Cancel “Chess”"));
-    let way = way.as_mut().unwrap();
-    let next = ResolutionChange { old_value: Some("2026-01-17T14:30:00-05:00".to_owned()), ..way.changes[0].clone() };
-    way.changes.push(next);
-    let (_, changes) = apply_resolution(&board, &soccer(), way, "mom", now()).unwrap();
-    assert_eq!(chess_times(&changes.into_iter().fold(board, With::and)), ["2026-01-03 14:30 15:30"]);
+        .find(|resolution| resolution.description.starts_with("Cancel “Chess”"));
+    let resolution = resolution.as_mut().unwrap();
+    let next =
+        ResolutionChange { old_value: Some("2026-01-17T14:30:00-05:00".to_owned()), ..resolution.changes[0].clone() };
+    resolution.changes.push(next);
+    let (_, changes) = apply_resolution(&snapshot, &soccer(), resolution, "mom", now()).unwrap();
+    assert_eq!(chess_times(&changes.into_iter().fold(snapshot, With::and)), ["2026-01-03 14:30 15:30"]);
 }
 
 /// R-FAM-107: a parent who changes a child's event has the parent's permissions, not the child's.
@@ -111,17 +123,17 @@ fn two_of_one_series_are_cancelled() {
 fn ways_are_those_of_who_asks() {
     let flexible = chess().flexibility(Flexibility::Flexible).owned_by("dad");
     let emmas = soccer().owned_by("emma");
-    let board = family().with(flexible).with(emmas.clone());
-    let moves = |asker: &str| {
-        let found = detect_conflicts(&board, &emmas).unwrap();
-        let data = propose_resolutions(&board, &emmas, &found, asker, now()).unwrap();
-        data.proposed_resolutions.into_iter().find(|way| way.description.starts_with("Move “Chess”"))
+    let snapshot = family().with(flexible).with(emmas.clone());
+    let moves = |requester: &str| {
+        let conflicts = detect_conflicts(&snapshot, &emmas).unwrap();
+        let data = propose_resolutions(&snapshot, &emmas, &conflicts, requester, now()).unwrap();
+        data.proposed_resolutions.into_iter().find(|resolution| resolution.description.starts_with("Move “Chess”"))
     };
     assert_eq!(moves("emma"), None);
-    let way = moves("mom").unwrap();
-    assert_eq!(apply_resolution(&board, &emmas, &way, "mom", now()).unwrap().1.len(), 2);
+    let resolution = moves("mom").unwrap();
+    assert_eq!(apply_resolution(&snapshot, &emmas, &resolution, "mom", now()).unwrap().1.len(), 2);
     assert_eq!(
-        apply_resolution(&board, &emmas, &way, "emma", now()).unwrap_err().code(),
+        apply_resolution(&snapshot, &emmas, &resolution, "emma", now()).unwrap_err().code(),
         superstep::ErrorCode::PolicyRefused
     );
 }
@@ -134,11 +146,12 @@ fn a_child_does_not_move_what_belongs_to_others() {
     assert_eq!(others(&flexible("dad"), &emmas), []);
     assert_eq!(others(&flexible("emma"), &emmas).len(), 1);
     assert_eq!(others(&flexible("dad"), &soccer().owned_by("mom")).len(), 1);
-    let moms = ways(&flexible("dad"), &soccer());
-    let way = moms.proposed_resolutions.iter().find(|way| way.description.starts_with("Move “Chess”")).unwrap();
-    let error = apply_resolution(&flexible("dad"), &emmas, way, "emma", now()).unwrap_err();
+    let moms = resolutions_for(&flexible("dad"), &soccer());
+    let resolution =
+        moms.proposed_resolutions.iter().find(|resolution| resolution.description.starts_with("Move “Chess”")).unwrap();
+    let error = apply_resolution(&flexible("dad"), &emmas, resolution, "emma", now()).unwrap_err();
     assert_eq!(error.code(), superstep::ErrorCode::PolicyRefused);
-    assert_eq!(apply_resolution(&flexible("dad"), &soccer(), way, "mom", now()).unwrap().1.len(), 2);
+    assert_eq!(apply_resolution(&flexible("dad"), &soccer(), resolution, "mom", now()).unwrap().1.len(), 2);
 }
 
 /// R-FAM-87, R-FAM-93, R-FAM-107: proposed events belong to another conversation: no resolution moves or cancels
@@ -147,11 +160,12 @@ fn a_child_does_not_move_what_belongs_to_others() {
 fn no_way_touches_what_is_only_proposed() {
     let important = soccer().priority(Priority::High);
     let flexible = chess().flexibility(Flexibility::Flexible);
-    let data = ways(&family().with(flexible.clone()), &important);
+    let data = resolutions_for(&family().with(flexible.clone()), &important);
     let open = family().with(flexible.proposed());
     for start in ["Move “Chess”", "Cancel “Chess”"] {
-        let way = data.proposed_resolutions.iter().find(|way| way.description.starts_with(start)).unwrap();
-        let error = apply_resolution(&open, &important, way, "mom", now()).unwrap_err();
+        let resolution =
+            data.proposed_resolutions.iter().find(|resolution| resolution.description.starts_with(start)).unwrap();
+        let error = apply_resolution(&open, &important, resolution, "mom", now()).unwrap_err();
         assert!(
             error.code() == superstep::ErrorCode::InvalidResume && error.message().contains("not on the calendar yet")
         );
@@ -161,11 +175,11 @@ fn no_way_touches_what_is_only_proposed() {
 /// R-FAM-107: of two conflicts, moving one event resolves half.
 #[test]
 fn moving_one_of_two_solves_half() {
-    let board = family()
+    let snapshot = family()
         .with(chess().flexibility(Flexibility::Flexible))
         .with(event("Shopping", "2026-01-10 14:00 15:00").using(&["car"]));
-    let said = "Move “Chess” to Saturday 10 January, 3:00 pm to 4:00 pm.".to_owned();
-    assert_eq!(others(&board, &soccer()), [(said, 0.4)]);
+    let description = "Move “Chess” to Saturday 10 January, 3:00 pm to 4:00 pm.".to_owned();
+    assert_eq!(others(&snapshot, &soccer()), [(description, 0.4)]);
     let changes = CalendarChange::RemoveEvent("shopping".to_owned());
-    assert_eq!(others(&board.and(changes), &soccer())[0].1, 0.8);
+    assert_eq!(others(&snapshot.and(changes), &soccer())[0].1, 0.8);
 }

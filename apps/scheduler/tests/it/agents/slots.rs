@@ -9,10 +9,10 @@ use superstep_scheduler::calendar::{
 };
 use superstep_scheduler::models::{SchedulingData, TimeSlot};
 
-use super::builder::{Build as _, With as _, at, event, family, now, shown, span};
+use super::builder::{Build as _, With as _, at, event, family, format_span, now, span};
 
-fn wanted(event: &Event, given: Option<&str>) -> SlotRequest {
-    SlotRequest { event: event.clone(), requested_range: given.map(span), minutes: 60, range: None }
+fn slot_request(event: &Event, requested: Option<&str>) -> SlotRequest {
+    SlotRequest { event: event.clone(), requested_range: requested.map(span), minutes: 60, range: None }
 }
 
 fn soccer() -> Event {
@@ -21,21 +21,21 @@ fn soccer() -> Event {
 
 fn times(data: &SchedulingData) -> Vec<String> {
     let time = |slot: &TimeSlot| {
-        let when = shown(&TimeRange { start: slot.start_time, end: slot.end_time });
+        let when = format_span(&TimeRange { start: slot.start_time, end: slot.end_time });
         format!("{when} {:.2}", slot.score.value())
     };
     data.candidate_times.iter().map(time).collect()
 }
 
-fn searched(board: &CalendarSnapshot, wanted: &SlotRequest) -> Vec<String> {
-    times(&find_slots(board, wanted, now()).unwrap())
+fn searched(snapshot: &CalendarSnapshot, request: &SlotRequest) -> Vec<String> {
+    times(&find_slots(snapshot, request, now()).unwrap())
 }
 
 /// R-FAM-104, R-FAM-115, R-FAM-36, R-FAM-37, R-FAM-38, R-FAM-40, R-FAM-41: a given time that is free is the only
 /// candidate, is recommended, and is written in the event's time zone.
 #[test]
 fn a_given_time_that_is_free_is_the_only_one() {
-    let data = find_slots(&family(), &wanted(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
+    let data = find_slots(&family(), &slot_request(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
     assert_eq!(times(&data), ["2026-01-10 14:00 15:00 1.00"]);
     assert_eq!(data.recommended_time.unwrap().to_string(), "2026-01-10T14:00:00-05:00");
     assert_eq!(data.candidate_times[0].available_participants, ["emma"]);
@@ -46,8 +46,8 @@ fn a_given_time_that_is_free_is_the_only_one() {
 /// follow.
 #[test]
 fn a_given_time_that_is_taken_comes_first_with_alternatives() {
-    let board = family().with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
-    let data = find_slots(&board, &wanted(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
+    let snapshot = family().with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
+    let data = find_slots(&snapshot, &slot_request(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
     let expected = [
         "2026-01-10 14:00 15:00 0.00",
         "2026-01-10 08:00 09:00 1.00",
@@ -70,9 +70,9 @@ fn without_a_time_the_next_quarters_are_offered() {
         "2026-01-08 16:15 17:15 1.00",
         "2026-01-08 16:30 17:30 1.00",
     ];
-    assert_eq!(searched(&family(), &wanted(&soccer(), None)), expected);
+    assert_eq!(searched(&family(), &slot_request(&soccer(), None)), expected);
     let later = Time::parse("2026-01-08T20:31:00Z").unwrap();
-    let data = find_slots(&family(), &wanted(&soccer(), None), later).unwrap();
+    let data = find_slots(&family(), &slot_request(&soccer(), None), later).unwrap();
     assert_eq!(times(&data)[0], "2026-01-08 15:45 16:45 1.00");
 }
 
@@ -87,16 +87,16 @@ fn what_is_excluded_is_not_offered() {
     };
     let next_day = ["2026-01-09 08:00 09:00 1.00", "2026-01-09 08:15 09:15 1.00"];
     let emma = family().with(full_days(1).of(&["emma"]));
-    assert_eq!(searched(&emma, &wanted(&soccer(), None))[..2], next_day);
+    assert_eq!(searched(&emma, &slot_request(&soccer(), None))[..2], next_day);
     let car = family().with(full_days(1).using(&["car"]));
-    assert_eq!(searched(&car, &wanted(&soccer().using(&["car"]), None))[..2], next_day);
+    assert_eq!(searched(&car, &slot_request(&soccer().using(&["car"]), None))[..2], next_day);
     let mornings = ConstraintKind::BlockedWindow { days: vec![4], from: time(0, 0, 0, 0), to: time(23, 59, 0, 0) };
     let ruled = family().ruled("r", mornings, ConstraintStrength::Hard);
-    assert_eq!(searched(&ruled, &wanted(&soccer(), None))[..2], next_day);
+    assert_eq!(searched(&ruled, &slot_request(&soccer(), None))[..2], next_day);
     let last = family().with(full_days(13).of(&["emma"]));
-    assert_eq!(searched(&last, &wanted(&soccer(), None))[0], "2026-01-21 08:00 09:00 1.00");
+    assert_eq!(searched(&last, &slot_request(&soccer(), None))[0], "2026-01-21 08:00 09:00 1.00");
     let never = family().with(full_days(14).of(&["emma"]));
-    let data = find_slots(&never, &wanted(&soccer(), None), now()).unwrap();
+    let data = find_slots(&never, &slot_request(&soccer(), None), now()).unwrap();
     assert_eq!((times(&data), data.recommended_time), (Vec::<String>::new(), None));
 }
 
@@ -104,25 +104,26 @@ fn what_is_excluded_is_not_offered() {
 #[test]
 fn soft_rules_cost_their_weight() {
     let evenings = ConstraintKind::BlockedWindow { days: Vec::new(), from: time(0, 0, 0, 0), to: time(16, 0, 0, 0) };
-    let board = family().ruled("r", evenings, ConstraintStrength::Soft(4));
-    let given = find_slots(&board, &wanted(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
-    assert_eq!(times(&given), ["2026-01-10 14:00 15:00 0.88"]);
+    let snapshot = family().ruled("r", evenings, ConstraintStrength::Soft(4));
+    let data = find_slots(&snapshot, &slot_request(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
+    assert_eq!(times(&data), ["2026-01-10 14:00 15:00 0.88"]);
     let text = "Rule r: nothing from 12:00 am to 4:00 pm";
-    assert_eq!(given.candidate_times[0].constraint_violations, [text]);
-    assert_eq!(searched(&board, &wanted(&soccer(), None))[0], "2026-01-08 16:00 17:00 1.00");
+    assert_eq!(data.candidate_times[0].constraint_violations, [text]);
+    assert_eq!(searched(&snapshot, &slot_request(&soccer(), None))[0], "2026-01-08 16:00 17:00 1.00");
     let gap = ConstraintKind::MinGapMinutes { minutes: 20 };
     let both = soccer().of(&["dad"]);
-    let board = family().with(event("Lunch", "2026-01-10 13:00 14:00").of(&["emma", "dad"])).ruled(
+    let snapshot = family().with(event("Lunch", "2026-01-10 13:00 14:00").of(&["emma", "dad"])).ruled(
         "g",
         gap,
         ConstraintStrength::Soft(2),
     );
-    let given = find_slots(&board, &wanted(&both, Some("2026-01-10 14:00 15:00")), now()).unwrap();
-    assert_eq!(times(&given), ["2026-01-10 14:00 15:00 0.94"]);
+    let data = find_slots(&snapshot, &slot_request(&both, Some("2026-01-10 14:00 15:00")), now()).unwrap();
+    assert_eq!(times(&data), ["2026-01-10 14:00 15:00 0.94"]);
     let weights = ConstraintKind::MaxEventsPerDay { count: 0 };
-    let board = (0..5)
-        .fold(family(), |board, at| board.ruled(&format!("r{at}"), weights.clone(), ConstraintStrength::Soft(10)));
-    let never_below = find_slots(&board, &wanted(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
+    let snapshot = (0..5).fold(family(), |snapshot, at| {
+        snapshot.ruled(&format!("r{at}"), weights.clone(), ConstraintStrength::Soft(10))
+    });
+    let never_below = find_slots(&snapshot, &slot_request(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
     assert_eq!(times(&never_below), ["2026-01-10 14:00 15:00 0.00"]);
 }
 
@@ -131,64 +132,64 @@ fn soft_rules_cost_their_weight() {
 fn missing_people_gaps_and_days_cost() {
     let dad_busy = family().with(event("Work", "2026-01-10 14:00 15:00").of(&["dad"]));
     let with_dad = soccer().perhaps(&["dad"]);
-    let given = find_slots(&dad_busy, &wanted(&with_dad, Some("2026-01-10 14:00 15:00")), now()).unwrap();
-    assert_eq!(times(&given), ["2026-01-10 14:00 15:00 0.80"]);
-    assert_eq!(given.candidate_times[0].available_participants, ["emma"]);
+    let data = find_slots(&dad_busy, &slot_request(&with_dad, Some("2026-01-10 14:00 15:00")), now()).unwrap();
+    assert_eq!(times(&data), ["2026-01-10 14:00 15:00 0.80"]);
+    assert_eq!(data.candidate_times[0].available_participants, ["emma"]);
     for (when, score) in
         [("13:00 14:00", "1.00"), ("13:00 13:59", "0.90"), ("13:00 13:31", "0.90"), ("13:00 13:30", "1.00")]
     {
-        let board = family().with(event("Lunch", &format!("2026-01-10 {when}")).of(&["emma"]));
-        let given = searched(&board, &wanted(&soccer(), Some("2026-01-10 14:00 15:00")));
-        assert_eq!(given, [format!("2026-01-10 14:00 15:00 {score}")], "{when}");
+        let snapshot = family().with(event("Lunch", &format!("2026-01-10 {when}")).of(&["emma"]));
+        let slots = searched(&snapshot, &slot_request(&soccer(), Some("2026-01-10 14:00 15:00")));
+        assert_eq!(slots, [format!("2026-01-10 14:00 15:00 {score}")], "{when}");
     }
     // Only one slot is left today; tomorrow follows for 0.05 less.
-    let board = family().with(event("Work", "2026-01-08 00:00 20:00").of(&["emma"]));
+    let snapshot = family().with(event("Work", "2026-01-08 00:00 20:00").of(&["emma"]));
     let expected = ["2026-01-08 20:00 21:00 1.00", "2026-01-09 08:00 09:00 0.95", "2026-01-09 08:15 09:15 0.95"];
-    assert_eq!(searched(&board, &wanted(&soccer(), None))[..3], expected);
+    assert_eq!(searched(&snapshot, &slot_request(&soccer(), None))[..3], expected);
 }
 
 /// R-FAM-104: slots are within the day of every required member, each in the member's time zone.
 #[test]
 fn the_day_is_that_of_everybody() {
-    let mut board = family();
-    let change = |board: &mut CalendarSnapshot, id: &str, change: fn(&mut superstep_scheduler::calendar::Member)| {
-        let mut member = board.members[id].as_ref().clone();
+    let mut snapshot = family();
+    let change = |snapshot: &mut CalendarSnapshot, id: &str, change: fn(&mut superstep_scheduler::calendar::Member)| {
+        let mut member = snapshot.members[id].as_ref().clone();
         change(&mut member);
-        board.apply(CalendarChange::Member(member));
+        snapshot.apply(CalendarChange::Member(member));
     };
-    change(&mut board, "emma", |emma| emma.preferences.day_end = time(19, 0, 0, 0));
-    change(&mut board, "dad", |dad| dad.preferences.day_start = time(17, 30, 0, 0));
-    change(&mut board, "mom", |mom| mom.zone = Some("Asia/Tokyo".to_owned()));
+    change(&mut snapshot, "emma", |emma| emma.preferences.day_end = time(19, 0, 0, 0));
+    change(&mut snapshot, "dad", |dad| dad.preferences.day_start = time(17, 30, 0, 0));
+    change(&mut snapshot, "mom", |mom| mom.zone = Some("Asia/Tokyo".to_owned()));
     let both = soccer().of(&["dad"]);
     let expected = ["2026-01-08 17:30 18:30 1.00", "2026-01-08 17:45 18:45 1.00", "2026-01-08 18:00 19:00 1.00"];
-    assert_eq!(searched(&board, &wanted(&both, None))[..3], expected);
+    assert_eq!(searched(&snapshot, &slot_request(&both, None))[..3], expected);
     // From 18:00 in New York it is 8:00 on the next day in Tokyo.
-    assert_eq!(searched(&board, &wanted(&both.of(&["mom"]), None))[0], "2026-01-08 18:00 19:00 1.00");
+    assert_eq!(searched(&snapshot, &slot_request(&both.of(&["mom"]), None))[0], "2026-01-08 18:00 19:00 1.00");
     let optional = soccer().perhaps(&["dad"]);
-    assert_eq!(searched(&board, &wanted(&optional, None))[0], "2026-01-08 15:30 16:30 1.00");
+    assert_eq!(searched(&snapshot, &slot_request(&optional, None))[0], "2026-01-08 15:30 16:30 1.00");
 }
 
 /// R-FAM-104, R-FAM-106: a series is offered only on its days and where all occurrences are free.
 #[test]
 fn a_series_is_free_at_all_its_times() {
     let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU").proposed();
-    let board = family().with(event("Camp", "2026-07-07 08:00 10:00").of(&["emma"]));
-    let found = searched(&board, &wanted(&piano, None));
-    assert_eq!(found[..2], ["2026-01-13 10:00 11:00 1.00", "2026-01-13 10:15 11:15 1.00"]);
-    let given = searched(&board, &wanted(&piano, Some("2026-01-13 09:00 10:00")));
-    assert_eq!(given[..2], ["2026-01-13 09:00 10:00 0.00", "2026-01-13 10:00 11:00 1.00"]);
+    let snapshot = family().with(event("Camp", "2026-07-07 08:00 10:00").of(&["emma"]));
+    let slots = searched(&snapshot, &slot_request(&piano, None));
+    assert_eq!(slots[..2], ["2026-01-13 10:00 11:00 1.00", "2026-01-13 10:15 11:15 1.00"]);
+    let requested_slots = searched(&snapshot, &slot_request(&piano, Some("2026-01-13 09:00 10:00")));
+    assert_eq!(requested_slots[..2], ["2026-01-13 09:00 10:00 0.00", "2026-01-13 10:00 11:00 1.00"]);
 }
 
 /// R-FAM-104: slots stay within the given range, never in the past; a duration of zero has no slot.
 #[test]
-fn a_range_is_kept() {
+fn slots_stay_within_the_range() {
     let range =
-        |from: &str, to: &str| SlotRequest { range: TimeRange::new(at(from), at(to)), ..wanted(&soccer(), None) };
-    let found = searched(&family(), &range("2026-01-10T12:00", "2026-01-10T13:30"));
+        |from: &str, to: &str| SlotRequest { range: TimeRange::new(at(from), at(to)), ..slot_request(&soccer(), None) };
+    let slots = searched(&family(), &range("2026-01-10T12:00", "2026-01-10T13:30"));
     let expected = ["2026-01-10 12:00 13:00 1.00", "2026-01-10 12:15 13:15 1.00", "2026-01-10 12:30 13:30 1.00"];
-    assert_eq!(found, expected);
+    assert_eq!(slots, expected);
     assert_eq!(searched(&family(), &range("2026-01-01", "2026-01-08T12:00")), Vec::<String>::new());
-    let nothing = SlotRequest { minutes: 0, ..wanted(&soccer(), None) };
+    let nothing = SlotRequest { minutes: 0, ..slot_request(&soccer(), None) };
     assert!(find_slots(&family(), &nothing, now()).is_err());
 }
 
@@ -207,7 +208,7 @@ proptest! {
             board = board.with(other.change(|event| event.span = span));
         }
         let event = soccer().perhaps(&["dad"]);
-        let data = find_slots(&board, &SlotRequest { minutes: 15 * quarters as u32, ..wanted(&event, None) }, now()).unwrap();
+        let data = find_slots(&board, &SlotRequest { minutes: 15 * quarters as u32, ..slot_request(&event, None) }, now()).unwrap();
         let mut expected: Vec<(i64, i64)> = Vec::new();
         let mut first_day = None;
         for start in 62..14 * 96 {

@@ -43,8 +43,8 @@ async fn a_file_is_brought_along() {
     assert_eq!((&skipped["property"], &skipped["title"]), (&json!("DTSTART"), &json!("Broken")), "{skipped}");
     let line = usize::try_from(skipped["line"].as_u64().unwrap()).unwrap();
     assert_eq!(file.lines().nth(line - 1), Some("DTSTART:nonsense"));
-    let (_, again) = brought(&family, "user_id=mom&calendar=family", file.clone()).await;
-    assert_eq!((&again["created"], &again["unchanged"]), (&json!(0), &json!(1)), "{again}");
+    let (_, repeated) = brought(&family, "user_id=mom&calendar=family", file.clone()).await;
+    assert_eq!((&repeated["created"], &repeated["unchanged"]), (&json!(0), &json!(1)), "{repeated}");
     assert_eq!(family.on("dad", day).await.len(), 1);
     // Emma cannot update Mom's event; the rest of Emma's file is imported.
     let newer = file.replace("Flea market", "Market").replace("UID:market", "SEQUENCE:9\r\nUID:market");
@@ -83,8 +83,8 @@ async fn a_file_books_nothing_that_is_full() {
     let left_out: Vec<(&str, u64)> =
         skipped.iter().map(|one| (one["title"].as_str().unwrap(), one["line"].as_u64().unwrap())).collect();
     assert_eq!(left_out, [("Tour", 4), ("Aquarium", 25)], "{report}");
-    for (place, by) in [(0, "Soccer practice"), (1, "Zoo")] {
-        let reason = skipped[place]["reason"].as_str().unwrap();
+    for (index, by) in [(0, "Soccer practice"), (1, "Zoo")] {
+        let reason = skipped[index]["reason"].as_str().unwrap();
         assert!(reason.contains(&format!("The car is taken by “{by}”")), "{reason}");
     }
     let [conflict] = report["conflicts"].as_array().unwrap().as_slice() else { panic!("{report}") };
@@ -122,22 +122,26 @@ async fn a_newer_file_books_nothing_that_is_full() {
 /// to the family calendar or the importing member's own, or are rejected.
 #[tokio::test]
 async fn nothing_goes_into_the_calendar_of_another() {
-    let (day, mut board) = (sunday(3), sample::empty_family());
-    board.calendars.clear();
+    let (day, mut snapshot) = (sunday(3), sample::empty_family());
+    snapshot.calendars.clear();
     let (id, name, owner) = ("dads".to_owned(), "Dad's".to_owned(), Some("dad".to_owned()));
-    board.apply(CalendarChange::Calendar(Calendar { id, name, owner, visibility: Visibility::Private }));
-    let family = with(board).await;
+    snapshot.apply(CalendarChange::Calendar(Calendar { id, name, owner, visibility: Visibility::Private }));
+    let family = with(snapshot).await;
     let file = file(&day.to_string().replace('-', ""));
     for user in ["mom", "emma"] {
         let (status, problem) = brought(&family, &format!("user_id={user}"), file.clone()).await;
         assert!(status == 403 && problem["detail"].as_str().unwrap().contains("no calendar"), "{problem}");
-        let told = family.say(user, &soccer(day)).await;
-        assert_eq!((&told["status"], &told["errors"][0]["retryable"]), (&json!("failed"), &json!(false)), "{told}");
-        assert!(told["explanation"].as_str().unwrap().contains("there is no calendar"), "{told}");
+        let response = family.send(user, &soccer(day)).await;
+        assert_eq!(
+            (&response["status"], &response["errors"][0]["retryable"]),
+            (&json!("failed"), &json!(false)),
+            "{response}"
+        );
+        assert!(response["explanation"].as_str().unwrap().contains("there is no calendar"), "{response}");
     }
-    let (_, told) =
+    let (_, response) =
         family.post("/query", json!({ "text": format!("Does {day} at 2pm work for Emma?"), "user_id": "emma" })).await;
-    assert_eq!(told["status"], "completed", "to ask needs no calendar: {told}");
+    assert_eq!(response["status"], "completed", "to ask needs no calendar: {response}");
     assert_eq!(family.on("dad", day).await, Vec::<Value>::new());
     assert_eq!(family.plan("dad", &soccer(day)).await["calendar"], "dads");
     assert_eq!(brought(&family, "user_id=dad", file).await.1["created"], 1);
@@ -150,7 +154,7 @@ async fn a_file_that_cannot_be_brought_along() {
     assert_eq!(brought(&family, "user_id=mom", "hello").await.0, 422);
     assert_eq!(brought(&family, "user_id=mom", "").await.0, 422);
     assert_eq!(brought(&family, "user_id=mom&calendar=work", "x").await.0, 404);
-    let most = superstep_scheduler::ics::MOST_BYTES;
+    let most = superstep_scheduler::ics::MAX_BYTES;
     assert_eq!(brought(&family, "user_id=mom", vec![b'x'; most]).await.0, 422, "this many are read");
     assert_eq!(brought(&family, "user_id=mom", vec![b'x'; most + 1]).await.0, 413);
     assert_eq!(brought(&family, "user_id=mom", vec![b'x'; most + 2]).await.0, 413);
@@ -189,9 +193,9 @@ async fn what_is_taken_away_comes_back_as_it_was() {
 
 /// A store on which the first two lookups of the secret both find nothing.
 struct Together {
-    kept: MemoryStore,
+    store: MemoryStore,
     both: Barrier,
-    looks: AtomicU32,
+    reads: AtomicU32,
 }
 
 impl Store for Together {
@@ -202,15 +206,15 @@ impl Store for Together {
             StoreOp::Search(search) => is_feed(search.prefix.labels()),
             _ => false,
         });
-        let answers = self.kept.batch(operations).await?;
-        if is_look && self.looks.fetch_add(1, Ordering::Relaxed) < 2 {
+        let answers = self.store.batch(operations).await?;
+        if is_look && self.reads.fetch_add(1, Ordering::Relaxed) < 2 {
             self.both.wait().await;
         }
         Ok(answers)
     }
 
     async fn sweep_ttl(&self) -> superstep::Result<u64> {
-        self.kept.sweep_ttl().await
+        self.store.sweep_ttl().await
     }
 }
 
@@ -218,13 +222,13 @@ impl Store for Together {
 #[tokio::test]
 async fn no_address_of_the_feed_is_dead() {
     let mut stores = Storage::memory();
-    let items = Together { kept: MemoryStore::new(), both: Barrier::new(2), looks: AtomicU32::new(0) };
+    let items = Together { store: MemoryStore::new(), both: Barrier::new(2), reads: AtomicU32::new(0) };
     stores.store = items.into();
     let start = || started(settings(StoreLocation::Memory, sample::empty_family()), ServerConfig::new(stores.clone()));
     let (one, other) = (start().await, start().await);
     let (first, second) = tokio::join!(one.get("/settings?user_id=mom"), other.get("/settings?user_id=mom"));
-    for told in [&first.1, &second.1, &one.get("/settings?user_id=mom").await.1] {
-        let feed = told["feed"].as_str().unwrap();
+    for response in [&first.1, &second.1, &one.get("/settings?user_id=mom").await.1] {
+        let feed = response["feed"].as_str().unwrap();
         for served in [&one, &other] {
             let status = served.client.get(served.server.url() + feed).send().await.unwrap().status();
             assert_eq!(status, 200, "{feed}");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use superstep_scheduler::calendar::{Calendar, CalendarChange, Visibility};
 use superstep_scheduler::sample;
 
-use crate::test_server::{Served, places, served, soccer, sunday, with};
+use crate::test_server::{Served, pointers, served, soccer, sunday, with};
 
 fn path_of(event: &Value) -> String {
     format!("/events/{}", event["event_id"].as_str().unwrap())
@@ -28,28 +28,28 @@ async fn a_stretch_of_time_has_bounds() {
         ("from=2026-02-30T00:00:00Z&to=2026-03-01T00:00:00Z", 422, "/from"),
         ("from=2026-01-01T00:00:00Z", 422, ""),
     ];
-    for (query, status, place) in rows {
+    for (query, status, pointer) in rows {
         let (got, problem) = family.get(&format!("/events?user_id=mom&{query}")).await;
         assert_eq!(got, status, "{query}: {problem}");
-        assert!(place.is_empty() || places(&problem) == [place], "{query}: {problem}");
+        assert!(pointer.is_empty() || pointers(&problem) == [pointer], "{query}: {problem}");
     }
 }
 
 /// R-FAM-109: a private event is busy for other users, who cannot change it.
 #[tokio::test]
 async fn what_is_private_is_busy() {
-    let mut board = sample::family();
+    let mut snapshot = sample::family();
     let (id, name) = ("moms".to_owned(), "Mom's".to_owned());
-    board.apply(CalendarChange::Calendar(Calendar {
+    snapshot.apply(CalendarChange::Calendar(Calendar {
         id,
         name,
         owner: Some("mom".to_owned()),
         visibility: Visibility::Private,
     }));
-    let mut event = (*board.events["book-club"]).clone();
+    let mut event = (*snapshot.events["book-club"]).clone();
     event.calendar = "moms".to_owned();
-    board.apply(CalendarChange::Event(Box::new(event)));
-    let family = with(board).await;
+    snapshot.apply(CalendarChange::Event(Box::new(event)));
+    let family = with(snapshot).await;
     let (_, own) = family.get("/events/book-club?user_id=mom").await;
     assert_eq!(
         (&own["title"], &own["is_busy"], &own["may_change"]),
@@ -58,8 +58,8 @@ async fn what_is_private_is_busy() {
     let (_, seen) = family.get("/events/book-club?user_id=dad").await;
     assert_eq!((&seen["title"], &seen["is_busy"], &seen["may_change"]), (&json!("busy"), &json!(true), &json!(false)));
     assert_eq!((&seen["start"], &seen["participants"], &seen["owner"]), (&own["start"], &json!([]), &Value::Null));
-    let refused = family.patch("/events/book-club", json!({ "user_id": "dad", "title": "Pub" })).await;
-    assert_eq!(refused.0, 403, "{}", refused.1);
+    let rejected = family.patch("/events/book-club", json!({ "user_id": "dad", "title": "Pub" })).await;
+    assert_eq!(rejected.0, 403, "{}", rejected.1);
     let calendars = family.get("/settings?user_id=dad").await.1["calendars"].clone();
     assert_eq!(calendars.as_array().unwrap().len(), 1);
     let file = family.get("/calendar.ics?user_id=dad").await.1;
@@ -68,7 +68,7 @@ async fn what_is_private_is_busy() {
 
 /// R-FAM-111: an invalid change is rejected with the location of the error, and nothing is written.
 #[tokio::test]
-async fn a_change_that_cannot_be_is_refused() {
+async fn an_invalid_change_is_rejected() {
     let (family, day) = (served().await, sunday(3));
     let path = path_of(&family.plan("mom", &soccer(day)).await);
     let rows = [
@@ -83,10 +83,10 @@ async fn a_change_that_cannot_be_is_refused() {
         (json!({ "which": "some" }), 422, "/which"),
         (json!({ "user_id": "dad", "title": "Match" }), 200, ""),
     ];
-    for (more, status, place) in rows {
+    for (more, status, pointer) in rows {
         let (got, problem) = family.patch(&path, as_mom(more.clone())).await;
         assert_eq!(got, status, "{more}: {problem}");
-        assert!(place.is_empty() || places(&problem).contains(&place), "{more}: {problem}");
+        assert!(pointer.is_empty() || pointers(&problem).contains(&pointer), "{more}: {problem}");
     }
     assert_eq!(family.patch("/events/none", as_mom(json!({ "title": "x" }))).await.0, 404);
     assert_eq!(family.get("/events/none?user_id=mom").await.0, 404);
@@ -101,7 +101,7 @@ async fn a_change_that_cannot_be_is_refused() {
 /// R-FAM-128: a recurrence rule that is malformed, never occurs or occurs too often is rejected with the invalid
 /// part.
 #[tokio::test]
-async fn a_rule_that_cannot_be_is_refused_with_its_part() {
+async fn an_invalid_rule_is_rejected_with_its_part() {
     let (family, day) = (served().await, sunday(3));
     let path = path_of(&family.plan("mom", &soccer(day)).await);
     let rows = [
@@ -114,9 +114,9 @@ async fn a_rule_that_cannot_be_is_refused_with_its_part() {
     ];
     for (rule, part) in rows {
         let (status, problem) = family.patch(&path, as_mom(json!({ "recurrence_rule": rule }))).await;
-        assert_eq!((status, places(&problem)), (422, vec!["/recurrence_rule"]), "{rule}: {problem}");
-        let said = problem["errors"][0]["message"].as_str().unwrap();
-        assert!(said.to_uppercase().contains(&part.to_uppercase()), "{rule}: {said}");
+        assert_eq!((status, pointers(&problem)), (422, vec!["/recurrence_rule"]), "{rule}: {problem}");
+        let message = problem["errors"][0]["message"].as_str().unwrap();
+        assert!(message.to_uppercase().contains(&part.to_uppercase()), "{rule}: {message}");
     }
     let (status, changed) = family.patch(&path, as_mom(json!({ "recurrence_rule": "RRULE:FREQ=WEEKLY" }))).await;
     assert_eq!((status, &changed["event"]["recurrence_rule"]), (200, &json!("FREQ=WEEKLY")), "{changed}");
@@ -129,7 +129,7 @@ async fn a_rule_that_cannot_be_is_refused_with_its_part() {
 /// R-FAM-94, R-FAM-106: conflicts of a change are returned; member conflicts can be accepted, resource conflicts
 /// cannot.
 #[tokio::test]
-async fn what_stands_in_the_way_of_a_change() {
+async fn conflicts_of_a_change_are_returned() {
     let (family, day) = (served().await, sunday(3));
     let at = |hour: u8| format!("{day}T{hour:02}:00:00");
     family.plan("mom", &soccer(day)).await;
@@ -189,7 +189,7 @@ async fn some_of_a_series_are_changed() {
         (vec!["08:00".to_owned()], vec!["08:00".to_owned()])
     );
     let missing = family.patch(&path_of(&third), as_mom(json!({ "title": "Choir!", "which": "this" }))).await;
-    assert_eq!((missing.0, places(&missing.1)), (422, vec!["/occurrence"]), "{}", missing.1);
+    assert_eq!((missing.0, pointers(&missing.1)), (422, vec!["/occurrence"]), "{}", missing.1);
 
     let (third, fifth) = (of(5).await, of(7).await);
     let cancel = |event: &Value, which: &str| {
@@ -200,8 +200,8 @@ async fn some_of_a_series_are_changed() {
     assert!(hours(&family, 5).await.is_empty() && !hours(&family, 6).await.is_empty());
     assert_eq!(family.delete(&cancel(&fifth, "following")).await.0, 200);
     assert!(hours(&family, 7).await.is_empty() && hours(&family, 8).await.is_empty());
-    let (_, gone) = family.delete(&cancel(&of(3).await, "all")).await;
-    assert!(gone["removed"].as_u64().unwrap() >= 1, "{gone}");
+    let (_, deleted) = family.delete(&cancel(&of(3).await, "all")).await;
+    assert!(deleted["removed"].as_u64().unwrap() >= 1, "{deleted}");
     assert!(hours(&family, 3).await.is_empty() && hours(&family, 6).await.is_empty());
 }
 
@@ -222,17 +222,17 @@ async fn others_are_changed_by_the_one_that_was_moved() {
     assert_eq!((&moved["is_exception"], &moved["recurrence_rule"].is_string()), (&json!(true), &true), "{moved}");
     let at = |week: i32, hour: u8| format!("{}T{hour:02}:00:00", sunday(week));
     let patch = async |event: &Value, body: Value| {
-        let (status, told) = family.patch(&path_of(event), as_mom(body)).await;
-        assert_eq!(status, 200, "{told}");
-        told["event"].clone()
+        let (status, response) = family.patch(&path_of(event), as_mom(body)).await;
+        assert_eq!(status, 200, "{response}");
+        response["event"].clone()
     };
     patch(&moved, json!({ "start": at(4, 11), "location": "Hall" })).await;
     assert_eq!(all().await, ["09:00", "11:00", "09:00", "09:00", "09:00", "09:00"]);
     patch(&moved, json!({ "start": at(4, 12), "which": "all", "occurrence": moved["occurrence"] })).await;
     assert_eq!(all().await, ["12:00"; 6]);
-    let hall = family.on("mom", sunday(4)).await[0].clone();
+    let exception = family.on("mom", sunday(4)).await[0].clone();
     assert_eq!(
-        (&hall["event_id"], &hall["location"]),
+        (&exception["event_id"], &exception["location"]),
         (&moved["event_id"], &json!("Hall")),
         "it keeps what is its own"
     );
@@ -243,9 +243,9 @@ async fn others_are_changed_by_the_one_that_was_moved() {
     for (week, title) in [(3, "Concert"), (4, "Choir"), (5, "Concert"), (6, "Concert")] {
         assert_eq!(family.on("mom", sunday(week)).await[0]["title"], title, "{week}");
     }
-    let told = patch(&later, json!({ "start": at(5, 15), "which": "following" })).await;
+    let changed = patch(&later, json!({ "start": at(5, 15), "which": "following" })).await;
     assert_eq!(all().await, ["12:00", "12:00", "15:00", "15:00", "15:00", "15:00"]);
-    assert!(told["start"].as_str().unwrap().starts_with(&at(5, 15)), "{told}");
+    assert!(changed["start"].as_str().unwrap().starts_with(&at(5, 15)), "{changed}");
     assert_eq!(family.get(&format!("{}?user_id=mom", path_of(&later))).await.0, 404, "it is as the others are");
 }
 
@@ -255,8 +255,8 @@ async fn the_one_that_was_moved_books_nothing_that_is_full() {
     let (family, day) = (served().await, sunday(3));
     family.plan("mom", &format!("Schedule choir for Emma on {day} at 9am every Sunday 3 times with the car")).await;
     let moved = family.plan("mom", &format!("Move choir on {} to 10am", sunday(4))).await;
-    let keep = as_mom(json!({ "location": "Hall" }));
-    assert_eq!(family.patch(&path_of(&moved), keep).await.0, 200);
+    let edit = as_mom(json!({ "location": "Hall" }));
+    assert_eq!(family.patch(&path_of(&moved), edit).await.0, 200);
     family.plan("dad", &format!("Schedule shopping for Dad on {} at 3pm with the car", sunday(4))).await;
     let body = json!({ "start": format!("{}T15:00:00", sunday(4)), "which": "all", "force": true });
     let (status, problem) = family.patch(&path_of(&moved), as_mom(body)).await;
@@ -266,7 +266,7 @@ async fn the_one_that_was_moved_books_nothing_that_is_full() {
 
 /// R-FAM-111, R-FAM-98: for a series that started long ago the next occurrence is returned, and changes refer to it.
 #[tokio::test]
-async fn of_a_running_series_the_next_one_is_told() {
+async fn the_next_occurrence_of_a_running_series_is_returned() {
     let family = served().await;
     let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::get(sample::ZONE).unwrap()).date();
     let next = today.checked_add(jiff::Span::new().days(3)).unwrap();
@@ -285,9 +285,9 @@ async fn of_a_running_series_the_next_one_is_told() {
         "",
     ];
     assert_eq!(family.bring("user_id=mom", lines.join("\r\n")).await.status(), 200);
-    let told = family.say("mom", "Move all choir to 4pm").await;
-    let event = &told["result"]["event"];
-    assert_eq!((&told["status"], &told["result"]["events"][0]), (&json!("completed"), event), "{told}");
+    let response = family.send("mom", "Move all choir to 4pm").await;
+    let event = &response["result"]["event"];
+    assert_eq!((&response["status"], &response["result"]["events"][0]), (&json!("completed"), event), "{response}");
     assert!(event["start"].as_str().unwrap().starts_with(&format!("{next}T16:00:00")), "{event}");
     let body = |hour: u8| {
         let start = format!("{next}T{hour}:00:00");
@@ -302,15 +302,15 @@ async fn of_a_running_series_the_next_one_is_told() {
         assert!(start.starts_with(&format!("{day}T17:00:00")), "{start}");
     }
     let (status, stale) = family.patch(&path_of(event), body(18)).await;
-    assert_eq!((status, places(&stale)), (422, vec!["/occurrence"]), "it is not there any more: {stale}");
+    assert_eq!((status, pointers(&stale)), (422, vec!["/occurrence"]), "it is not there any more: {stale}");
 }
 
 /// R-FAM-112: a member can undo the member's own changes, last first.
 #[tokio::test]
-async fn the_last_change_is_taken_back() {
+async fn the_last_change_is_undone() {
     let (family, day) = (served().await, sunday(3));
-    let undo = |who: &str| {
-        let (family, body) = (&family, json!({ "user_id": who }));
+    let undo = |user: &str| {
+        let (family, body) = (&family, json!({ "user_id": user }));
         async move { family.post("/undo", body).await }
     };
     assert_eq!(undo("mom").await.0, 409);
@@ -334,7 +334,7 @@ async fn the_last_change_is_taken_back() {
 
 /// R-FAM-112, R-FAM-120: undoing a cancellation does not take the car from its new user.
 #[tokio::test]
-async fn what_somebody_has_by_now_is_not_taken_back() {
+async fn an_undo_does_not_take_a_resource_from_its_new_user() {
     let (family, day) = (served().await, sunday(3));
     let path = path_of(&family.plan("mom", &soccer(day)).await);
     assert_eq!(family.delete(&format!("{path}?user_id=mom")).await.0, 200);
@@ -356,8 +356,8 @@ async fn what_somebody_has_by_now_is_not_taken_back() {
 async fn what_others_propose_is_busy_and_tentative() {
     let (family, day) = (served().await, sunday(3));
     family.plan("mom", &soccer(day)).await;
-    let asked = family.say("mom", &format!("Schedule chess for Emma on {day} at 2pm")).await;
-    assert_eq!(asked["status"], "awaiting_user", "{asked}");
+    let paused = family.send("mom", &format!("Schedule chess for Emma on {day} at 2pm")).await;
+    assert_eq!(paused["status"], "awaiting_user", "{paused}");
     let proposed = |user: &'static str| {
         let family = &family;
         async move {
@@ -382,8 +382,8 @@ async fn who_did_what() {
     let (family, day) = (served().await, sunday(3));
     let path = path_of(&family.plan("mom", &soccer(day)).await);
     family.patch(&path, json!({ "user_id": "dad", "title": "Match" })).await;
-    let (_, told) = family.get("/audit?user_id=emma&limit=2").await;
-    let entries = told["entries"].as_array().unwrap();
+    let (_, audit) = family.get("/audit?user_id=emma&limit=2").await;
+    let entries = audit["entries"].as_array().unwrap();
     assert_eq!((entries.len(), &entries[0]["who"], &entries[0]["action"]), (2, &json!("dad"), &json!("change")));
     assert_eq!(entries[0]["text"], "Dad: change “Match”");
     assert_eq!((&entries[1]["action"], &entries[1]["who"]), (&json!("confirm"), &json!("mom")));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::test_server::{places, served};
+use crate::test_server::{pointers, served};
 
 /// R-FAM-111, R-FAM-95, R-FAM-100: parents list, create, change and delete the objects of the family.
 #[tokio::test]
@@ -25,8 +25,8 @@ async fn what_the_family_has() {
             body
         };
         assert_eq!(family.post(&format!("/{kind}"), by("emma", &object)).await.0, 403, "{kind}");
-        let (status, made) = family.post(&format!("/{kind}"), by("mom", &object)).await;
-        assert_eq!((status, &made["id"], &made["name"]), (201, &json!(id), &object["name"]), "{kind}: {made}");
+        let (status, created) = family.post(&format!("/{kind}"), by("mom", &object)).await;
+        assert_eq!((status, &created["id"], &created["name"]), (201, &json!(id), &object["name"]), "{kind}: {created}");
         let mut same = object.clone();
         same["id"] = json!(id);
         assert_eq!(family.post(&format!("/{kind}"), by("mom", &same)).await.0, 409, "{kind}");
@@ -79,16 +79,19 @@ async fn what_the_family_cannot_have() {
         ),
         ("pets", json!({ "name": "Rex" }), 404, ""),
     ];
-    for (kind, mut body, status, place) in rows {
+    for (kind, mut body, status, pointer) in rows {
         body["user_id"] = json!("mom");
         let (got, problem) = family.post(&format!("/{kind}"), body.clone()).await;
         assert_eq!(got, status, "{body}: {problem}");
-        assert!(place.is_empty() || places(&problem).iter().any(|found| found.starts_with(place)), "{body}: {problem}");
+        assert!(
+            pointer.is_empty() || pointers(&problem).iter().any(|found| found.starts_with(pointer)),
+            "{body}: {problem}"
+        );
     }
     let (status, problem) = family.post("/members", json!({ "name": "Rex", "role": "other" })).await;
-    assert_eq!((status, places(&problem)), (422, vec!["/user_id"]));
+    assert_eq!((status, pointers(&problem)), (422, vec!["/user_id"]));
     let renamed = family.patch("/members/emma", json!({ "user_id": "mom", "id": "em" })).await;
-    assert_eq!((renamed.0, places(&renamed.1)), (422, vec!["/id"]));
+    assert_eq!((renamed.0, pointers(&renamed.1)), (422, vec!["/id"]));
 }
 
 /// R-FAM-95: an object that is referenced cannot be deleted, nor can the last parent.

@@ -21,15 +21,15 @@ async fn with_models(models: ModelRegistry) -> Served {
 }
 
 /// Returns a model parse of [`soccer`] at this hour.
-fn said(day: Date, hour: u32) -> String {
-    let said = json!({
+fn soccer_parse(day: Date, hour: u32) -> String {
+    let parse = json!({
         "event_type": "create", "title": "Soccer practice", "start_time": format!("{day}T{hour}:00"),
         "participants": ["emma"], "resources": ["car"], "confidence": 0.9,
     });
-    said.to_string()
+    parse.to_string()
 }
 
-fn ask(day: Date, model: &str) -> Value {
+fn event_body(day: Date, model: &str) -> Value {
     json!({ "text": soccer(day), "user_id": "mom", "model": model })
 }
 
@@ -38,20 +38,20 @@ fn ask(day: Date, model: &str) -> Value {
 #[tokio::test]
 async fn a_request_names_its_model() {
     let day = sunday(3);
-    let model = ScriptedModel::new([said(day, 14), said(sunday(4), 16)]);
+    let model = ScriptedModel::new([soccer_parse(day, 14), soccer_parse(sunday(4), 16)]);
     let family = with_models(ModelRegistry::default().with("script", model.clone())).await;
-    let (status, done) = family.post("/events", ask(day, "script")).await;
+    let (status, done) = family.post("/events", event_body(day, "script")).await;
     assert_eq!((status, &done["status"]), (200, &json!("completed")), "{done}");
     assert_eq!(done["understood"]["confidence"], 0.9, "as sure as the model, which is less sure than the rules");
 
     let next = sunday(4);
     let body = json!({ "text": soccer(next), "user_id": "mom", "conversation_id": done["workflow_id"] });
-    let (status, asked) = family.post("/events", body).await;
-    assert_eq!((status, &asked["status"], model.remaining()), (200, &json!("awaiting_user"), 0), "{asked}");
-    assert!(asked["understood"]["confidence"].as_f64().unwrap() <= 0.69, "{asked}");
-    let choice = &asked["waiting"]["choices"][0];
+    let (status, paused) = family.post("/events", body).await;
+    assert_eq!((status, &paused["status"], model.remaining()), (200, &json!("awaiting_user"), 0), "{paused}");
+    assert!(paused["understood"]["confidence"].as_f64().unwrap() <= 0.69, "{paused}");
+    let choice = &paused["waiting"]["choices"][0];
     assert!(choice["id"].as_str().unwrap().starts_with(&format!("{next}T16:00:00")), "{choice}");
-    let (status, done) = family.answer("mom", &asked, json!({ "fields": { "start_time": choice["id"] } })).await;
+    let (status, done) = family.answer("mom", &paused, json!({ "fields": { "start_time": choice["id"] } })).await;
     assert_eq!((status, &done["status"]), (200, &json!("completed")), "{done}");
     assert_eq!(done["result"]["event"]["start"], choice["id"]);
 }
@@ -59,28 +59,28 @@ async fn a_request_names_its_model() {
 /// R-FAM-111, R-FAM-113: `local` means rules alone, an unknown model is rejected by name, and the settings list the
 /// available models.
 #[tokio::test]
-async fn models_are_named_or_refused() {
+async fn models_are_listed_or_rejected_by_name() {
     let (day, model) = (sunday(3), ScriptedModel::default());
     let family = with_models(ModelRegistry::default().with("script", model.clone())).await;
     for name in ["local", "local/rules"] {
         let body = json!({ "text": "When is everyone free this weekend?", "user_id": "mom", "model": name });
         assert_eq!(family.post("/query", body).await.0, 200, "{name}");
     }
-    let (status, problem) = family.post("/events", ask(day, "parrot")).await;
+    let (status, problem) = family.post("/events", event_body(day, "parrot")).await;
     assert_eq!(status, 422, "{problem}");
     assert!(problem["detail"].as_str().unwrap().contains("`parrot`"), "{problem}");
     assert!(model.requests().is_empty() && family.on("mom", day).await.is_empty());
-    let (_, told) = family.get("/settings?user_id=mom").await;
-    assert_eq!(told["parser"], json!({ "label": "rule-based parser", "model": null }));
-    let names: Vec<&Value> = told["models"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    let (_, response) = family.get("/settings?user_id=mom").await;
+    assert_eq!(response["parser"], json!({ "label": "rule-based parser", "model": null }));
+    let names: Vec<&Value> = response["models"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
     assert_eq!(names, ["local", "script"]);
-    assert_eq!(told["models"][1]["label"], "script, no language model");
+    assert_eq!(response["models"][1]["label"], "script, no language model");
 }
 
 #[derive(Clone)]
 struct Provider {
-    says: String,
-    asked: Arc<Mutex<Vec<(String, Value)>>>,
+    reply: String,
+    requests: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
 /// Handles chat completions like an OpenAI-compatible service, streamed or not.
@@ -88,25 +88,25 @@ async fn complete(State(provider): State<Provider>, headers: HeaderMap, body: St
     let body: Value = serde_json::from_str(&body).unwrap();
     let key = headers["authorization"].to_str().unwrap().to_owned();
     let is_streamed = body["stream"] == true;
-    provider.asked.lock().unwrap().push((key, body));
+    provider.requests.lock().unwrap().push((key, body));
     let usage = json!({ "prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18 });
     let answer = |kind: &str, choice: Value| json!({ "id": "c", "object": kind, "created": 1, "model": "m", "choices": [choice], "usage": usage });
-    let message = json!({ "role": "assistant", "content": provider.says });
+    let message = json!({ "role": "assistant", "content": provider.reply });
     if !is_streamed {
-        let whole = answer("chat.completion", json!({ "index": 0, "message": message, "finish_reason": "stop" }));
-        return ([(header::CONTENT_TYPE, "application/json")], whole.to_string()).into_response();
+        let completion = answer("chat.completion", json!({ "index": 0, "message": message, "finish_reason": "stop" }));
+        return ([(header::CONTENT_TYPE, "application/json")], completion.to_string()).into_response();
     }
     let chunk = answer("chat.completion.chunk", json!({ "index": 0, "delta": message, "finish_reason": null }));
     let end = answer("chat.completion.chunk", json!({ "index": 0, "delta": {}, "finish_reason": "stop" }));
-    let told = format!("data: {chunk}\n\ndata: {end}\n\ndata: [DONE]\n\n");
-    ([(header::CONTENT_TYPE, "text/event-stream")], told).into_response()
+    let stream = format!("data: {chunk}\n\ndata: {end}\n\ndata: [DONE]\n\n");
+    ([(header::CONTENT_TYPE, "text/event-stream")], stream).into_response()
 }
 
 /// R-FAM-110, R-FAM-114: a provider over HTTP is called with a response schema, and its parse reaches the calendar.
 #[tokio::test]
-async fn a_provider_reads_what_is_said() {
+async fn a_provider_parses_the_sentence() {
     let day = sunday(3);
-    let provider = Provider { says: said(day, 14), asked: Arc::default() };
+    let provider = Provider { reply: soccer_parse(day, 14), requests: Arc::default() };
     let app = axum::Router::new().fallback(complete).with_state(provider.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1/", listener.local_addr().unwrap());
@@ -115,13 +115,13 @@ async fn a_provider_reads_what_is_said() {
         format!("[models.far]\nprovider = 'openai'\nmodel = 'm'\nbase_url = '{url}'\napi_key = 'env:PROVIDER_KEY'\n");
     let sources = SettingsSources::new().toml("superstep.toml", &file).environment([("PROVIDER_KEY", "k-1")]);
     let family = with_models(ModelRegistry::from_settings(&Settings::parse(&sources).unwrap())).await;
-    let (status, done) = family.post("/events", ask(day, "far")).await;
+    let (status, done) = family.post("/events", event_body(day, "far")).await;
     assert_eq!((status, &done["status"]), (200, &json!("completed")), "{done}");
     let reasoning = done["agent_outputs"]["nl_parser"]["reasoning"].as_str().unwrap();
     assert!(reasoning.starts_with("language model "), "{reasoning}");
     assert_eq!(family.on("mom", day).await.len(), 1);
-    let asked = provider.asked.lock().unwrap();
-    let [(key, body)] = asked.as_slice() else { panic!("{asked:?}") };
+    let requests = provider.requests.lock().unwrap();
+    let [(key, body)] = requests.as_slice() else { panic!("{requests:?}") };
     assert_eq!((key.as_str(), &body["response_format"]["type"]), ("Bearer k-1", &json!("json_schema")));
     let required = body["response_format"]["json_schema"]["schema"]["required"].as_array().unwrap();
     assert!(required.contains(&json!("confidence")) && required.contains(&json!("scope")), "{body}");
@@ -133,17 +133,17 @@ async fn a_name_is_added_over_http() {
     let (family, day) = (with_models(ModelRegistry::default()).await, sunday(3));
     let text = format!("Schedule soccer for Zoe on {day} at 2pm");
     let add = json!({ "fields": { "add": [{ "name": "Zoe", "kind": "person" }] } });
-    let asked = family.say("emma", &text).await;
-    let offered = &asked["waiting"]["choices"][0];
+    let paused = family.send("emma", &text).await;
+    let offered = &paused["waiting"]["choices"][0];
     assert_eq!(offered, &json!({ "id": "add:person:Zoe", "label": "Add Zoe", "detail": "" }));
-    let (_, told) = family.answer("emma", &asked, add.clone()).await;
-    assert!(told["explanation"].as_str().unwrap().starts_with("Only a parent can add “Zoe”"), "{told}");
+    let (_, response) = family.answer("emma", &paused, add.clone()).await;
+    assert!(response["explanation"].as_str().unwrap().starts_with("Only a parent can add “Zoe”"), "{response}");
     assert_eq!(family.get("/members?user_id=mom").await.1["members"].as_array().unwrap().len(), 3);
 
-    let asked = family.say("mom", &text).await;
+    let paused = family.send("mom", &text).await;
     let strange = json!({ "fields": { "add": [{ "name": "Bob", "kind": "person" }] } });
-    assert_eq!(family.answer("mom", &asked, strange).await.0, 422);
-    let (status, done) = family.answer("mom", &asked, add).await;
+    assert_eq!(family.answer("mom", &paused, strange).await.0, 422);
+    let (status, done) = family.answer("mom", &paused, add).await;
     assert_eq!((status, &done["status"]), (200, &json!("completed")), "{done}");
     assert_eq!(done["result"]["event"]["participants"][0]["name"], "Zoe");
     assert_eq!(family.get("/members?user_id=mom").await.1["members"].as_array().unwrap().len(), 4);

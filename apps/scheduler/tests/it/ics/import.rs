@@ -14,77 +14,78 @@ fn lines(entries: &[ReportEntry]) -> Vec<usize> {
 /// R-FAM-99, R-FAM-96: an Outlook export with Windows time zones, and with a changed and a cancelled instance.
 #[test]
 fn an_export_of_outlook_is_read() {
-    let mut board = millers();
-    let imported = take(&mut board, OUTLOOK);
+    let mut snapshot = millers();
+    let imported = take(&mut snapshot, OUTLOOK);
     assert_eq!(imported.report.problems, []);
     assert_eq!(imported.report.skipped, []);
     assert_eq!((imported.report.created.len(), imported.report.removed.len()), (4, 1));
 
-    let soccer = titled(&board, "Soccer practice");
+    let soccer = titled(&snapshot, "Soccer practice");
     assert_eq!((soccer.zone.as_str(), soccer.sequence), ("America/New_York", 3));
     assert_eq!(soccer.span.start, time("2026-01-13T17:00:00-05:00"));
     let recurrence = soccer.recurrence.as_ref().unwrap();
     assert_eq!(recurrence.rule, "FREQ=WEEKLY;UNTIL=20260630T210000Z;BYDAY=TU");
     let five = |month, day| date(2026, month, day).at(17, 0, 0, 0);
     assert_eq!(recurrence.exdates, [five(1, 27), five(2, 3), five(2, 17)]);
-    let who = |member: &str, is_required| Participant { member: member.into(), is_required };
-    assert_eq!(soccer.participants, [who("emma", true), who("dad", false)]);
+    let participant = |member: &str, is_required| Participant { member: member.into(), is_required };
+    assert_eq!(soccer.participants, [participant("emma", true), participant("dad", false)]);
     assert_eq!(soccer.resources, ["car"]);
     assert!(soccer.notes.ends_with("parking at the north gate.\n\nPath: C:\\Calendars\\soccer\n"), "{}", soccer.notes);
     assert!(soccer.preserved_properties.iter().any(|line| line.contains("Coach Rivera")));
 
-    let hall = titled(&board, "Soccer practice (hall)");
-    let of = hall.recurrence_override.as_ref().unwrap();
+    let exception = titled(&snapshot, "Soccer practice (hall)");
+    let of = exception.recurrence_override.as_ref().unwrap();
     assert_eq!((of.series.as_str(), of.start), (soccer.id.as_str(), five(1, 20)));
 
-    let holiday = titled(&board, "Presidents' Day");
+    let holiday = titled(&snapshot, "Presidents' Day");
     assert!(holiday.is_all_day);
     let day = TimeRange::new(time("2026-02-16T00:00:00-05:00"), time("2026-02-17T00:00:00-05:00"));
     assert_eq!(Some(holiday.span), day);
 
     // A time zone that is defined only by its VTIMEZONE.
-    let call = titled(&board, "Call with Oma");
+    let call = titled(&snapshot, "Call with Oma");
     assert_eq!((call.zone.as_str(), call.priority), ("Europe/Berlin", Priority::Critical));
     assert_eq!(call.span.start, time("2026-04-10T16:00:00+02:00"));
 
     let january = TimeRange::new(time("2026-01-01T00:00:00Z"), time("2026-02-12T00:00:00Z")).unwrap();
-    let mut found: Vec<String> =
-        board.instances(&january).unwrap().iter().map(|one| one.span.start.to_string()).collect();
-    found.sort_unstable();
-    assert_eq!(found, ["2026-01-13T17:00:00-05:00", "2026-01-20T18:30:00-05:00", "2026-02-10T17:00:00-05:00"]);
+    let mut starts: Vec<String> =
+        snapshot.instances(&january).unwrap().iter().map(|one| one.span.start.to_string()).collect();
+    starts.sort_unstable();
+    assert_eq!(starts, ["2026-01-13T17:00:00-05:00", "2026-01-20T18:30:00-05:00", "2026-02-10T17:00:00-05:00"]);
 }
 
 /// R-FAM-99, R-FAM-97: a series of a Google export keeps 5 pm across the daylight saving change.
 #[test]
 fn an_export_of_google_is_read() {
-    let mut board = millers();
-    let imported = take(&mut board, GOOGLE);
+    let mut snapshot = millers();
+    let imported = take(&mut snapshot, GOOGLE);
     assert_eq!((imported.report.problems, imported.report.created.len()), (vec![], 4));
-    let dentist = titled(&board, "Dentist 🦷");
+    let dentist = titled(&snapshot, "Dentist 🦷");
     assert_eq!((dentist.zone.as_str(), dentist.span.minutes()), ("UTC", 60));
     assert_eq!(dentist.location, "Dr. Weiß, Hauptstraße 5");
     assert_eq!(dentist.participants.len(), 1);
     assert_eq!(dentist.preserved_properties.iter().filter(|line| *line == "BEGIN:VALARM").count(), 2);
     let march = TimeRange::new(time("2026-03-01T00:00:00Z"), time("2026-03-20T00:00:00Z")).unwrap();
-    let found: Vec<String> = board.instances(&march).unwrap().iter().map(|one| one.span.start.to_string()).collect();
-    assert_eq!(found, ["2026-03-03T17:00:00-05:00", "2026-03-11T16:00:00-04:00", "2026-03-17T17:00:00-04:00"]);
+    let starts: Vec<String> =
+        snapshot.instances(&march).unwrap().iter().map(|one| one.span.start.to_string()).collect();
+    assert_eq!(starts, ["2026-03-03T17:00:00-05:00", "2026-03-11T16:00:00-04:00", "2026-03-17T17:00:00-04:00"]);
 }
 
 /// R-FAM-99: an Apple export with DURATION, RDATE, all-day events and bare line feeds.
 #[test]
 fn an_export_of_apple_is_read() {
-    let mut board = millers();
-    let imported = take(&mut board, APPLE);
+    let mut snapshot = millers();
+    let imported = take(&mut snapshot, APPLE);
     assert_eq!((imported.report.problems, imported.report.created.len()), (vec![], 4));
-    let dinner = titled(&board, "Grandma's 80th 🎂🎉 — dinner; speeches, cake");
+    let dinner = titled(&snapshot, "Grandma's 80th 🎂🎉 — dinner; speeches, cake");
     assert_eq!(dinner.location, "Gasthaus \"Zur Linde\"\nAm Markt 1, 10115 Berlin");
     assert_eq!(dinner.priority, Priority::High);
-    let choir = titled(&board, "Choir breakfast");
+    let choir = titled(&snapshot, "Choir breakfast");
     assert_eq!((choir.span.minutes(), choir.recurrence.as_ref().unwrap().rdates.len()), (90, 2));
-    let holidays = titled(&board, "Summer holidays");
+    let holidays = titled(&snapshot, "Summer holidays");
     assert!(holidays.is_all_day);
     assert_eq!(holidays.span.end, time("2026-07-20T00:00:00-04:00"));
-    let bin = titled(&board, "Paper bin");
+    let bin = titled(&snapshot, "Paper bin");
     assert_eq!(bin.recurrence.as_ref().unwrap().rule, "FREQ=WEEKLY;UNTIL=20260327;INTERVAL=2");
     assert_eq!(bin.resources, ["car"]);
 }
@@ -93,15 +94,15 @@ fn an_export_of_apple_is_read() {
 #[test]
 fn importing_twice_changes_nothing() {
     for file in [OUTLOOK, GOOGLE, APPLE, super::BROKEN] {
-        let mut board = millers();
-        let first = take(&mut board, file);
+        let mut snapshot = millers();
+        let first = take(&mut snapshot, file);
         assert!(!first.changes.is_empty());
         let later = String::from_utf8(file.to_vec()).unwrap().replace("DTSTAMP:20260108", "DTSTAMP:20260601");
-        for again in [file, later.as_bytes()] {
-            let again = import(again, &board, time("2027-01-01T00:00:00Z"), "diary", "mom").unwrap();
-            assert_eq!(again.changes, []);
-            let known = first.report.created.len() + first.report.removed.len();
-            assert_eq!(again.report.unchanged.len(), known);
+        for bytes in [file, later.as_bytes()] {
+            let reimported = import(bytes, &snapshot, time("2027-01-01T00:00:00Z"), "diary", "mom").unwrap();
+            assert_eq!(reimported.changes, []);
+            let expected = first.report.created.len() + first.report.removed.len();
+            assert_eq!(reimported.report.unchanged.len(), expected);
         }
     }
 }
@@ -115,9 +116,9 @@ fn dentist(more: &str) -> String {
 /// R-FAM-99: the higher SEQUENCE wins, then the later modification.
 #[test]
 fn only_a_newer_version_changes_an_event() {
-    let mut board = millers();
-    take(&mut board, dentist("SUMMARY:Dentist\nSEQUENCE:2\nLAST-MODIFIED:20260105T000000Z"));
-    let id = titled(&board, "Dentist").id.clone();
+    let mut snapshot = millers();
+    take(&mut snapshot, dentist("SUMMARY:Dentist\nSEQUENCE:2\nLAST-MODIFIED:20260105T000000Z"));
+    let id = titled(&snapshot, "Dentist").id.clone();
     for (more, outcome) in [
         ("SUMMARY:Old\nSEQUENCE:1\nLAST-MODIFIED:20260107T000000Z", "the calendar has SEQUENCE 2, the file 1"),
         ("SUMMARY:Old\nSEQUENCE:2\nLAST-MODIFIED:20260104T000000Z", "the calendar was changed after the file"),
@@ -125,56 +126,56 @@ fn only_a_newer_version_changes_an_event() {
         ("SUMMARY:Later\nSEQUENCE:2\nLAST-MODIFIED:20260106T000000Z", "updated"),
         ("SUMMARY:Newer\nSEQUENCE:3\nLAST-MODIFIED:20260101T000000Z", "updated"),
     ] {
-        let report = take(&mut board, dentist(more)).report;
+        let report = take(&mut snapshot, dentist(more)).report;
         let reason = report.skipped.first().map(|skipped| skipped.reason.as_str());
         let reason = reason.or(report.updated.first().map(|_| "updated"));
         assert_eq!(reason.or(report.unchanged.first().map(|_| "unchanged")), Some(outcome), "{more}");
     }
-    assert_eq!(titled(&board, "Newer").id, id);
-    assert_eq!(board.events.len(), 1);
+    assert_eq!(titled(&snapshot, "Newer").id, id);
+    assert_eq!(snapshot.events.len(), 1);
 }
 
 /// R-FAM-99: within one file the newest version of an event wins, in any order.
 #[test]
 fn the_newest_of_several_versions_counts() {
-    let mut board = millers();
+    let mut snapshot = millers();
     let version =
         |number: u32| format!("BEGIN:VEVENT\n{DENTIST}\nSUMMARY:Version {number}\nSEQUENCE:{number}\nEND:VEVENT\n");
-    let report = take(&mut board, super::calendar(&[version(1), version(3), version(2)].concat())).report;
+    let report = take(&mut snapshot, super::calendar(&[version(1), version(3), version(2)].concat())).report;
     assert_eq!((lines(&report.created), report.skipped.len()), (vec![11], 2));
-    assert_eq!(titled(&board, "Version 3").sequence, 3);
+    assert_eq!(titled(&snapshot, "Version 3").sequence, 3);
 }
 
 /// R-FAM-99: fields that a file does not contain keep their value.
 #[test]
 fn a_known_event_keeps_its_place_and_people() {
-    let mut board = millers();
-    import(dentist("SUMMARY:Dentist"), &board, now(), "diary", "mom")
+    let mut snapshot = millers();
+    import(dentist("SUMMARY:Dentist"), &snapshot, now(), "diary", "mom")
         .unwrap()
         .changes
         .into_iter()
-        .for_each(|change| board.apply(change));
-    let mut known = titled(&board, "Dentist").clone();
+        .for_each(|change| snapshot.apply(change));
+    let mut existing = titled(&snapshot, "Dentist").clone();
     // The owner of a personal calendar participates in its events.
-    assert_eq!(known.participants, [Participant { member: "mom".into(), is_required: true }]);
-    known.flexibility = Flexibility::Fixed;
-    known.participants = vec![Participant { member: "emma".into(), is_required: false }];
-    known.resources = vec!["car".into()];
-    board.apply(CalendarChange::Event(Box::new(known.clone())));
-    take(&mut board, dentist("SUMMARY:Dentist at noon\nSEQUENCE:1"));
-    let updated = titled(&board, "Dentist at noon");
-    assert_eq!((&updated.calendar, &updated.owner), (&known.calendar, &known.owner));
-    assert_eq!((&updated.participants, updated.flexibility), (&known.participants, Flexibility::Fixed));
+    assert_eq!(existing.participants, [Participant { member: "mom".into(), is_required: true }]);
+    existing.flexibility = Flexibility::Fixed;
+    existing.participants = vec![Participant { member: "emma".into(), is_required: false }];
+    existing.resources = vec!["car".into()];
+    snapshot.apply(CalendarChange::Event(Box::new(existing.clone())));
+    take(&mut snapshot, dentist("SUMMARY:Dentist at noon\nSEQUENCE:1"));
+    let updated = titled(&snapshot, "Dentist at noon");
+    assert_eq!((&updated.calendar, &updated.owner), (&existing.calendar, &existing.owner));
+    assert_eq!((&updated.participants, updated.flexibility), (&existing.participants, Flexibility::Fixed));
     assert_eq!(updated.resources, ["car"]);
     // A file that lists resources lists all of them; this says nothing about participants.
-    for (sequence, line, things) in [
+    for (sequence, line, resources) in [
         (2, "ATTENDEE;CUTYPE=RESOURCE;CN=Beamer:mailto:beamer@x.example", &[][..]),
         (3, "RESOURCES:the Volvo", &["car"][..]),
     ] {
-        take(&mut board, dentist(&format!("SUMMARY:Dentist at noon\nSEQUENCE:{sequence}\n{line}")));
-        let updated = titled(&board, "Dentist at noon");
-        assert_eq!(updated.resources, things, "{line}");
-        assert_eq!(updated.participants, known.participants, "{line}");
+        take(&mut snapshot, dentist(&format!("SUMMARY:Dentist at noon\nSEQUENCE:{sequence}\n{line}")));
+        let updated = titled(&snapshot, "Dentist at noon");
+        assert_eq!(updated.resources, resources, "{line}");
+        assert_eq!(updated.participants, existing.participants, "{line}");
     }
 }
 
@@ -184,30 +185,30 @@ const PIANO: &str =
 /// R-FAM-99, R-FAM-96: a cancelled instance becomes an excluded date, even if it was overridden before.
 #[test]
 fn a_cancelled_instance_is_left_out() {
-    let mut board = millers();
+    let mut snapshot = millers();
     let series = format!("{PIANO}\nRRULE:FREQ=WEEKLY\nSUMMARY:Piano");
-    take(&mut board, event(&series));
+    take(&mut snapshot, event(&series));
     let moved = "UID:p@x\nRECURRENCE-ID:20260113T220000Z\nDTSTART:20260114T220000Z\nDURATION:PT1H\nSUMMARY:Moved";
-    take(&mut board, event(moved));
-    let of = titled(&board, "Moved").recurrence_override.clone().unwrap();
+    take(&mut snapshot, event(moved));
+    let of = titled(&snapshot, "Moved").recurrence_override.clone().unwrap();
     assert_eq!(of.start, date(2026, 1, 13).at(17, 0, 0, 0));
 
     let cancelled = event(&format!("{moved}\nSEQUENCE:1\nSTATUS:CANCELLED"));
-    let report = take(&mut board, &cancelled).report;
+    let report = take(&mut snapshot, &cancelled).report;
     assert_eq!(lines(&report.removed), [4]);
-    assert_eq!(board.events.len(), 1);
-    assert_eq!(titled(&board, "Piano").recurrence.as_ref().unwrap().exdates, [of.start]);
-    assert_eq!(take(&mut board, &cancelled).changes, []);
+    assert_eq!(snapshot.events.len(), 1);
+    assert_eq!(titled(&snapshot, "Piano").recurrence.as_ref().unwrap().exdates, [of.start]);
+    assert_eq!(take(&mut snapshot, &cancelled).changes, []);
 }
 
 /// R-FAM-99: an old file does not cancel an instance if the calendar has a newer version of the instance or the
 /// series.
 #[test]
 fn an_old_cancellation_of_an_instance_is_left_out() {
-    let mut board = millers();
-    take(&mut board, event(&format!("{PIANO}\nRRULE:FREQ=WEEKLY\nSUMMARY:Piano\nSEQUENCE:2")));
+    let mut snapshot = millers();
+    take(&mut snapshot, event(&format!("{PIANO}\nRRULE:FREQ=WEEKLY\nSUMMARY:Piano\nSEQUENCE:2")));
     let instance = |day: u8| format!("UID:p@x\nRECURRENCE-ID:202601{day}T220000Z\nDURATION:PT1H\nSUMMARY:Moved");
-    take(&mut board, event(&format!("{}\nDTSTART:20260114T220000Z\nSEQUENCE:3", instance(13))));
+    take(&mut snapshot, event(&format!("{}\nDTSTART:20260114T220000Z\nSEQUENCE:3", instance(13))));
     let cancelled = |day: u8, sequence: u8| {
         let lines = format!("DTSTART:202601{day}T220000Z\nSEQUENCE:{sequence}\nSTATUS:CANCELLED");
         event(&format!("{}\n{lines}", instance(day)))
@@ -217,13 +218,13 @@ fn an_old_cancellation_of_an_instance_is_left_out() {
         (13, 2, "the calendar has SEQUENCE 3, the file 2"),
         (20, 1, "the calendar has SEQUENCE 2, the file 1"),
     ] {
-        let imported = read(&board, cancelled(day, sequence));
+        let imported = read(&snapshot, cancelled(day, sequence));
         assert_eq!((imported.changes.len(), imported.report.skipped[0].reason.as_str()), (0, reason));
     }
-    assert_eq!(lines(&take(&mut board, cancelled(13, 3)).report.removed), [4]);
-    assert_eq!(lines(&take(&mut board, cancelled(20, 2)).report.removed), [4]);
-    assert_eq!(titled(&board, "Piano").recurrence.as_ref().unwrap().exdates.len(), 2);
-    assert_eq!(take(&mut board, cancelled(20, 1)).report.skipped, [], "it is so already");
+    assert_eq!(lines(&take(&mut snapshot, cancelled(13, 3)).report.removed), [4]);
+    assert_eq!(lines(&take(&mut snapshot, cancelled(20, 2)).report.removed), [4]);
+    assert_eq!(titled(&snapshot, "Piano").recurrence.as_ref().unwrap().exdates.len(), 2);
+    assert_eq!(take(&mut snapshot, cancelled(20, 1)).report.skipped, [], "it is so already");
 }
 
 /// R-FAM-99, R-FAM-98: a newer version of a series removes the overrides of the old one, unless the file contains
@@ -239,57 +240,57 @@ fn no_instance_is_left_of_an_older_version() {
         let of = format!("RECURRENCE-ID;TZID=America/New_York:202601{day}T170000");
         part(&format!("UID:p@x\n{of}\nDTSTART:202601{}T220000Z\nDURATION:PT1H\nSUMMARY:Moved {day}", day + 1))
     };
-    let mut board = millers();
-    take(&mut board, super::calendar(&[series(17, 0, "Piano"), moved(13), moved(20)].concat()));
-    take(&mut board, super::calendar(&series(17, 1, "Organ")));
-    assert_eq!(board.events.len(), 3, "they stand for instances still");
-    take(&mut board, super::calendar(&[series(18, 2, "Organ"), moved(20)].concat()));
-    assert_eq!(board.events.len(), 2);
-    titled(&board, "Moved 20");
-    take(&mut board, super::calendar(&series(19, 3, "Organ")));
-    assert_eq!(titled(&board, "Organ").sequence, 3);
-    assert_eq!(board.events.len(), 1);
+    let mut snapshot = millers();
+    take(&mut snapshot, super::calendar(&[series(17, 0, "Piano"), moved(13), moved(20)].concat()));
+    take(&mut snapshot, super::calendar(&series(17, 1, "Organ")));
+    assert_eq!(snapshot.events.len(), 3, "they stand for instances still");
+    take(&mut snapshot, super::calendar(&[series(18, 2, "Organ"), moved(20)].concat()));
+    assert_eq!(snapshot.events.len(), 2);
+    titled(&snapshot, "Moved 20");
+    take(&mut snapshot, super::calendar(&series(19, 3, "Organ")));
+    assert_eq!(titled(&snapshot, "Organ").sequence, 3);
+    assert_eq!(snapshot.events.len(), 1);
 }
 
 /// R-FAM-99: a cancelled event is removed once, with all its instances.
 #[test]
 fn a_cancelled_event_is_removed() {
-    let mut board = millers();
-    take(&mut board, OUTLOOK);
-    let uid = titled(&board, "Soccer practice").uid.clone();
+    let mut snapshot = millers();
+    take(&mut snapshot, OUTLOOK);
+    let uid = titled(&snapshot, "Soccer practice").uid.clone();
     let cancelled = |sequence| {
         event(&format!(
             "UID:{uid}\nDTSTART:20260113T220000Z\nSEQUENCE:{sequence}\nSTATUS:CANCELLED\nSUMMARY:Soccer practice"
         ))
     };
-    assert_eq!(read(&board, cancelled(2)).changes, []);
-    let imported = take(&mut board, cancelled(4));
+    assert_eq!(read(&snapshot, cancelled(2)).changes, []);
+    let imported = take(&mut snapshot, cancelled(4));
     assert_eq!(imported.report.removed.len(), 1);
     assert!(imported.changes.iter().any(|change| matches!(
         change,
         CalendarChange::Event(event) if event.status == EventStatus::Rejected && event.sequence == 4
     )));
-    assert!(board.events.values().all(|event| event.uid != uid));
-    assert_eq!(read(&board, cancelled(4)).report.skipped[0].reason, "it is cancelled, and not on the calendar");
+    assert!(snapshot.events.values().all(|event| event.uid != uid));
+    assert_eq!(read(&snapshot, cancelled(4)).report.skipped[0].reason, "it is cancelled, and not on the calendar");
 }
 
 /// R-FAM-99: an invitation to one instance of a series is a single event until the series is imported.
 #[test]
 fn an_instance_finds_its_series_later() {
-    let mut board = millers();
+    let mut snapshot = millers();
     let instance = "UID:p@x\nRECURRENCE-ID;TZID=America/New_York:20260113T170000\nSUMMARY:Guest lesson\n\
                     DTSTART;TZID=America/New_York:20260113T180000\nDURATION:PT1H";
-    take(&mut board, event(instance));
-    let alone = titled(&board, "Guest lesson").clone();
+    take(&mut snapshot, event(instance));
+    let alone = titled(&snapshot, "Guest lesson").clone();
     assert_eq!(alone.recurrence_override, None);
-    assert!(super::written(&board).contains("RECURRENCE-ID;TZID=America/New_York:20260113T170000\r\n"));
-    assert_eq!(read(&board, super::written(&board)).changes, []);
+    assert!(super::written(&snapshot).contains("RECURRENCE-ID;TZID=America/New_York:20260113T170000\r\n"));
+    assert_eq!(read(&snapshot, super::written(&snapshot)).changes, []);
 
     let series = format!("BEGIN:VEVENT\n{PIANO}\nRRULE:FREQ=WEEKLY\nSUMMARY:Piano\nEND:VEVENT\n");
-    take(&mut board, super::calendar(&format!("{series}BEGIN:VEVENT\n{instance}\nEND:VEVENT\n")));
-    let found = titled(&board, "Guest lesson");
-    assert_eq!(found.id, alone.id);
-    assert_eq!(found.recurrence_override.as_ref().unwrap().series, titled(&board, "Piano").id);
+    take(&mut snapshot, super::calendar(&format!("{series}BEGIN:VEVENT\n{instance}\nEND:VEVENT\n")));
+    let guest_lesson = titled(&snapshot, "Guest lesson");
+    assert_eq!(guest_lesson.id, alone.id);
+    assert_eq!(guest_lesson.recurrence_override.as_ref().unwrap().series, titled(&snapshot, "Piano").id);
 }
 
 /// R-FAM-99: members and resources are matched by name, alias, email and full name; other attendees are preserved.
@@ -306,11 +307,12 @@ fn attendees_are_matched_with_members() {
         ("ATTENDEE;CN=Nobody:urn:superstep:member:emma", Some(("emma", true))),
     ];
     for (line, expected) in cases {
-        let mut board = millers();
-        take(&mut board, dentist(&format!("SUMMARY:Dentist\n{line}")));
-        let dentist = titled(&board, "Dentist");
-        let found = dentist.participants.first().map(|who| (who.member.as_str(), who.is_required));
-        assert_eq!(found, expected, "{line}");
+        let mut snapshot = millers();
+        take(&mut snapshot, dentist(&format!("SUMMARY:Dentist\n{line}")));
+        let dentist = titled(&snapshot, "Dentist");
+        let actual =
+            dentist.participants.first().map(|participant| (participant.member.as_str(), participant.is_required));
+        assert_eq!(actual, expected, "{line}");
         assert!(dentist.preserved_properties.iter().any(|kept| kept == line), "{line} is kept");
     }
 }
@@ -354,10 +356,10 @@ fn times_are_read_in_every_form() {
         ("DTSTART;VALUE=DATE:20260110", "2026-01-10T00:00:00-05:00", "2026-01-11T00:00:00-05:00"),
         ("DTSTART:20260110", "2026-01-10T00:00:00-05:00", "2026-01-11T00:00:00-05:00"),
     ] {
-        let mut board = millers();
-        let report = take(&mut board, event(&format!("UID:t@x\nSUMMARY:T\n{lines}"))).report;
+        let mut snapshot = millers();
+        let report = take(&mut snapshot, event(&format!("UID:t@x\nSUMMARY:T\n{lines}"))).report;
         assert_eq!(report.problems, [], "{lines}");
-        let span = titled(&board, "T").span;
+        let span = titled(&snapshot, "T").span;
         assert_eq!((span.start.to_string(), span.end.to_string()), (start.to_owned(), end.to_owned()), "{lines}");
     }
 }

@@ -3,31 +3,31 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use superstep::ErrorCode;
-use superstep_scheduler::calendar::MOST_INSTANCES;
-use superstep_scheduler::ics::{ImportReport, MOST_BYTES, MOST_EVENTS, import};
+use superstep_scheduler::calendar::MAX_INSTANCES;
+use superstep_scheduler::ics::{ImportReport, MAX_BYTES, MAX_EVENTS, import};
 
 use super::{APPLE, BROKEN, GOOGLE, OUTLOOK, calendar, event, millers, now, read, take, titled};
 
-fn told(report: &ImportReport) -> String {
-    let mut told = Vec::new();
+fn format_report(report: &ImportReport) -> String {
+    let mut lines = Vec::new();
     let kinds = [("created", &report.created), ("updated", &report.updated), ("unchanged", &report.unchanged)];
     for (kind, entries) in kinds {
-        told.extend(entries.iter().map(|entry| format!("{kind} line {}: {}", entry.line, entry.title)));
+        lines.extend(entries.iter().map(|entry| format!("{kind} line {}: {}", entry.line, entry.title)));
     }
     let skipped = |skipped: &superstep_scheduler::ics::SkippedEntry| {
         format!("skipped line {}: {} ({})", skipped.entry.line, skipped.entry.title, skipped.reason)
     };
-    told.extend(report.skipped.iter().map(skipped));
-    told.extend(report.problems.iter().map(|problem| format!("problem {problem}")));
-    told.join("\n")
+    lines.extend(report.skipped.iter().map(skipped));
+    lines.extend(report.problems.iter().map(|problem| format!("problem {problem}")));
+    lines.join("\n")
 }
 
 /// R-FAM-129, R-FAM-99: valid events are imported, invalid ones reported with line and property.
 #[test]
 fn bad_events_do_not_stop_good_ones() {
-    let mut board = millers();
-    let imported = take(&mut board, BROKEN);
-    let report = told(&imported.report);
+    let mut snapshot = millers();
+    let imported = take(&mut snapshot, BROKEN);
+    let report = format_report(&imported.report);
     // The message about an invalid rule comes from the recurrence module, so only its prefix is checked here.
     let (rule, others): (Vec<&str>, Vec<&str>) = report.lines().partition(|line| line.contains("RRULE"));
     assert!(rule[0].starts_with("skipped line 18: No such weekday (line 21, RRULE: "), "{rule:?}");
@@ -57,7 +57,7 @@ fn bad_events_do_not_stop_good_ones() {
     problem line 60, VALARM: ends and was never begun
     problem line 61, VEVENT: has no END:VEVENT
     ");
-    assert_eq!(titled(&board, "Under water").zone, "America/New_York");
+    assert_eq!(titled(&snapshot, "Under water").zone, "America/New_York");
 }
 
 /// R-FAM-99: line numbers refer to the file before unfolding.
@@ -74,8 +74,8 @@ fn a_problem_names_its_line_behind_folded_ones() {
 /// R-FAM-99, R-FAM-128: a value that cannot be computed or stored is rejected with its property.
 #[test]
 fn a_property_that_cannot_be_read_is_named() {
-    let minute = |place: usize| format!("202602{:02}T{:02}{:02}00Z", place / 1_440 + 1, place / 60 % 24, place % 60);
-    let added: Vec<String> = (0..=MOST_INSTANCES).map(minute).collect();
+    let minute = |index: usize| format!("202602{:02}T{:02}{:02}00Z", index / 1_440 + 1, index / 60 % 24, index % 60);
+    let added: Vec<String> = (0..=MAX_INSTANCES).map(minute).collect();
     for (lines, property) in [
         ("DTSTART:20260110T190000Z\nRRULE:FREQ=SOMETIMES", "RRULE"),
         ("DTSTART:20260110T190000Z\nRRULE:", "RRULE"),
@@ -108,24 +108,24 @@ fn a_property_that_cannot_be_read_is_named() {
 
 /// R-FAM-129: data that is not a calendar file is rejected completely.
 #[test]
-fn a_file_that_is_none_is_refused() {
-    let board = millers();
+fn a_file_that_is_no_calendar_is_rejected() {
+    let snapshot = millers();
     for file in
         [&b""[..], b"hello", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"BEGIN:VCARD\nFN:Emma\nEND:VCARD\n", &[0xff; 5000]]
     {
-        let error = import(file, &board, now(), "family", "dad").unwrap_err();
+        let error = import(file, &snapshot, now(), "family", "dad").unwrap_err();
         assert_eq!(error.code(), ErrorCode::InputInvalid);
         assert!(error.message().contains("no calendar file"), "{error}");
     }
-    let large = event(&format!("UID:x\nDTSTART:20260110\nDESCRIPTION:{}", "x".repeat(MOST_BYTES)));
-    let error = import(large, &board, now(), "family", "dad").unwrap_err();
+    let large = event(&format!("UID:x\nDTSTART:20260110\nDESCRIPTION:{}", "x".repeat(MAX_BYTES)));
+    let error = import(large, &snapshot, now(), "family", "dad").unwrap_err();
     assert!(error.message().contains("10485760 are the most"), "{error}");
-    let one = |place: usize| format!("BEGIN:VEVENT\nUID:{place}\nDTSTART:20260110\nEND:VEVENT\n");
-    let many = calendar(&(0..=MOST_EVENTS).map(one).collect::<String>());
-    let error = import(many, &board, now(), "family", "dad").unwrap_err();
+    let one = |index: usize| format!("BEGIN:VEVENT\nUID:{index}\nDTSTART:20260110\nEND:VEVENT\n");
+    let many = calendar(&(0..=MAX_EVENTS).map(one).collect::<String>());
+    let error = import(many, &snapshot, now(), "family", "dad").unwrap_err();
     assert!(error.message().contains("5001 events, and 5000 are the most"), "{error}");
-    assert_eq!(import(GOOGLE, &board, now(), "nowhere", "dad").unwrap_err().code(), ErrorCode::NotFound);
-    assert_eq!(import(GOOGLE, &board, now(), "family", "nobody").unwrap_err().code(), ErrorCode::NotFound);
+    assert_eq!(import(GOOGLE, &snapshot, now(), "nowhere", "dad").unwrap_err().code(), ErrorCode::NotFound);
+    assert_eq!(import(GOOGLE, &snapshot, now(), "family", "nobody").unwrap_err().code(), ErrorCode::NotFound);
 }
 
 /// R-FAM-129: unclosed and nested components affect only themselves.
@@ -148,23 +148,23 @@ fn components_that_do_not_close_spoil_only_themselves() {
 /// corrupted.
 #[test]
 fn characters_are_read_in_spite_of_folds_and_encodings() {
-    let mut board = millers();
+    let mut snapshot = millers();
     let text = event("UID:x\nDTSTART:20260110T190000Z\nSUMMARY:Caf? Weiß");
     let mut bytes = text.into_bytes();
     let at = bytes.iter().position(|byte| *byte == b'?').unwrap();
     bytes[at] = 0xe9;
     let sharp = bytes.iter().position(|byte| *byte == 0xc3).unwrap();
     bytes.drain(sharp..sharp + 2);
-    let report = take(&mut board, bytes).report;
-    assert_eq!(titled(&board, "Café Wei").uid, "x");
+    let report = take(&mut snapshot, bytes).report;
+    assert_eq!(titled(&snapshot, "Café Wei").uid, "x");
     assert_eq!((report.problems[0].line, report.problems[0].property.as_str()), (7, "SUMMARY"));
 
-    let mut board = millers();
+    let mut snapshot = millers();
     let mut bytes = event("UID:x\nDTSTART:20260110T190000Z\nSUMMARY:Weiß").into_bytes();
-    let inside = bytes.iter().position(|byte| *byte == 0xc3).unwrap() + 1;
-    bytes.splice(inside..inside, *b"\r\n ");
-    assert_eq!(take(&mut board, bytes).report.problems, []);
-    titled(&board, "Weiß");
+    let offset = bytes.iter().position(|byte| *byte == 0xc3).unwrap() + 1;
+    bytes.splice(offset..offset, *b"\r\n ");
+    assert_eq!(take(&mut snapshot, bytes).report.problems, []);
+    titled(&snapshot, "Weiß");
 }
 
 /// R-FAM-129: the number of problems in a report is limited.
@@ -176,8 +176,8 @@ fn the_report_lists_only_so_many_problems() {
 
 /// Mutates a file: truncates, duplicates, swaps or overwrites bytes.
 fn mutated(mut file: Vec<u8>, changes: &[(usize, u8, u8)]) -> Vec<u8> {
-    for (place, kind, byte) in changes {
-        let at = place % file.len().max(1);
+    for (position, kind, byte) in changes {
+        let at = position % file.len().max(1);
         match kind % 5 {
             0 => file.truncate(at),
             1 => file.insert(at.min(file.len()), *byte),

@@ -52,9 +52,9 @@ fn events(file: &[u8]) -> BTreeMap<String, Lines> {
 #[test]
 fn properties_survive_reading_and_writing() {
     for (name, file) in [("outlook", OUTLOOK), ("google", GOOGLE), ("apple", APPLE)] {
-        let mut board = millers();
-        take(&mut board, file);
-        let (mut before, after) = (events(file), events(written(&board).as_bytes()));
+        let mut snapshot = millers();
+        take(&mut snapshot, file);
+        let (mut before, after) = (events(file), events(written(&snapshot).as_bytes()));
         // A cancelled instance becomes an excluded date.
         let cancelled: Vec<String> =
             before.iter().filter(|(_, lines)| lines.contains("STATUS:CANCELLED")).map(|(key, _)| key.clone()).collect();
@@ -71,7 +71,7 @@ fn properties_survive_reading_and_writing() {
             assert!(new.is_empty(), "{name} {key} has new {new:#?}");
         }
         // A second import changes nothing.
-        assert_eq!(read(&board, written(&board)).changes, [], "{name}");
+        assert_eq!(read(&snapshot, written(&snapshot)).changes, [], "{name}");
     }
 }
 
@@ -90,22 +90,22 @@ fn words() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
-fn wall() -> impl Strategy<Value = DateTime> {
+fn local_time() -> impl Strategy<Value = DateTime> {
     let day = (2020..2030_i16, 1..=12_i8, 1..=28_i8);
     (day, 0..24_i8, 0..60_i8)
         .prop_map(|((year, month, day), hour, minute)| date(year, month, day).at(hour, minute, 0, 0))
 }
 
 /// Returns a local time that exists in the zone: a skipped time is moved.
-fn real(zone: &NamedTimeZone, wall: DateTime) -> DateTime {
-    zone.to_local(zone.to_instant(wall).unwrap())
+fn real(zone: &NamedTimeZone, local: DateTime) -> DateTime {
+    zone.to_local(zone.to_instant(local).unwrap())
 }
 
 prop_compose! {
     fn recurrence(zone: NamedTimeZone, start: DateTime)(
         rule in prop::sample::select(vec!["", "FREQ=DAILY", "FREQ=WEEKLY;BYDAY=MO,WE", "FREQ=MONTHLY;COUNT=7", "FREQ=YEARLY;UNTIL=20400101T000000Z"]),
-        left_out in prop::collection::btree_set(wall(), 0..4),
-        added in prop::collection::btree_set(wall(), 0..4),
+        left_out in prop::collection::btree_set(local_time(), 0..4),
+        added in prop::collection::btree_set(local_time(), 0..4),
     ) -> Option<Recurrence> {
         let on_day = |walls: std::collections::BTreeSet<DateTime>| -> Vec<DateTime> {
             let walls = walls.into_iter().map(|wall| real(&zone, wall.date().to_datetime(start.time())));
@@ -122,7 +122,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         prop::sample::select(vec!["America/New_York", "Europe/Berlin", "UTC", "Asia/Kolkata", "Australia/Lord_Howe"]);
     let texts = (words(), words(), words());
     let numbers = (0..4_usize, 0..3_usize, any::<u16>(), 1..5_000_i64);
-    (zones, wall(), any::<bool>(), texts, numbers)
+    (zones, local_time(), any::<bool>(), texts, numbers)
         .prop_flat_map(|(zone, start, is_all_day, texts, numbers)| {
             let name = if is_all_day { "America/New_York" } else { zone };
             let zone = NamedTimeZone::from_iana_name(name).unwrap();
@@ -131,7 +131,7 @@ fn any_event() -> impl Strategy<Value = Event> {
             (Just((zone.clone(), start, is_all_day, texts, numbers)), recurrence(zone, start), people())
         })
         .prop_map(|((zone, start, is_all_day, texts, numbers), recurrence, participants)| {
-            made(&zone, start, is_all_day, texts, numbers, recurrence, participants)
+            build_event(&zone, start, is_all_day, texts, numbers, recurrence, participants)
         })
 }
 
@@ -143,7 +143,7 @@ fn people() -> impl Strategy<Value = Vec<Participant>> {
 }
 
 #[expect(clippy::too_many_arguments, reason = "all parts of an event at once")]
-fn made(
+fn build_event(
     zone: &NamedTimeZone,
     start: DateTime,
     is_all_day: bool,
@@ -182,8 +182,8 @@ fn made(
 }
 
 /// Returns the events without their ids, for comparison.
-fn plain(board: &CalendarSnapshot) -> Vec<Event> {
-    let mut events: Vec<Event> = board.events.values().map(|event| (**event).clone()).collect();
+fn plain(snapshot: &CalendarSnapshot) -> Vec<Event> {
+    let mut events: Vec<Event> = snapshot.events.values().map(|event| (**event).clone()).collect();
     for event in &mut events {
         event.id.clear();
         event.preserved_properties.sort_unstable();

@@ -15,7 +15,7 @@ use crate::requests::stopped;
 struct Story {
     words: &'static str,
     /// Strategy of the chosen resolution, and the event that it changes.
-    way: Option<(&'static str, &'static str)>,
+    resolution: Option<(&'static str, &'static str)>,
     events: Vec<Event>,
 }
 
@@ -24,19 +24,19 @@ async fn live(
     stage: &Stage,
     store: &SharedCheckpointer,
     story: &Story,
-    begun: bool,
+    has_started: bool,
 ) -> Result<Outcome<FamilySchedulerState>> {
     let (graph, home, thread) = (&stage.graph, || stage.home.clone(), stage.thread.as_str());
-    let begun = begun && graph.threads().checkpointer(store.clone()).get_state(thread).await.is_ok();
-    let mut out = if begun {
+    let has_started = has_started && graph.threads().checkpointer(store.clone()).get_state(thread).await.is_ok();
+    let mut out = if has_started {
         graph.continue_thread(thread).context(home()).clock(stopped()).checkpointer(store.clone()).await?
     } else {
         let turn = new_turn(story.words, "mom", thread, now());
         graph.invoke(turn).thread(thread).context(home()).clock(stopped()).checkpointer(store.clone()).await?
     };
     while !out.interrupts().is_empty() {
-        let answer = match story.way {
-            Some((strategy, event)) => json!({ "resolution_id": way(&out, strategy, (event, true)) }),
+        let answer = match story.resolution {
+            Some((strategy, event)) => json!({ "resolution_id": find_resolution_id(&out, strategy, (event, true)) }),
             None => json!({ "confirm": true }),
         };
         let resumed = graph.resume(thread, answer).context(home()).clock(stopped());
@@ -47,7 +47,7 @@ async fn live(
 
 /// R-FAM-91, R-FAM-132, R-GRA-45: for a crash at any write, the request completes and the calendar is written once.
 async fn check_crashes(story: Story, check: impl Fn(&CalendarSnapshot)) {
-    for last in [CrashedWrite::Lost, CrashedWrite::Kept] {
+    for last in [CrashedWrite::Lost, CrashedWrite::Persisted] {
         for at in 0.. {
             let (stage, disk) = (Stage::new(story.events.clone()).await, MemoryCheckpointer::new());
             let dying = CrashingCheckpointer::new(disk.clone(), at, last);
@@ -60,7 +60,7 @@ async fn check_crashes(story: Story, check: impl Fn(&CalendarSnapshot)) {
                 story.words,
                 done.state.errors
             );
-            check(&*stage.board().await);
+            check(&*stage.snapshot().await);
             let audit = stage.home.store.audit(&stage.home.family_id, 50).await.unwrap();
             let written = audit.iter().filter(|entry| matches!(&*entry.action, "confirm" | "cancel")).count();
             assert_eq!(written, 1, "{}, crash at {at}, {last:?}", story.words);
@@ -75,10 +75,10 @@ async fn check_crashes(story: Story, check: impl Fn(&CalendarSnapshot)) {
 /// R-FAM-91, R-FAM-132: a modification.
 #[tokio::test]
 async fn a_change_is_written_once() {
-    let story = Story { words: "Move the dentist to 5pm", way: None, events: vec![dentist()] };
+    let story = Story { words: "Move the dentist to 5pm", resolution: None, events: vec![dentist()] };
     let expected = span("2026-01-10T17:00:00-05:00", "2026-01-10T18:00:00-05:00");
-    check_crashes(story, |board| {
-        let dentist = &board.events["evt_dentist"];
+    check_crashes(story, |snapshot| {
+        let dentist = &snapshot.events["evt_dentist"];
         assert_eq!((dentist.span, dentist.sequence), (expected, 1));
     })
     .await;
@@ -87,8 +87,8 @@ async fn a_change_is_written_once() {
 /// R-FAM-91, R-FAM-132: a cancellation.
 #[tokio::test]
 async fn a_cancellation_is_written_once() {
-    let story = Story { words: "Cancel the dentist", way: None, events: vec![dentist()] };
-    check_crashes(story, |board| assert!(board.events.is_empty())).await;
+    let story = Story { words: "Cancel the dentist", resolution: None, events: vec![dentist()] };
+    check_crashes(story, |snapshot| assert!(snapshot.events.is_empty())).await;
 }
 
 /// R-FAM-91, R-FAM-107, R-FAM-132: a split, which creates the second part.
@@ -96,8 +96,8 @@ async fn a_cancellation_is_written_once() {
 async fn a_split_is_written_once() {
     let events = vec![event("evt_call", "Call", ("2026-01-10T15:00:00-05:00", "2026-01-10T15:30:00-05:00"))];
     let words = "Schedule soccer practice for Emma Saturday from 2pm to 5pm";
-    check_crashes(Story { words, way: Some(("split_event", "evt_")), events }, |board| {
-        let soccer = board.events.values().filter(|event| event.title == "Soccer practice");
+    check_crashes(Story { words, resolution: Some(("split_event", "evt_")), events }, |snapshot| {
+        let soccer = snapshot.events.values().filter(|event| event.title == "Soccer practice");
         assert_eq!(soccer.filter(|event| event.status == EventStatus::Confirmed).count(), 2);
     })
     .await;
@@ -105,12 +105,12 @@ async fn a_split_is_written_once() {
 
 /// R-FAM-91, R-FAM-107, R-FAM-132: a creation that cancels another event.
 #[tokio::test]
-async fn what_makes_room_is_cancelled_once() {
+async fn a_creation_cancels_another_event_once() {
     let mut call = event("evt_call", "Call", ("2026-01-10T14:00:00-05:00", "2026-01-10T15:00:00-05:00"));
     call.priority = superstep_scheduler::calendar::Priority::Low;
-    let way = Some(("cancel_event", "evt_call"));
-    check_crashes(Story { words: SOCCER, way, events: vec![call] }, |board| {
-        let titles: Vec<&str> = board.events.values().map(|event| event.title.as_str()).collect();
+    let resolution = Some(("cancel_event", "evt_call"));
+    check_crashes(Story { words: SOCCER, resolution, events: vec![call] }, |snapshot| {
+        let titles: Vec<&str> = snapshot.events.values().map(|event| event.title.as_str()).collect();
         assert_eq!(titles, ["Soccer practice"]);
     })
     .await;
@@ -120,7 +120,7 @@ async fn what_makes_room_is_cancelled_once() {
 #[tokio::test]
 async fn a_change_that_changes_nothing_is_done() {
     let stage = Stage::new(vec![dentist()]).await;
-    let before = stage.board().await.revision;
-    check_done(&stage.say("Move the dentist to 2:30pm").await.state);
-    assert_eq!(stage.board().await.revision, before);
+    let before = stage.snapshot().await.revision;
+    check_done(&stage.send("Move the dentist to 2:30pm").await.state);
+    assert_eq!(stage.snapshot().await.revision, before);
 }

@@ -7,10 +7,10 @@ use super::{at, read, read_by, read_on};
 use superstep_scheduler::sample;
 
 /// Formats start, end and recurrence rule.
-fn time(understood: &ParsedRequest) -> String {
-    let data = &understood.data;
+fn time(parsed: &ParsedRequest) -> String {
+    let data = &parsed.data;
     let mut parts: Vec<String> = [data.start_time, data.end_time].iter().flatten().map(ToString::to_string).collect();
-    if let Some(within) = understood.time_window {
+    if let Some(within) = parsed.time_window {
         parts.push(format!("within {} {}", within.start, within.end));
     }
     parts.extend(data.recurrence_rule.clone());
@@ -39,8 +39,8 @@ fn confidence_is_what_was_found() {
         ("", 0.30),
     ];
     for (text, expected) in rows {
-        let understood = read_on(&sample::empty_family(), text);
-        assert_eq!(understood.confidence.value(), expected, "{text}: {}", understood.reasoning);
+        let parsed = read_on(&sample::empty_family(), text);
+        assert_eq!(parsed.confidence.value(), expected, "{text}: {}", parsed.reasoning);
     }
     let reasoning = read_on(&sample::empty_family(), "Schedule soccer Saturday at 8").reasoning;
     let expected =
@@ -66,33 +66,33 @@ fn confidence_of_changes_is_about_the_event() {
         ("Cancel piano", 0.75),
     ];
     for (text, expected) in rows {
-        let understood = read(text);
-        assert_eq!(understood.confidence.value(), expected, "{text}: {}", understood.reasoning);
+        let parsed = read(text);
+        assert_eq!(parsed.confidence.value(), expected, "{text}: {}", parsed.reasoning);
     }
 }
 
 /// R-FAM-115: the parse of the first scenario.
 #[test]
-fn soccer_practice_with_the_car_is_understood() {
-    let understood = read_on(&sample::empty_family(), "Schedule soccer practice for Emma Saturday at 2pm with the car");
-    let data = &understood.data;
+fn soccer_practice_with_the_car_is_parsed() {
+    let parsed = read_on(&sample::empty_family(), "Schedule soccer practice for Emma Saturday at 2pm with the car");
+    let data = &parsed.data;
     assert_eq!(data.event_type, EventType::Create);
     assert_eq!(data.title.as_deref(), Some("Soccer practice"));
-    assert_eq!(time(&understood), "2026-01-10T14:00:00-05:00 2026-01-10T15:00:00-05:00");
+    assert_eq!(time(&parsed), "2026-01-10T14:00:00-05:00 2026-01-10T15:00:00-05:00");
     assert_eq!(
         (data.participants.as_slice(), data.resources.as_slice()),
         (&["emma".to_owned()][..], &["car".to_owned()][..])
     );
-    assert!(understood.confidence.value() >= 0.9);
-    assert!(understood.missing.is_empty() && understood.ambiguities.is_empty() && understood.problems.is_empty());
+    assert!(parsed.confidence.value() >= 0.9);
+    assert!(parsed.missing.is_empty() && parsed.ambiguities.is_empty() && parsed.problems.is_empty());
 }
 
 /// R-FAM-117: the first sentence has a confidence below one half, the answer does not.
 #[test]
-fn the_thing_with_grandma_needs_an_answer() {
-    let board = sample::empty_family();
-    assert!(read_on(&board, "Do the thing with grandma").confidence.value() < 0.5);
-    let answer = read_on(&board, "dinner with grandma on Sunday at 6");
+fn a_vague_sentence_needs_an_answer() {
+    let snapshot = sample::empty_family();
+    assert!(read_on(&snapshot, "Do the thing with grandma").confidence.value() < 0.5);
+    let answer = read_on(&snapshot, "dinner with grandma on Sunday at 6");
     assert_eq!(answer.data.title.as_deref(), Some("Dinner with grandma"));
     assert_eq!(time(&answer), "2026-01-11T18:00:00-05:00 2026-01-11T19:00:00-05:00");
     assert!(answer.confidence.value() >= 0.7 && answer.unknown_names.is_empty());
@@ -101,18 +101,18 @@ fn the_thing_with_grandma_needs_an_answer() {
 /// R-FAM-118: a query about common free time.
 #[test]
 fn when_everyone_is_free_is_a_question() {
-    let understood = read_on(&sample::empty_family(), "When is everyone free this weekend?");
-    assert_eq!((understood.data.event_type, understood.query), (EventType::Query, Some(QueryType::Availability)));
-    assert_eq!(understood.data.participants, ["dad", "emma", "mom"]);
-    assert_eq!(time(&understood), "2026-01-10T00:00:00-05:00 2026-01-12T00:00:00-05:00");
+    let parsed = read_on(&sample::empty_family(), "When is everyone free this weekend?");
+    assert_eq!((parsed.data.event_type, parsed.query), (EventType::Query, Some(QueryType::Availability)));
+    assert_eq!(parsed.data.participants, ["dad", "emma", "mom"]);
+    assert_eq!(time(&parsed), "2026-01-10T00:00:00-05:00 2026-01-12T00:00:00-05:00");
 }
 
 /// R-FAM-119: a series.
 #[test]
 fn piano_every_tuesday_is_a_series() {
-    let understood = read_on(&sample::empty_family(), "Piano every Tuesday at 5pm");
-    assert_eq!(time(&understood), "2026-01-13T17:00:00-05:00 2026-01-13T18:00:00-05:00 FREQ=WEEKLY;BYDAY=TU");
-    assert_eq!(understood.data.title.as_deref(), Some("Piano"));
+    let parsed = read_on(&sample::empty_family(), "Piano every Tuesday at 5pm");
+    assert_eq!(time(&parsed), "2026-01-13T17:00:00-05:00 2026-01-13T18:00:00-05:00 FREQ=WEEKLY;BYDAY=TU");
+    assert_eq!(parsed.data.title.as_deref(), Some("Piano"));
 }
 
 /// R-FAM-101: expressions of days, each in the same sentence.
@@ -154,10 +154,10 @@ fn days_are_read() {
     ];
     for (words, expected) in rows {
         let text = format!("Schedule soccer {words} at 5pm");
-        let understood = read(&text);
-        let start = understood.data.start_time.map(|time| time.to_string()).unwrap_or_default();
-        assert_eq!(start, format!("{expected}T17:00:00-05:00"), "{text}: {understood:?}");
-        assert_eq!(understood.data.title.as_deref(), Some("Soccer"), "{text}");
+        let parsed = read(&text);
+        let start = parsed.data.start_time.map(|time| time.to_string()).unwrap_or_default();
+        assert_eq!(start, format!("{expected}T17:00:00-05:00"), "{text}: {parsed:?}");
+        assert_eq!(parsed.data.title.as_deref(), Some("Soccer"), "{text}");
     }
 }
 
@@ -190,10 +190,10 @@ fn times_are_read() {
     ];
     for (words, start, end) in rows {
         let text = format!("Schedule soccer Saturday {words}");
-        let understood = read(&text);
+        let parsed = read(&text);
         let expected = format!("2026-01-10T{start}:00-05:00 2026-01-10T{end}:00-05:00");
-        assert_eq!(time(&understood), expected, "{text}: {understood:?}");
-        assert!(understood.ambiguities.is_empty(), "{text}: {:?}", understood.ambiguities);
+        assert_eq!(time(&parsed), expected, "{text}: {parsed:?}");
+        assert!(parsed.ambiguities.is_empty(), "{text}: {:?}", parsed.ambiguities);
     }
 }
 
@@ -209,11 +209,11 @@ fn days_long_are_read() {
         ("Camping all day Saturday", "2026-01-10", "2026-01-11"),
     ];
     for (text, start, end) in rows {
-        let understood = read(text);
-        assert!(understood.is_all_day, "{text}: {understood:?}");
-        let found: Vec<String> = time(&understood).split(' ').map(|time| time[..16].to_owned()).collect();
-        assert_eq!(found, [format!("{start}T00:00"), format!("{end}T00:00")], "{text}");
-        assert_eq!(understood.data.title.as_deref(), Some("Camping"), "{text}");
+        let parsed = read(text);
+        assert!(parsed.is_all_day, "{text}: {parsed:?}");
+        let times: Vec<String> = time(&parsed).split(' ').map(|time| time[..16].to_owned()).collect();
+        assert_eq!(times, [format!("{start}T00:00"), format!("{end}T00:00")], "{text}");
+        assert_eq!(parsed.data.title.as_deref(), Some("Camping"), "{text}");
     }
 }
 
@@ -251,17 +251,17 @@ fn series_are_read() {
     ];
     for (words, start, rule) in rows {
         let text = format!("Soccer {words} at 5pm");
-        let understood = read(&text);
-        let found = understood.data.start_time.map(|time| time.to_string()).unwrap_or_default();
-        assert!(found.starts_with(&format!("{start}T17:00:00-0")), "{text}: {found} {understood:?}");
-        assert_eq!(understood.data.recurrence_rule.as_deref(), Some(rule), "{text}");
-        assert_eq!(understood.data.title.as_deref(), Some("Soccer"), "{text}");
+        let parsed = read(&text);
+        let actual = parsed.data.start_time.map(|time| time.to_string()).unwrap_or_default();
+        assert!(actual.starts_with(&format!("{start}T17:00:00-0")), "{text}: {actual} {parsed:?}");
+        assert_eq!(parsed.data.recurrence_rule.as_deref(), Some(rule), "{text}");
+        assert_eq!(parsed.data.title.as_deref(), Some("Soccer"), "{text}");
     }
 }
 
 /// R-FAM-101: members by name, alias and role, resources by name and alias.
 #[test]
-fn people_and_things_are_read() {
+fn members_and_resources_are_parsed() {
     let rows: [(&str, &str, &[&str], &[&str]); 10] = [
         ("Soccer for Emma Saturday at 2pm", "mom", &["emma"], &[]),
         ("Soccer for Mum and Daddy Saturday at 2pm", "mom", &["mom", "dad"], &[]),
@@ -274,10 +274,10 @@ fn people_and_things_are_read() {
         ("Lunch with Sarah's mom Saturday at noon", "mom", &[], &[]),
         ("Show me the calendar for Saturday", "mom", &[], &[]),
     ];
-    for (text, speaker, people, things) in rows {
-        let understood = read_by(speaker, text);
-        assert_eq!(understood.data.participants, people, "{text}");
-        assert_eq!(understood.data.resources, things, "{text}");
+    for (text, speaker, people, resources) in rows {
+        let parsed = read_by(speaker, text);
+        assert_eq!(parsed.data.participants, people, "{text}");
+        assert_eq!(parsed.data.resources, resources, "{text}");
     }
 }
 
@@ -299,32 +299,32 @@ fn priority_and_flexibility_are_read() {
 /// R-FAM-101: `after school` is the time in the child's preferences.
 #[test]
 fn after_school_is_a_matter_of_preferences() {
-    let mut board = sample::empty_family();
-    let mut emma = board.members["emma"].as_ref().clone();
+    let mut snapshot = sample::empty_family();
+    let mut emma = snapshot.members["emma"].as_ref().clone();
     emma.preferences.times.insert("after school".to_owned(), jiff::civil::time(14, 15, 0, 0));
     emma.preferences.default_minutes = 45;
-    board.apply(superstep_scheduler::calendar::CalendarChange::Member(emma));
-    let understood = read_on(&board, "Playdate for Emma on Friday after school");
-    assert_eq!(understood.data.start_time, Some(at("2026-01-09T14:15:00-05:00")));
+    snapshot.apply(superstep_scheduler::calendar::CalendarChange::Member(emma));
+    let parsed = read_on(&snapshot, "Playdate for Emma on Friday after school");
+    assert_eq!(parsed.data.start_time, Some(at("2026-01-09T14:15:00-05:00")));
     let request = superstep_scheduler::parser::ParseInput {
         text: "Playdate on Friday after school",
         user_id: "emma",
         now: sample::now(),
-        snapshot: &board,
+        snapshot: &snapshot,
     };
-    let understood = parse(&request);
-    assert_eq!(time(&understood), "2026-01-09T14:15:00-05:00 2026-01-09T15:00:00-05:00");
+    let parsed = parse(&request);
+    assert_eq!(time(&parsed), "2026-01-09T14:15:00-05:00 2026-01-09T15:00:00-05:00");
 }
 
 /// R-FAM-101: relative days refer to the family's time zone: at 23:30 in New York it is already the next day in UTC.
 #[test]
 fn days_count_where_the_family_is() {
-    let board = sample::empty_family();
+    let snapshot = sample::empty_family();
     let request = superstep_scheduler::parser::ParseInput {
         text: "Soccer tomorrow at 5pm",
         user_id: "mom",
         now: at("2026-03-08T04:30:00Z"),
-        snapshot: &board,
+        snapshot: &snapshot,
     };
     // Daylight saving time starts in between.
     assert_eq!(time(&parse(&request)), "2026-03-08T17:00:00-04:00 2026-03-08T18:00:00-04:00");
@@ -332,16 +332,16 @@ fn days_count_where_the_family_is() {
 
 /// R-FAM-101: the next week starts on the family's first day of the week.
 #[test]
-fn next_week_begins_with_the_familys_first_day() {
+fn next_week_starts_with_the_familys_first_day() {
     use superstep_scheduler::calendar::{CalendarChange, WeekStart};
     let rows =
         [(WeekStart::Monday, "2026-01-18"), (WeekStart::Sunday, "2026-01-11"), (WeekStart::Saturday, "2026-01-11")];
     for (week_start, expected) in rows {
-        let mut board = sample::empty_family();
-        let mut family = board.family.as_ref().clone();
+        let mut snapshot = sample::empty_family();
+        let mut family = snapshot.family.as_ref().clone();
         family.week_start = week_start;
-        board.apply(CalendarChange::Family(family));
-        let understood = read_on(&board, "Brunch next Sunday at noon");
-        assert_eq!(time(&understood).split('T').next(), Some(expected), "{week_start:?}");
+        snapshot.apply(CalendarChange::Family(family));
+        let parsed = read_on(&snapshot, "Brunch next Sunday at noon");
+        assert_eq!(time(&parsed).split('T').next(), Some(expected), "{week_start:?}");
     }
 }

@@ -22,10 +22,10 @@ fn impossible_times_are_named() {
         ("Soccer monthly on the 45th at 5pm", "there is no such day in any month"),
     ];
     for (text, problem) in rows {
-        let understood = read(text);
-        assert_eq!(understood.problems, [problem], "{text}: {understood:?}");
-        assert_eq!((understood.data.start_time, understood.time_window), (None, None), "{text}");
-        assert!(understood.confidence.value() < 0.7, "{text}");
+        let parsed = read(text);
+        assert_eq!(parsed.problems, [problem], "{text}: {parsed:?}");
+        assert_eq!((parsed.data.start_time, parsed.time_window), (None, None), "{text}");
+        assert!(parsed.confidence.value() < 0.7, "{text}");
     }
 }
 
@@ -44,10 +44,10 @@ fn times_that_are_over_are_named() {
         ("Soccer on 2025-06-01 at 2pm", "that was on Sunday 1 June at 14:00; did you mean Monday 1 June 2026?"),
     ];
     for (text, problem) in rows {
-        let understood = read(text);
-        assert_eq!(understood.problems, [problem], "{text}");
-        assert_eq!(understood.data.start_time, None, "{text}");
-        assert!(understood.confidence.value() < 0.7, "{text}");
+        let parsed = read(text);
+        assert_eq!(parsed.problems, [problem], "{text}");
+        assert_eq!(parsed.data.start_time, None, "{text}");
+        assert!(parsed.confidence.value() < 0.7, "{text}");
     }
 }
 
@@ -65,18 +65,18 @@ fn changes_to_impossible_times_are_named() {
         ),
     ];
     for (text, problem) in rows {
-        let understood = read(text);
-        assert_eq!(understood.problems, [problem], "{text}");
-        assert_eq!(understood.data.start_time, None, "{text}");
+        let parsed = read(text);
+        assert_eq!(parsed.problems, [problem], "{text}");
+        assert_eq!(parsed.data.start_time, None, "{text}");
     }
 }
 
 /// R-FAM-125: queries may refer to the past.
 #[test]
-fn the_past_may_be_asked_about() {
-    let understood = read("What did we do yesterday?");
-    assert!(understood.problems.is_empty());
-    assert_eq!(understood.data.start_time, Some(at("2026-01-07T00:00:00-05:00")));
+fn queries_may_refer_to_the_past() {
+    let parsed = read("What did we do yesterday?");
+    assert!(parsed.problems.is_empty());
+    assert_eq!(parsed.data.start_time, Some(at("2026-01-07T00:00:00-05:00")));
 }
 
 /// R-FAM-126: an unknown person is reported with the most similar member; an unknown resource is distinguished from
@@ -90,12 +90,12 @@ fn unknown_names_are_listed() {
         ("Trip Saturday at 2pm with the van", "van", &[], true),
         ("Baking Saturday at 2pm in the kichen", "kichen", &["kitchen"], true),
     ];
-    for (text, name, near, is_thing) in rows {
-        let understood = read(text);
-        let [unknown] = understood.unknown_names.as_slice() else { panic!("{text}: {:?}", understood.unknown_names) };
-        assert_eq!((unknown.text.as_str(), unknown.is_resource_like), (name, is_thing), "{text}");
+    for (text, name, near, is_resource) in rows {
+        let parsed = read(text);
+        let [unknown] = parsed.unknown_names.as_slice() else { panic!("{text}: {:?}", parsed.unknown_names) };
+        assert_eq!((unknown.text.as_str(), unknown.is_resource_like), (name, is_resource), "{text}");
         assert_eq!(unknown.near, near, "{text}");
-        assert!(understood.data.participants.is_empty() && understood.data.resources.is_empty(), "{text}");
+        assert!(parsed.data.participants.is_empty() && parsed.data.resources.is_empty(), "{text}");
     }
 }
 
@@ -108,27 +108,27 @@ fn people_outside_of_the_family_stay_in_the_title() {
         "Lunch with Aunt Carol Sunday at noon",
         "Arts and Crafts Sunday at noon",
     ] {
-        let understood = read(text);
-        assert!(understood.unknown_names.is_empty(), "{text}: {:?}", understood.unknown_names);
-        assert_eq!(understood.data.title.as_deref(), text.split(" Sunday").next(), "{text}");
+        let parsed = read(text);
+        assert!(parsed.unknown_names.is_empty(), "{text}: {:?}", parsed.unknown_names);
+        assert_eq!(parsed.data.title.as_deref(), text.split(" Sunday").next(), "{text}");
     }
 }
 
 /// R-FAM-127: if two events match, both are listed.
 #[test]
 fn two_matching_events_are_both_listed() {
-    let understood = read("Cancel soccer");
-    assert_eq!(understood.event_ids, ["soccer-game", "soccer-practice"]);
+    let parsed = read("Cancel soccer");
+    assert_eq!(parsed.event_ids, ["soccer-game", "soccer-practice"]);
     let question = "Which one is meant: Soccer game on Saturday 10 January at 10:00 or Soccer practice on Wednesday 14 \
                     January at 17:30?";
-    assert_eq!(understood.ambiguities.iter().map(|doubt| doubt.question.as_str()).collect::<Vec<_>>(), [question]);
-    assert!(understood.confidence.value() < 0.5);
-    assert_eq!(understood.data.start_time, None);
+    assert_eq!(parsed.ambiguities.iter().map(|doubt| doubt.question.as_str()).collect::<Vec<_>>(), [question]);
+    assert!(parsed.confidence.value() < 0.5);
+    assert_eq!(parsed.data.start_time, None);
 }
 
 /// R-FAM-127: title words, days and members distinguish events.
 #[test]
-fn words_days_and_people_tell_events_apart() {
+fn words_days_and_people_distinguish_events() {
     let rows = [
         ("Cancel the soccer game", "soccer-game"),
         ("Cancel soccer on Wednesday", "soccer-practice"),
@@ -137,9 +137,9 @@ fn words_days_and_people_tell_events_apart() {
         ("Cancel whatever is on Sunday the 18th", "birthday"),
     ];
     for (text, expected) in rows {
-        let understood = read(text);
-        assert_eq!(understood.event_ids, [expected], "{text}");
-        assert!(understood.instance.is_some(), "{text}");
+        let parsed = read(text);
+        assert_eq!(parsed.event_ids, [expected], "{text}");
+        assert!(parsed.instance.is_some(), "{text}");
     }
     // Both events match `doctor`.
     assert_eq!(read("Cancel the doctor").event_ids, ["doctor", "eye-doctor"]);
@@ -148,16 +148,16 @@ fn words_days_and_people_tell_events_apart() {
 /// R-FAM-127: an event on a different day than requested is not selected.
 #[test]
 fn an_event_on_another_day_is_not_taken() {
-    let understood = read("Cancel the dentist tomorrow");
-    assert_eq!(understood.problems, ["there is none on Friday 9 January"]);
-    assert_eq!(understood.event_ids, ["dentist"]);
-    assert_eq!(understood.missing, [MissingField::Event, MissingField::Change]);
-    assert!(understood.confidence.value() < 0.7);
+    let parsed = read("Cancel the dentist tomorrow");
+    assert_eq!(parsed.problems, ["there is none on Friday 9 January"]);
+    assert_eq!(parsed.event_ids, ["dentist"]);
+    assert_eq!(parsed.missing, [MissingField::Event, MissingField::Change]);
+    assert!(parsed.confidence.value() < 0.7);
 }
 
 /// R-FAM-101: for a series the parser asks for the scope, unless the sentence contains it.
 #[test]
-fn which_of_a_series_is_asked() {
+fn the_scope_of_a_series_is_requested() {
     let rows = [
         ("Cancel piano", None),
         ("Cancel piano on Tuesday", Some(SeriesScope::This)),
@@ -165,25 +165,25 @@ fn which_of_a_series_is_asked() {
         ("Cancel piano from now on", Some(SeriesScope::Following)),
     ];
     for (text, scope) in rows {
-        let understood = read(text);
-        assert_eq!((understood.event_ids.as_slice(), understood.scope), (&["piano".to_owned()][..], scope), "{text}");
-        let is_asked = understood.ambiguities.iter().any(|doubt| doubt.about == SpanKind::Scope);
-        assert_eq!(is_asked, scope.is_none(), "{text}");
+        let parsed = read(text);
+        assert_eq!((parsed.event_ids.as_slice(), parsed.scope), (&["piano".to_owned()][..], scope), "{text}");
+        let is_requested = parsed.ambiguities.iter().any(|ambiguity| ambiguity.about == SpanKind::Scope);
+        assert_eq!(is_requested, scope.is_none(), "{text}");
     }
 }
 
 /// R-FAM-101: an ambiguous day or hour causes a question.
 #[test]
-fn ambiguous_days_and_hours_are_doubts() {
+fn ambiguous_days_and_hours_cause_questions() {
     let rows = [
         ("Soccer Thursday at 5pm", "Is it today, or Thursday 15 January?"),
         ("Soccer Saturday at 8", "Is 8:00 in the morning or in the evening?"),
         ("Soccer Friday January 17 at 5pm", "Is it Saturday 17 January, or Friday?"),
     ];
     for (text, question) in rows {
-        let understood = read(text);
+        let parsed = read(text);
         assert_eq!(
-            understood.ambiguities.iter().map(|doubt| doubt.question.as_str()).collect::<Vec<_>>(),
+            parsed.ambiguities.iter().map(|doubt| doubt.question.as_str()).collect::<Vec<_>>(),
             [question],
             "{text}"
         );
@@ -195,9 +195,9 @@ fn ambiguous_days_and_hours_are_doubts() {
         ("Don't cancel the dentist on Wednesday", "Is there anything to be done?"),
     ];
     for (text, question) in rows {
-        let understood = read(text);
+        let parsed = read(text);
         assert_eq!(
-            understood.ambiguities.iter().map(|doubt| doubt.question.as_str()).collect::<Vec<_>>(),
+            parsed.ambiguities.iter().map(|doubt| doubt.question.as_str()).collect::<Vec<_>>(),
             [question],
             "{text}"
         );
@@ -208,7 +208,7 @@ fn ambiguous_days_and_hours_are_doubts() {
 
 /// R-FAM-101: changes of other fields than the time.
 #[test]
-fn changes_of_people_things_and_names_are_read() {
+fn changes_of_people_resources_and_names_are_parsed() {
     let added = read("Add Dad to the science fair");
     assert_eq!((added.data.event_type, added.edit.add_people.as_slice()), (EventType::Modify, &["dad".to_owned()][..]));
     let off = read("Take Emma off the soccer game");
@@ -220,16 +220,16 @@ fn changes_of_people_things_and_names_are_read() {
         (removed.event_ids.as_slice(), removed.edit.remove_people.as_slice()),
         (&["millers".to_owned()][..], &["emma".to_owned()][..])
     );
-    let thing = read("Add the car to the dentist");
-    assert_eq!(thing.edit.add_resources, ["car"]);
+    let resource = read("Add the car to the dentist");
+    assert_eq!(resource.edit.add_resources, ["car"]);
     let renamed = read("Rename book club to reading circle");
     assert_eq!(renamed.edit.title.as_deref(), Some("Reading circle"));
-    assert!([added, removed, thing, renamed].iter().all(|one| one.confidence.value() == 0.95));
+    assert!([added, removed, resource, renamed].iter().all(|one| one.confidence.value() == 0.95));
 }
 
 /// R-FAM-102: a sentence that is only possibly a cancellation or change is not treated as one, nor as a new event.
 #[test]
-fn what_may_be_a_cancellation_or_a_change_is_asked() {
+fn a_possible_cancellation_or_change_causes_a_question() {
     let rows = [
         ("Emma won't go to swimming tomorrow", "Is it to be cancelled?"),
         ("I don't need the oil change anymore", "Is it to be cancelled?"),
@@ -238,10 +238,10 @@ fn what_may_be_a_cancellation_or_a_change_is_asked() {
         ("Emma can't stand Mondays", "Is there anything to be done?"),
     ];
     for (text, question) in rows {
-        let understood = read(text);
-        let questions: Vec<&str> = understood.ambiguities.iter().map(|doubt| doubt.question.as_str()).collect();
+        let parsed = read(text);
+        let questions: Vec<&str> = parsed.ambiguities.iter().map(|ambiguity| ambiguity.question.as_str()).collect();
         assert_eq!(questions, [question], "{text}");
-        assert!(understood.confidence.value() < 0.7, "{text}");
+        assert!(parsed.confidence.value() < 0.7, "{text}");
     }
     let several = read("Please cancel my yoga classes next week");
     assert_eq!(several.ambiguities[0].question, "There are several then; is it one of them, or all?");
@@ -251,17 +251,17 @@ fn what_may_be_a_cancellation_or_a_change_is_asked() {
 /// R-FAM-101: a verb of change without a matching event creates a new event.
 #[test]
 fn making_pancakes_is_something_new() {
-    let understood = read_on(&sample::empty_family(), "Make pancakes Saturday at 9am");
-    assert_eq!(understood.data.event_type, EventType::Create);
-    assert_eq!(understood.data.title.as_deref(), Some("Make pancakes"));
+    let parsed = read_on(&sample::empty_family(), "Make pancakes Saturday at 9am");
+    assert_eq!(parsed.data.event_type, EventType::Create);
+    assert_eq!(parsed.data.title.as_deref(), Some("Make pancakes"));
 }
 
 /// R-FAM-102: the parsed spans are returned with the original text.
 #[test]
 fn what_was_found_is_shown() {
     let text = "Schedule soccer for Emma Saturday at 2pm with the car";
-    let found = read(text).spans;
-    let shown: Vec<String> = found.iter().map(|one| format!("{:?} {} = {}", one.part, one.text, one.value)).collect();
+    let spans = read(text).spans;
+    let texts: Vec<String> = spans.iter().map(|one| format!("{:?} {} = {}", one.part, one.text, one.value)).collect();
     let expected = [
         "Intent Schedule = create",
         "Title Soccer = Soccer",
@@ -270,5 +270,5 @@ fn what_was_found_is_shown() {
         "Person Emma = emma",
         "Resource car = car",
     ];
-    assert_eq!(shown, expected);
+    assert_eq!(texts, expected);
 }

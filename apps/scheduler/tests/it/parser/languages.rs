@@ -9,7 +9,7 @@ use super::{read, read_on};
 
 /// R-FAM-113: dates, times and verbs in German and Spanish, by rules alone.
 #[test]
-fn german_and_spanish_are_understood() {
+fn german_and_spanish_are_parsed() {
     let rows = [
         ("Trag Fußball morgen um 14 Uhr ein", EventType::Create, "2026-01-09T14:00"),
         ("Fußball übermorgen um halb vier", EventType::Create, "2026-01-10T15:30"),
@@ -30,17 +30,17 @@ fn german_and_spanish_are_understood() {
         ("¿Qué hay mañana?", EventType::Query, "2026-01-09T00:00"),
     ];
     for (text, intent, start) in rows {
-        let understood = read(text);
-        let found = understood.data.start_time.map(|time| time.to_string()).unwrap_or_default();
-        assert_eq!(understood.data.event_type, intent, "{text}");
-        assert!(found.starts_with(start), "{text}: {found} {understood:?}");
-        assert!(understood.reasoning.starts_with(LABEL), "{text}");
+        let parsed = read(text);
+        let actual = parsed.data.start_time.map(|time| time.to_string()).unwrap_or_default();
+        assert_eq!(parsed.data.event_type, intent, "{text}");
+        assert!(actual.starts_with(start), "{text}: {actual} {parsed:?}");
+        assert!(parsed.reasoning.starts_with(LABEL), "{text}");
     }
 }
 
 /// R-FAM-113: recurrence in German and Spanish.
 #[test]
-fn german_and_spanish_series_are_understood() {
+fn german_and_spanish_series_are_parsed() {
     let rows = [
         ("Klavier jeden Dienstag um 17 Uhr", "FREQ=WEEKLY;BYDAY=TU"),
         ("Klavier alle zwei Wochen am Freitag um 17 Uhr", "FREQ=WEEKLY;INTERVAL=2;BYDAY=FR"),

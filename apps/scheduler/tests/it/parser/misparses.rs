@@ -6,20 +6,20 @@ use superstep_scheduler::sample;
 use super::{read, read_on};
 
 /// Formats start and end.
-fn time(understood: &ParsedRequest) -> String {
-    let data = &understood.data;
+fn time(parsed: &ParsedRequest) -> String {
+    let data = &parsed.data;
     let times: Vec<String> = [data.start_time, data.end_time].iter().flatten().map(ToString::to_string).collect();
     times.join(" ")
 }
 
-fn within(understood: &ParsedRequest) -> String {
-    understood.time_window.map(|span| format!("{} {}", span.start, span.end)).unwrap_or_default()
+fn within(parsed: &ParsedRequest) -> String {
+    parsed.time_window.map(|span| format!("{} {}", span.start, span.end)).unwrap_or_default()
 }
 
 #[track_caller]
-fn check_asked(understood: &ParsedRequest, text: &str) {
-    assert!(understood.confidence.value() < 0.7, "{text}: {understood:?}");
-    assert!(!understood.ambiguities.is_empty(), "{text}: {understood:?}");
+fn check_clarification(parsed: &ParsedRequest, text: &str) {
+    assert!(parsed.confidence.value() < 0.7, "{text}: {parsed:?}");
+    assert!(!parsed.ambiguities.is_empty(), "{text}: {parsed:?}");
 }
 
 /// R-FAM-101, R-FAM-98: "all" with a time range is ambiguous: neither the series nor one occurrence is selected.
@@ -33,13 +33,13 @@ fn all_of_some_days_are_not_all() {
         "Move all piano lessons next week to 6pm",
     ];
     for text in rows {
-        let understood = read(text);
-        assert_eq!((understood.event_ids.as_slice(), understood.scope), (&["piano".to_owned()][..], None), "{text}");
-        check_asked(&understood, text);
-        assert_eq!(understood.ambiguities[0].about, SpanKind::Scope, "{text}");
+        let parsed = read(text);
+        assert_eq!((parsed.event_ids.as_slice(), parsed.scope), (&["piano".to_owned()][..], None), "{text}");
+        check_clarification(&parsed, text);
+        assert_eq!(parsed.ambiguities[0].about, SpanKind::Scope, "{text}");
     }
     let text = "Please cancel my yoga classes next week";
-    check_asked(&read(text), text);
+    check_clarification(&read(text), text);
     // "All" without a day, or with a move between weekdays, means the complete series.
     let rows = [
         "Cancel all piano lessons",
@@ -53,7 +53,7 @@ fn all_of_some_days_are_not_all() {
 
 /// R-FAM-101, R-FAM-104: a time with several possible days is kept, and the day is asked for.
 #[test]
-fn a_time_is_kept_where_the_day_is_open() {
+fn a_time_is_retained_when_the_day_is_open() {
     let rows = [
         ("Soccer this weekend at 3pm", "2026-01-10T15:00:00-05:00 2026-01-10T16:00:00-05:00", 2),
         ("Dentist next week at 3pm", "2026-01-12T15:00:00-05:00 2026-01-12T16:00:00-05:00", 7),
@@ -65,21 +65,21 @@ fn a_time_is_kept_where_the_day_is_open() {
         ("Dentist in March at 3pm", "2026-03-01T15:00:00-05:00 2026-03-01T16:00:00-05:00", 0),
     ];
     for (text, expected, choices) in rows {
-        let understood = read_on(&sample::empty_family(), text);
-        assert_eq!((within(&understood).as_str(), understood.time_options.len()), (expected, choices), "{text}");
-        assert_eq!((understood.data.start_time, understood.ambiguities.len()), (None, 1), "{text}: {understood:?}");
-        check_asked(&understood, text);
+        let parsed = read_on(&sample::empty_family(), text);
+        assert_eq!((within(&parsed).as_str(), parsed.time_options.len()), (expected, choices), "{text}");
+        assert_eq!((parsed.data.start_time, parsed.ambiguities.len()), (None, 1), "{text}: {parsed:?}");
+        check_clarification(&parsed, text);
     }
     let text = "Move the dentist to next week at 3pm";
     let moved = read(text);
     assert_eq!(within(&moved), "2026-01-12T15:00:00-05:00 2026-01-12T15:45:00-05:00");
     assert_eq!((moved.data.start_time, moved.time_options.len()), (None, 7), "{moved:?}");
-    check_asked(&moved, text);
+    check_clarification(&moved, text);
     // Without a time, any time on those days is acceptable.
     assert_eq!(read_on(&sample::empty_family(), "Dentist next week").confidence.value(), 0.8);
     // A query covers all of those days.
-    let asked = read_on(&sample::empty_family(), "Is Emma free this weekend at 3pm?");
-    assert_eq!(time(&asked), "2026-01-10T00:00:00-05:00 2026-01-12T00:00:00-05:00");
+    let query = read_on(&sample::empty_family(), "Is Emma free this weekend at 3pm?");
+    assert_eq!(time(&query), "2026-01-10T00:00:00-05:00 2026-01-12T00:00:00-05:00");
 }
 
 /// R-FAM-101: the end of a time range determines whether its start is am or pm.
@@ -95,15 +95,15 @@ fn the_end_of_a_range_tells_where_it_starts() {
     ];
     for (words, start, end) in rows {
         let text = format!("Study Friday {words}");
-        let understood = read_on(&sample::empty_family(), &text);
-        assert_eq!(time(&understood), format!("{start}:00-05:00 {end}:00-05:00"), "{text}: {understood:?}");
-        assert_eq!(understood.confidence.value(), 0.95, "{text}");
+        let parsed = read_on(&sample::empty_family(), &text);
+        assert_eq!(time(&parsed), format!("{start}:00-05:00 {end}:00-05:00"), "{text}: {parsed:?}");
+        assert_eq!(parsed.confidence.value(), 0.95, "{text}");
     }
 }
 
 /// R-FAM-101: contradicting days cause a question.
 #[test]
-fn days_that_contradict_each_other_are_asked() {
+fn contradicting_days_cause_a_question() {
     let rows = [
         // February has no 31st.
         "Recital on the 31st of next month at 3pm",
@@ -112,7 +112,7 @@ fn days_that_contradict_each_other_are_asked() {
         "Vacation two weeks from Friday",
     ];
     for text in rows {
-        check_asked(&read_on(&sample::empty_family(), text), text);
+        check_clarification(&read_on(&sample::empty_family(), text), text);
     }
     // A duration that starts on a day is expressed with `for`.
     let camp = read_on(&sample::empty_family(), "Camping for 3 days from Friday");
@@ -131,8 +131,8 @@ fn nights_on_which_clocks_change() {
         ("Flight on March 8 from 1am to 4am", "2026-03-08T01:00:00-05:00 2026-03-08T04:00:00-04:00"),
     ];
     for (text, expected) in rows {
-        let understood = read_on(&sample::empty_family(), text);
-        assert_eq!(time(&understood), expected, "{text}: {understood:?}");
+        let parsed = read_on(&sample::empty_family(), text);
+        assert_eq!(time(&parsed), expected, "{text}: {parsed:?}");
     }
     assert_eq!(
         time(&read("Move the dentist to March 8 at 2:30am")),
@@ -160,16 +160,16 @@ fn times_in_words_are_read() {
     ];
     for (words, start) in rows {
         let text = format!("Dentist Friday {words}");
-        let understood = read_on(&sample::empty_family(), &text);
-        assert!(time(&understood).starts_with(&format!("2026-01-09T{start}:00-05:00")), "{text}: {understood:?}");
-        assert_eq!(understood.data.title.as_deref(), Some("Dentist"), "{text}");
-        assert_eq!(understood.confidence.value(), 0.95, "{text}");
+        let parsed = read_on(&sample::empty_family(), &text);
+        assert!(time(&parsed).starts_with(&format!("2026-01-09T{start}:00-05:00")), "{text}: {parsed:?}");
+        assert_eq!(parsed.data.title.as_deref(), Some("Dentist"), "{text}");
+        assert_eq!(parsed.confidence.value(), 0.95, "{text}");
     }
 }
 
 /// R-FAM-101, R-FAM-102: unparsed words about time cause a question.
 #[test]
-fn unread_words_about_time_are_asked() {
+fn unparsed_words_about_time_cause_a_question() {
     let rows = [
         ("Call Friday at 3pm London time", "What does “time” say about when it is?"),
         ("Call Friday at 3pm EST", "What does “EST” say about when it is?"),
@@ -179,13 +179,13 @@ fn unread_words_about_time_are_asked() {
         ("Dentist Friday at 14.30", "What does “14.30” say about when it is?"),
     ];
     for (text, question) in rows {
-        let understood = read_on(&sample::empty_family(), text);
-        let questions: Vec<&str> = understood.ambiguities.iter().map(|doubt| doubt.question.as_str()).collect();
+        let parsed = read_on(&sample::empty_family(), text);
+        let questions: Vec<&str> = parsed.ambiguities.iter().map(|ambiguity| ambiguity.question.as_str()).collect();
         assert_eq!(questions, [question], "{text}");
-        check_asked(&understood, text);
+        check_clarification(&parsed, text);
     }
     let text = "Move every piano lesson to 6pm";
-    check_asked(&read(text), text);
+    check_clarification(&read(text), text);
     // A number may also be part of the title.
     let concert = read_on(&sample::empty_family(), "Grade 5 concert Friday at 3pm");
     assert_eq!((concert.data.title.as_deref(), concert.confidence.value()), (Some("Grade 5 concert"), 0.95));

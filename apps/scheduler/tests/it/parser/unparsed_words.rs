@@ -8,31 +8,31 @@ use superstep_scheduler::sample;
 
 use super::{at, read, read_on};
 
-fn start(understood: &ParsedRequest) -> String {
-    understood.data.start_time.map(|time| time.to_string()).unwrap_or_default()
+fn start(parsed: &ParsedRequest) -> String {
+    parsed.data.start_time.map(|time| time.to_string()).unwrap_or_default()
 }
 
 #[track_caller]
-fn check_asked(board: &CalendarSnapshot, text: &str) {
-    let understood = read_on(board, text);
-    assert!(understood.confidence.value() < 0.7, "{text}: {understood:?}");
-    assert!(!understood.ambiguities.is_empty() || !understood.missing.is_empty(), "{text}: {understood:?}");
+fn check_clarification(snapshot: &CalendarSnapshot, text: &str) {
+    let parsed = read_on(snapshot, text);
+    assert!(parsed.confidence.value() < 0.7, "{text}: {parsed:?}");
+    assert!(!parsed.ambiguities.is_empty() || !parsed.missing.is_empty(), "{text}: {parsed:?}");
 }
 
 /// Creates the sample family with a checkup on Friday 6 March at 8 am.
 fn with_checkup() -> CalendarSnapshot {
-    let mut board = sample::family();
+    let mut snapshot = sample::family();
     let span = TimeRange::new(at("2026-03-06T08:00:00-05:00"), at("2026-03-06T08:30:00-05:00")).unwrap();
-    let dentist = (*board.events["dentist"]).clone();
+    let dentist = (*snapshot.events["dentist"]).clone();
     let checkup = Event { id: "checkup".to_owned(), title: "Checkup".to_owned(), span, ..dentist };
-    board.apply(CalendarChange::Event(Box::new(checkup)));
-    board
+    snapshot.apply(CalendarChange::Event(Box::new(checkup)));
+    snapshot
 }
 
 /// R-FAM-101: a number after a day and `to` is a day of the month only if it is not a time of day.
 #[test]
 fn the_hour_behind_a_day_is_no_day() {
-    let board = with_checkup();
+    let snapshot = with_checkup();
     let rows = [
         ("Move the checkup on March 6 to 10am", "2026-03-06T10:00:00-05:00"),
         ("Move the checkup on March 6 to 4 pm", "2026-03-06T16:00:00-05:00"),
@@ -41,23 +41,23 @@ fn the_hour_behind_a_day_is_no_day() {
         ("Exam January 12 - 3pm", "2026-01-12T15:00:00-05:00"),
     ];
     for (text, expected) in rows {
-        let understood = read_on(&board, text);
-        assert_eq!(start(&understood), expected, "{text}: {understood:?}");
-        assert_eq!(understood.confidence.value(), 0.95, "{text}: {understood:?}");
+        let parsed = read_on(&snapshot, text);
+        assert_eq!(start(&parsed), expected, "{text}: {parsed:?}");
+        assert_eq!(parsed.confidence.value(), 0.95, "{text}: {parsed:?}");
     }
-    let until = read_on(&board, "Book the car January 21 until 6pm");
+    let until = read_on(&snapshot, "Book the car January 21 until 6pm");
     let within = until.time_window.map(|span| (span.start.to_string(), span.end.to_string()));
     let expected = ("2026-01-21T00:00:00-05:00".to_owned(), "2026-01-21T18:00:00-05:00".to_owned());
     assert_eq!((within, until.is_all_day), (Some(expected), false), "{until:?}");
     // Ranges of days still work.
-    let camp = read_on(&board, "Camp January 12 - 14");
+    let camp = read_on(&snapshot, "Camp January 12 - 14");
     assert_eq!((start(&camp).as_str(), camp.is_all_day), ("2026-01-12T00:00:00-05:00", true), "{camp:?}");
 }
 
 /// R-FAM-101: in a change, a day of the month refers to the month of the event, whatever the current month is.
 #[test]
 fn the_8th_is_one_of_the_events_own_month() {
-    let board = with_checkup();
+    let snapshot = with_checkup();
     let rows = [
         ("Move the checkup on March 6 to the 8th", "2026-03-08T08:00:00-04:00"),
         ("Move the checkup on March 6 to 9", "2026-03-09T08:00:00-04:00"),
@@ -68,12 +68,12 @@ fn the_8th_is_one_of_the_events_own_month() {
         ("Move the science fair to the 5th", "2026-02-05T09:00:00-05:00"),
     ];
     for (text, expected) in rows {
-        let understood = read_on(&board, text);
-        assert_eq!(start(&understood), expected, "{text}: {understood:?}");
-        assert_eq!(understood.confidence.value(), 0.95, "{text}: {understood:?}");
+        let parsed = read_on(&snapshot, text);
+        assert_eq!(start(&parsed), expected, "{text}: {parsed:?}");
+        assert_eq!(parsed.confidence.value(), 0.95, "{text}: {parsed:?}");
     }
     // 28 February is nearer than 28 March.
-    check_asked(&board, "Move the checkup to the 28th");
+    check_clarification(&snapshot, "Move the checkup to the 28th");
 }
 
 /// R-FAM-101: named days, and weekdays counted within a month.
@@ -101,10 +101,10 @@ fn days_with_a_name_are_read() {
         ("Ajedrez el segundo sábado de diciembre a las 10:00", "2026-12-12T10:00", "Ajedrez"),
     ];
     for (text, expected, title) in rows {
-        let understood = read_on(&sample::empty_family(), text);
-        assert!(start(&understood).starts_with(expected), "{text}: {understood:?}");
-        assert_eq!(understood.data.title.as_deref(), Some(title), "{text}");
-        assert_eq!(understood.confidence.value(), 0.95, "{text}: {understood:?}");
+        let parsed = read_on(&sample::empty_family(), text);
+        assert!(start(&parsed).starts_with(expected), "{text}: {parsed:?}");
+        assert_eq!(parsed.data.title.as_deref(), Some(title), "{text}");
+        assert_eq!(parsed.confidence.value(), 0.95, "{text}: {parsed:?}");
     }
     let run = read_on(&sample::empty_family(), "Run on Mondays until Christmas");
     let rule = run.data.recurrence_rule.as_deref();
@@ -116,7 +116,7 @@ fn days_with_a_name_are_read() {
 /// R-FAM-101, R-FAM-102: an unparsed word for a day causes a question if there is no other day, or if the word
 /// changes it.
 #[test]
-fn words_for_days_that_nothing_reads_are_asked() {
+fn unparsed_words_for_days_cause_a_question() {
     let rows = [
         "Christmas dinner at 6pm",
         "Dinner on Thanksgiving at 6pm",
@@ -143,9 +143,9 @@ fn words_for_days_that_nothing_reads_are_asked() {
         "Gimnasio dos veces por semana a las 18:00",
     ];
     for text in rows {
-        check_asked(&sample::empty_family(), text);
+        check_clarification(&sample::empty_family(), text);
     }
-    check_asked(&sample::family(), "Move the dentist to Easter at 5pm");
+    check_clarification(&sample::family(), "Move the dentist to Easter at 5pm");
     // With another day these words are part of the title.
     let rows = [
         ("Christmas shopping on Saturday at 2pm", "Christmas shopping"),
@@ -154,8 +154,8 @@ fn words_for_days_that_nothing_reads_are_asked() {
         ("Dinner after soccer on Saturday at 6pm", "Dinner after soccer"),
     ];
     for (text, title) in rows {
-        let understood = read_on(&sample::empty_family(), text);
-        assert_eq!((understood.data.title.as_deref(), understood.confidence.value()), (Some(title), 0.95), "{text}");
+        let parsed = read_on(&sample::empty_family(), text);
+        assert_eq!((parsed.data.title.as_deref(), parsed.confidence.value()), (Some(title), 0.95), "{text}");
     }
     let weekly = read_on(&sample::empty_family(), "Piano once a week on Tuesday at 5pm");
     assert_eq!(weekly.data.recurrence_rule.as_deref(), Some("FREQ=WEEKLY;BYDAY=TU"), "{weekly:?}");
@@ -163,11 +163,11 @@ fn words_for_days_that_nothing_reads_are_asked() {
 
 /// R-FAM-101, R-FAM-102: a time zone after a time causes a question, also in a change; a word of the title does not.
 #[test]
-fn zones_that_are_words_as_well_are_asked() {
+fn time_zones_that_are_also_words_cause_a_question() {
     for zone in ["PT", "ET", "CT", "MT", "Pacific", "Eastern", "Central", "Mountain time"] {
-        check_asked(&sample::empty_family(), &format!("Call Friday at 3pm {zone}"));
-        check_asked(&sample::empty_family(), &format!("Call at 3pm {zone} on Friday"));
-        check_asked(&sample::family(), &format!("Move the dentist to 3pm {zone}"));
+        check_clarification(&sample::empty_family(), &format!("Call Friday at 3pm {zone}"));
+        check_clarification(&sample::empty_family(), &format!("Call at 3pm {zone} on Friday"));
+        check_clarification(&sample::family(), &format!("Move the dentist to 3pm {zone}"));
     }
     let rows = [
         ("Friday at 3pm mountain biking", "Mountain biking"),
@@ -175,14 +175,14 @@ fn zones_that_are_words_as_well_are_asked() {
         ("PT on Friday at 3pm", "PT"),
     ];
     for (text, title) in rows {
-        let understood = read_on(&sample::empty_family(), text);
-        assert_eq!((understood.data.title.as_deref(), understood.confidence.value()), (Some(title), 0.95), "{text}");
+        let parsed = read_on(&sample::empty_family(), text);
+        assert_eq!((parsed.data.title.as_deref(), parsed.confidence.value()), (Some(title), 0.95), "{text}");
     }
 }
 
 /// R-FAM-101: of two days or times, neither is ignored.
 #[test]
-fn a_second_day_or_time_is_asked() {
+fn a_second_day_or_time_causes_a_question() {
     let rows = [
         "Soccer Monday and Wednesday at 5pm",
         "Soccer tomorrow at 2pm and 4pm",
@@ -192,9 +192,9 @@ fn a_second_day_or_time_is_asked() {
         "Soccer on the 12th and the 14th at 5pm",
     ];
     for text in rows {
-        check_asked(&sample::empty_family(), text);
+        check_clarification(&sample::empty_family(), text);
     }
-    check_asked(&sample::family(), "Move the dentist to Monday or Tuesday");
+    check_clarification(&sample::family(), "Move the dentist to Monday or Tuesday");
     // The same day or time twice counts once.
     let twice = read_on(&sample::empty_family(), "Lunch tomorrow, Friday, at 12:30pm, 12:30pm");
     assert_eq!((start(&twice).as_str(), twice.confidence.value()), ("2026-01-09T12:30:00-05:00", 0.95), "{twice:?}");
@@ -202,17 +202,17 @@ fn a_second_day_or_time_is_asked() {
 
 /// R-FAM-102: a change without a new value causes a question.
 #[test]
-fn a_change_of_nothing_is_asked() {
+fn a_change_without_a_value_causes_a_question() {
     for text in ["Move the dentist", "Change the dentist", "Move dentist later", "Swap dentist and haircut"] {
-        let understood = read(text);
-        assert!(understood.confidence.value() < 0.7, "{text}: {understood:?}");
-        assert!(understood.missing.contains(&MissingField::Change), "{text}: {understood:?}");
+        let parsed = read(text);
+        assert!(parsed.confidence.value() < 0.7, "{text}: {parsed:?}");
+        assert!(parsed.missing.contains(&MissingField::Change), "{text}: {parsed:?}");
     }
 }
 
 /// R-FAM-101: a question for the number of events covers all events, not those with a matching title.
 #[test]
-fn how_many_there_are_is_asked_of_all() {
+fn a_count_question_covers_all_events() {
     let rows = [
         "How many events does Emma have this week?",
         "How many appointments does Emma have this week?",
@@ -220,9 +220,9 @@ fn how_many_there_are_is_asked_of_all() {
         "¿Cuántas citas tiene Emma esta semana?",
     ];
     for text in rows {
-        let understood = read(text);
-        assert_eq!((understood.query, &understood.data.title), (Some(QueryType::EventLookup), &None), "{text}");
-        assert!(understood.event_ids.is_empty() && understood.confidence.value() > 0.9, "{text}: {understood:?}");
-        assert_eq!(understood.data.participants, ["emma"], "{text}");
+        let parsed = read(text);
+        assert_eq!((parsed.query, &parsed.data.title), (Some(QueryType::EventLookup), &None), "{text}");
+        assert!(parsed.event_ids.is_empty() && parsed.confidence.value() > 0.9, "{text}: {parsed:?}");
+        assert_eq!(parsed.data.participants, ["emma"], "{text}");
     }
 }

@@ -14,7 +14,7 @@ use superstep_scheduler::zone::NamedTimeZone;
 pub(crate) const NEW_YORK: &str = "America/New_York";
 
 /// Parses a local time such as `2026-03-03T17:00`.
-pub(crate) fn wall(text: &str) -> DateTime {
+pub(crate) fn local_time(text: &str) -> DateTime {
     text.parse().unwrap()
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn time(text: &str) -> Time {
     Time::parse(text).unwrap()
 }
 
-pub(crate) fn board() -> CalendarSnapshot {
+pub(crate) fn empty_snapshot() -> CalendarSnapshot {
     CalendarSnapshot::new(Family {
         id: "family".to_owned(),
         name: "The Millers".to_owned(),
@@ -38,7 +38,7 @@ pub(crate) fn board() -> CalendarSnapshot {
 
 /// Creates a confirmed event with a duration in minutes.
 pub(crate) fn event(id: &str, zone_name: &str, first: &str, minutes: i64) -> Event {
-    let start = zone(zone_name).to_instant(wall(first)).unwrap();
+    let start = zone(zone_name).to_instant(local_time(first)).unwrap();
     let end = Time::from_unix_micros(start.as_unix_micros() + minutes * 60_000_000).unwrap();
     Event {
         id: id.to_owned(),
@@ -71,12 +71,12 @@ pub(crate) fn series(zone_name: &str, first: &str, rule: &str) -> Event {
     Event { recurrence: Some(recurrence), ..event("piano", zone_name, first, 60) }
 }
 
-pub(crate) fn board_with(events: impl IntoIterator<Item = Event>) -> CalendarSnapshot {
-    let mut board = board();
+pub(crate) fn snapshot_with(events: impl IntoIterator<Item = Event>) -> CalendarSnapshot {
+    let mut snapshot = empty_snapshot();
     for event in events {
-        board.apply(CalendarChange::Event(Box::new(event)));
+        snapshot.apply(CalendarChange::Event(Box::new(event)));
     }
-    board
+    snapshot
 }
 
 /// Returns the range between two days in UTC.
@@ -84,20 +84,20 @@ pub(crate) fn days(from: &str, until: &str) -> TimeRange {
     TimeRange::new(time(&format!("{from}T00:00:00Z")), time(&format!("{until}T00:00:00Z"))).unwrap()
 }
 
-pub(crate) fn on(board: &CalendarSnapshot, within: &TimeRange) -> Vec<EventInstance> {
-    board.instances(within).unwrap()
+pub(crate) fn on(snapshot: &CalendarSnapshot, within: &TimeRange) -> Vec<EventInstance> {
+    snapshot.instances(within).unwrap()
 }
 
 /// Returns the starts of all instances as text.
-pub(crate) fn starts(board: &CalendarSnapshot, within: &TimeRange) -> Vec<String> {
-    on(board, within).iter().map(|instance| instance.span.start.to_string()).collect()
+pub(crate) fn starts(snapshot: &CalendarSnapshot, within: &TimeRange) -> Vec<String> {
+    on(snapshot, within).iter().map(|instance| instance.span.start.to_string()).collect()
 }
 
 /// Returns the starts of a single event as text.
 pub(crate) fn starts_of(event: Event, within: &TimeRange) -> Vec<String> {
-    starts(&board_with([event]), within)
+    starts(&snapshot_with([event]), within)
 }
 
-pub(crate) fn on_board(board: &CalendarSnapshot, id: &str) -> Arc<Event> {
-    board.events.get(id).unwrap().clone()
+pub(crate) fn event_by_id(snapshot: &CalendarSnapshot, id: &str) -> Arc<Event> {
+    snapshot.events.get(id).unwrap().clone()
 }

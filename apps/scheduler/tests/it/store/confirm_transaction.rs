@@ -19,26 +19,26 @@ pub(super) enum Step {
 /// Changes the status of an event unless a conflict blocks it.
 pub(super) async fn bring(
     calendars: &CalendarStore,
-    who: &str,
+    user: &str,
     (event, status): (&str, EventStatus),
     check: impl FnOnce(&CalendarSnapshot, &Event) -> Result<Vec<Conflict>> + Send + 'static,
 ) -> Result<Step> {
     let blocked = Arc::new(OnceLock::new());
-    let (found, id) = (blocked.clone(), event.to_owned());
-    let decide = move |board: &CalendarSnapshot| {
-        let event = board.events.get(&id).ok_or_else(|| Error::new(ErrorCode::NotFound, id.clone()))?;
+    let (conflict_cell, id) = (blocked.clone(), event.to_owned());
+    let decide = move |snapshot: &CalendarSnapshot| {
+        let event = snapshot.events.get(&id).ok_or_else(|| Error::new(ErrorCode::NotFound, id.clone()))?;
         if event.status >= status {
             return Ok(Vec::new());
         }
-        let conflicts = check(board, event)?;
+        let conflicts = check(snapshot, event)?;
         if conflicts.iter().any(|conflict| conflict.severity.is_blocking()) {
-            found.set(conflicts).unwrap();
+            conflict_cell.set(conflicts).unwrap();
             return Ok(Vec::new());
         }
         Ok(vec![CalendarChange::Event(Box::new(Event { status, ..(**event).clone() }))])
     };
     let action = if status == EventStatus::Confirmed { "confirm" } else { "validate" };
-    let changed = calendars.change("smith", who, action, decide).await?;
+    let changed = calendars.change("smith", user, action, decide).await?;
     Ok(match blocked.get() {
         Some(conflicts) => Step::Blocked(conflicts.clone()),
         None => Step::Done(changed),

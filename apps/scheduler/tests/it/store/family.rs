@@ -39,7 +39,7 @@ pub(crate) fn resource(id: &str, capacity: u32) -> Resource {
     Resource { id: id.to_owned(), name: id.to_uppercase(), aliases, kind: "thing".to_owned(), capacity, attributes }
 }
 
-pub(crate) fn belongings() -> Vec<CalendarChange> {
+pub(crate) fn family_objects() -> Vec<CalendarChange> {
     let emma = Member { zone: Some("Europe/Berlin".to_owned()), ..member("emma", MemberRole::Child) };
     let private = Calendar {
         id: "moms".to_owned(),
@@ -113,7 +113,7 @@ pub(crate) fn event(id: &str, hour: u32, status: EventStatus) -> Event {
 
 /// Creates a series with all fields set.
 pub(crate) fn piano() -> Event {
-    let wall = |day| civil::date(2026, 1, day).at(17, 0, 0, 0);
+    let local_start = |day| civil::date(2026, 1, day).at(17, 0, 0, 0);
     Event {
         span: TimeRange::new(time("2026-01-06T17:00:00-05:00"), time("2026-01-06T18:00:00-05:00")).unwrap(),
         is_all_day: true,
@@ -124,8 +124,8 @@ pub(crate) fn piano() -> Event {
         resources: vec!["kitchen".to_owned(), "car".to_owned()],
         recurrence: Some(Recurrence {
             rule: "FREQ=WEEKLY;BYDAY=TU".to_owned(),
-            exdates: vec![wall(13)],
-            rdates: vec![wall(15), wall(16)],
+            exdates: vec![local_start(13)],
+            rdates: vec![local_start(15), local_start(16)],
         }),
         priority: Priority::Critical,
         flexibility: Flexibility::Fixed,
@@ -155,9 +155,9 @@ pub(crate) fn put(event: Event) -> CalendarChange {
 }
 
 /// Returns the conflicts with confirmed events that use the same resource at that time.
-pub(crate) fn car_is_taken(board: &CalendarSnapshot, event: &Event) -> Result<Vec<Conflict>> {
+pub(crate) fn car_is_taken(snapshot: &CalendarSnapshot, event: &Event) -> Result<Vec<Conflict>> {
     let mut conflicts = Vec::new();
-    for instance in board.instances(&event.span)? {
+    for instance in snapshot.instances(&event.span)? {
         let other = &instance.event;
         let is_other = other.id != event.id && other.status == EventStatus::Confirmed;
         if is_other && event.resources.iter().any(|resource| other.resources.contains(resource)) {

@@ -7,7 +7,7 @@ use superstep_scheduler::calendar::{
 use superstep_scheduler::models::EventStatus;
 use superstep_scheduler::store::CalendarStore;
 
-use super::family::{belongings, event, member, put, rule, smiths, time};
+use super::family::{event, family_objects, member, put, rule, smiths, time};
 use super::smiths as open_smiths;
 
 fn soccer() -> Event {
@@ -15,7 +15,7 @@ fn soccer() -> Event {
 }
 
 /// Returns invalid changes, each with a part of its error message.
-fn wrong() -> Vec<(CalendarChange, &'static str)> {
+fn invalid_changes() -> Vec<(CalendarChange, &'static str)> {
     let (start, end) = (soccer().span.start, soccer().span.end);
     let grandma = Participant { member: "grandma".to_owned(), is_required: false };
     let twice = vec!["car".to_owned(), "car".to_owned()];
@@ -42,7 +42,7 @@ on_both! {
     #[tokio::test]
     async fn what_names_something_that_is_not_there_is_refused(place: Place) {
         let calendars = open_smiths(&place, CalendarStore::options()).await;
-        for (change, words) in wrong() {
+        for (change, words) in invalid_changes() {
             // The valid change in the same transaction is not written either.
             let changes = vec![CalendarChange::Member(member("uncle", MemberRole::Other)), change];
             let error = calendars.change("smith", "mom", "wrong", move |_| Ok(changes)).await.unwrap_err();
@@ -64,7 +64,7 @@ on_both! {
         let again = calendars.create_family("dad", smiths(), Vec::new()).await.unwrap_err();
         assert_eq!((again.code(), again.http_status()), (ErrorCode::InputInvalid, 422));
         let jones = Family { id: "jones".to_owned(), ..smiths() };
-        calendars.create_family("mom", jones, belongings()).await.unwrap();
+        calendars.create_family("mom", jones, family_objects()).await.unwrap();
         calendars.change("jones", "mom", "add", |_| Ok(vec![put(soccer())])).await.unwrap();
         assert!(calendars.snapshot("smith").await.unwrap().events.is_empty());
         assert_eq!(calendars.families().await.unwrap().len(), 2);
@@ -75,6 +75,6 @@ on_both! {
         let brown = Family { id: "brown".to_owned(), ..smiths() };
         let refused = calendars.create_family("mom", brown.clone(), vec![put(soccer())]).await.unwrap_err();
         assert_eq!(refused.code(), ErrorCode::TypeMismatch);
-        assert_eq!(calendars.create_family("mom", brown, Vec::new()).await.unwrap().board.revision, 1);
+        assert_eq!(calendars.create_family("mom", brown, Vec::new()).await.unwrap().snapshot.revision, 1);
     }
 }

@@ -4,7 +4,7 @@ use superstep::ErrorCode;
 use superstep_scheduler::store::CalendarStore;
 
 use super::smiths as open_smiths;
-use super::test_location::Place;
+use super::test_location::TestLocation;
 
 on_both! {
     /// R-FAM-95: a schema of a newer version is rejected with both versions, and not changed.
@@ -47,9 +47,9 @@ on_both! {
     async fn the_tables_have_foreign_keys(place: Place) {
         drop(open_smiths(&place, CalendarStore::options()).await);
         let found = match &place {
-            Place::Sqlite(_) => "SELECT count(*) FROM sqlite_schema s, pragma_foreign_key_list(s.name) f \
+            TestLocation::Sqlite(_) => "SELECT count(*) FROM sqlite_schema s, pragma_foreign_key_list(s.name) f \
                 WHERE f.seq = 0",
-            Place::Postgres { .. } => "SELECT count(*) FROM pg_constraint WHERE contype = 'f' \
+            TestLocation::Postgres { .. } => "SELECT count(*) FROM pg_constraint WHERE contype = 'f' \
                 AND connamespace = current_schema()::regnamespace",
         };
         assert_eq!(place.value(found), "14");

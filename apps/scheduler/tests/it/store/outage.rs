@@ -8,63 +8,63 @@ use superstep_cluster::TempPostgresServer;
 use superstep_scheduler::models::EventStatus;
 use superstep_scheduler::store::CalendarStore;
 
-use super::family::{belongings, event, put, smiths};
+use super::family::{event, family_objects, put, smiths};
 use super::smiths as open_smiths;
-use super::test_location::Place;
+use super::test_location::TestLocation;
 
 /// Retry timeout of operations that must fail.
-const PATIENCE: Duration = Duration::from_millis(700);
+const RETRY_TIMEOUT: Duration = Duration::from_millis(700);
 /// Retry timeout of operations that must succeed, even on a busy machine.
-const LONG_PATIENCE: Duration = Duration::from_secs(5);
+const LONG_RETRY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Checks for an error with HTTP status 503, returned after the retry timeout and not much later.
-fn check_outage(error: &Error, begun: Instant) {
+fn check_outage(error: &Error, started: Instant) {
     assert_eq!((error.code(), error.http_status()), (ErrorCode::StoreUnavailable, 503), "{error:?}");
     assert!(error.is_retryable(), "{error:?}");
-    assert!((PATIENCE..Duration::from_secs(20)).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+    assert!((RETRY_TIMEOUT..Duration::from_secs(20)).contains(&started.elapsed()), "{:?}", started.elapsed());
 }
 
 async fn add(calendars: &CalendarStore, id: &str) -> superstep::Result<usize> {
     let event = event(id, 9, EventStatus::Confirmed);
     let changed = calendars.change("smith", "mom", "add", move |_| Ok(vec![put(event)])).await?;
-    Ok(changed.board.events.len())
+    Ok(changed.snapshot.events.len())
 }
 
 /// R-FAM-132: a file locked by another process is retried, then the error is 503 and nothing is written; reads do
 /// not wait.
 #[tokio::test]
-async fn a_locked_file_is_waited_for_and_then_told() {
-    let place = Place::sqlite();
-    let calendars = open_smiths(&place, CalendarStore::options().timeout(PATIENCE)).await;
-    let patient = place.open(CalendarStore::options().timeout(LONG_PATIENCE)).await.unwrap();
-    let Place::Sqlite(path) = &place else { panic!("no file") };
+async fn a_locked_file_is_retried_and_then_reported() {
+    let location = TestLocation::sqlite();
+    let calendars = open_smiths(&location, CalendarStore::options().timeout(RETRY_TIMEOUT)).await;
+    let retrying = location.open(CalendarStore::options().timeout(LONG_RETRY_TIMEOUT)).await.unwrap();
+    let TestLocation::Sqlite(path) = &location else { panic!("no file") };
     let holder = Connection::open(path).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let begun = Instant::now();
-    check_outage(&add(&calendars, "soccer").await.unwrap_err(), begun);
+    let started = Instant::now();
+    check_outage(&add(&calendars, "soccer").await.unwrap_err(), started);
     assert_eq!(calendars.snapshot("smith").await.unwrap().revision, 1);
     // If the lock is released in time, the change succeeds.
-    let (added, ()) = tokio::join!(add(&patient, "soccer"), async {
-        tokio::time::sleep(PATIENCE / 2).await;
+    let (added, ()) = tokio::join!(add(&retrying, "soccer"), async {
+        tokio::time::sleep(RETRY_TIMEOUT / 2).await;
         holder.execute_batch("COMMIT").unwrap();
     });
     assert_eq!(added.unwrap(), 1);
-    assert_eq!(place.value("SELECT count(*) FROM audit WHERE action = 'add'"), "1");
+    assert_eq!(location.value("SELECT count(*) FROM audit WHERE action = 'add'"), "1");
 }
 
 /// R-FAM-132: a deleted file is an error, and no empty file is created instead; after it is restored, the store
 /// continues.
 #[tokio::test]
-async fn a_file_that_is_gone_is_told() {
-    let place = Place::sqlite();
-    let calendars = open_smiths(&place, CalendarStore::options().timeout(PATIENCE)).await;
-    let Place::Sqlite(path) = &place else { panic!("no file") };
+async fn a_missing_file_is_reported() {
+    let location = TestLocation::sqlite();
+    let calendars = open_smiths(&location, CalendarStore::options().timeout(RETRY_TIMEOUT)).await;
+    let TestLocation::Sqlite(path) = &location else { panic!("no file") };
     let away = path.with_extension("away");
     std::fs::rename(path, &away).unwrap();
-    let begun = Instant::now();
-    check_outage(&add(&calendars, "soccer").await.unwrap_err(), begun);
-    let begun = Instant::now();
-    check_outage(&calendars.snapshot("smith").await.unwrap_err(), begun);
+    let started = Instant::now();
+    check_outage(&add(&calendars, "soccer").await.unwrap_err(), started);
+    let started = Instant::now();
+    check_outage(&calendars.snapshot("smith").await.unwrap_err(), started);
     assert!(!path.exists());
     std::fs::rename(&away, path).unwrap();
     assert_eq!(add(&calendars, "soccer").await.unwrap(), 1);
@@ -74,9 +74,9 @@ async fn a_file_that_is_gone_is_told() {
 
 /// R-FAM-132: a change that panics has no effect, and the next one succeeds.
 #[tokio::test]
-async fn after_a_change_that_panicked_the_next_one_goes_on() {
+async fn a_change_succeeds_after_one_that_panicked() {
     let calendars = CalendarStore::open_sqlite_in_memory().await.unwrap();
-    calendars.create_family("mom", smiths(), belongings()).await.unwrap();
+    calendars.create_family("mom", smiths(), family_objects()).await.unwrap();
     let broken = calendars.change("smith", "mom", "add", |_| panic!("a bug of somebody else")).await;
     assert_eq!(broken.unwrap_err().code(), ErrorCode::Internal);
     assert_eq!(add(&calendars, "soccer").await.unwrap(), 1);
@@ -84,10 +84,10 @@ async fn after_a_change_that_panicked_the_next_one_goes_on() {
 
 /// R-FAM-132: a row locked by another process is retried, then the error is 503 and nothing is written.
 #[tokio::test]
-async fn a_locked_family_is_waited_for_and_then_told() {
-    let place = Place::postgres();
-    let calendars = open_smiths(&place, CalendarStore::options().timeout(PATIENCE)).await;
-    let Place::Postgres { cluster, schema } = &place else { panic!("no server") };
+async fn a_locked_family_is_retried_and_then_reported() {
+    let location = TestLocation::postgres();
+    let calendars = open_smiths(&location, CalendarStore::options().timeout(RETRY_TIMEOUT)).await;
+    let TestLocation::Postgres { cluster, schema } = &location else { panic!("no server") };
     // The lock is held until the session is terminated: a fixed time might elapse before the store waits for it.
     let hold = format!("BEGIN; SELECT id FROM {schema}.families FOR UPDATE; SELECT pg_sleep(60); COMMIT");
     let url = cluster.url();
@@ -95,34 +95,34 @@ async fn a_locked_family_is_waited_for_and_then_told() {
         superstep_cluster::run(superstep_cluster::client(&url).unwrap().args(["-c", &hold]))
     });
     let holding = format!("FROM pg_stat_activity WHERE query LIKE '%{schema}%' AND wait_event = 'PgSleep'");
-    let begun = Instant::now();
-    while place.value(&format!("SELECT count(*) {holding}")) != "1" {
-        assert!(begun.elapsed() < Duration::from_secs(30), "the family is held");
+    let started = Instant::now();
+    while location.value(&format!("SELECT count(*) {holding}")) != "1" {
+        assert!(started.elapsed() < Duration::from_secs(30), "the family is held");
     }
-    let begun = Instant::now();
-    check_outage(&add(&calendars, "soccer").await.unwrap_err(), begun);
+    let started = Instant::now();
+    check_outage(&add(&calendars, "soccer").await.unwrap_err(), started);
     assert_eq!(calendars.snapshot("smith").await.unwrap().revision, 1);
-    assert_eq!(place.value(&format!("SELECT pg_terminate_backend(pid) {holding}")), "t");
+    assert_eq!(location.value(&format!("SELECT pg_terminate_backend(pid) {holding}")), "t");
     assert!(holder.join().unwrap().is_err(), "it was ended, and had not let go by itself");
-    let patient = place.open(CalendarStore::options().timeout(LONG_PATIENCE)).await.unwrap();
-    assert_eq!(add(&patient, "soccer").await.unwrap(), 1);
+    let retrying = location.open(CalendarStore::options().timeout(LONG_RETRY_TIMEOUT)).await.unwrap();
+    assert_eq!(add(&retrying, "soccer").await.unwrap(), 1);
 }
 
 /// R-FAM-132: a killed server is a 503, and nothing is written partially; after a restart the store continues.
 #[tokio::test]
-async fn a_server_that_is_gone_is_told_and_found_again() {
+async fn a_killed_server_is_reported_and_reconnected() {
     let server = TempPostgresServer::start().unwrap();
-    let calendars = CalendarStore::options().timeout(PATIENCE).open_postgres(&server.url()).await.unwrap();
-    calendars.create_family("mom", smiths(), belongings()).await.unwrap();
+    let calendars = CalendarStore::options().timeout(RETRY_TIMEOUT).open_postgres(&server.url()).await.unwrap();
+    calendars.create_family("mom", smiths(), family_objects()).await.unwrap();
     add(&calendars, "before").await.unwrap();
     server.kill().unwrap();
-    let begun = Instant::now();
-    check_outage(&add(&calendars, "soccer").await.unwrap_err(), begun);
-    let begun = Instant::now();
-    check_outage(&calendars.snapshot("smith").await.unwrap_err(), begun);
+    let started = Instant::now();
+    check_outage(&add(&calendars, "soccer").await.unwrap_err(), started);
+    let started = Instant::now();
+    check_outage(&calendars.snapshot("smith").await.unwrap_err(), started);
     server.restart().unwrap();
-    let board = calendars.snapshot("smith").await.unwrap();
-    assert_eq!((board.revision, board.events.len(), board.events.contains_key("before")), (2, 1, true));
+    let snapshot = calendars.snapshot("smith").await.unwrap();
+    assert_eq!((snapshot.revision, snapshot.events.len(), snapshot.events.contains_key("before")), (2, 1, true));
     assert_eq!(add(&calendars, "after").await.unwrap(), 2);
     let counts = "SELECT (SELECT count(*) FROM superstep_scheduler.events) = 2, \
                   (SELECT max(revision) FROM superstep_scheduler.audit) = 3";
@@ -133,24 +133,24 @@ async fn a_server_that_is_gone_is_told_and_found_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_dies_in_the_middle_of_a_change_has_nothing_of_it() {
     let server = TempPostgresServer::start().unwrap();
-    let calendars = CalendarStore::options().timeout(PATIENCE).open_postgres(&server.url()).await.unwrap();
-    calendars.create_family("mom", smiths(), belongings()).await.unwrap();
-    let (tell, told) = tokio::sync::oneshot::channel();
-    let (go, gone) = std::sync::mpsc::channel::<()>();
+    let calendars = CalendarStore::options().timeout(RETRY_TIMEOUT).open_postgres(&server.url()).await.unwrap();
+    calendars.create_family("mom", smiths(), family_objects()).await.unwrap();
+    let (started_sender, started_receiver) = tokio::sync::oneshot::channel();
+    let (go, release_receiver) = std::sync::mpsc::channel::<()>();
     let changing = calendars.clone();
     let change = tokio::spawn(async move {
         let decide = move |_: &_| {
-            tell.send(()).unwrap();
-            gone.recv().unwrap();
+            started_sender.send(()).unwrap();
+            release_receiver.recv().unwrap();
             Ok(vec![put(event("soccer", 9, EventStatus::Confirmed))])
         };
         changing.change("smith", "mom", "add", decide).await
     });
-    told.await.unwrap();
+    started_receiver.await.unwrap();
     server.kill().unwrap();
     go.send(()).unwrap();
     assert_eq!(change.await.unwrap().unwrap_err().http_status(), 503);
     server.restart().unwrap();
-    let board = calendars.snapshot("smith").await.unwrap();
-    assert_eq!((board.revision, board.events.len()), (1, 0));
+    let snapshot = calendars.snapshot("smith").await.unwrap();
+    assert_eq!((snapshot.revision, snapshot.events.len()), (1, 0));
 }

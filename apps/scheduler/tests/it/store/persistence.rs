@@ -10,23 +10,23 @@ use superstep_scheduler::calendar::{CalendarChange, CalendarSnapshot, Constraint
 use superstep_scheduler::models::EventStatus;
 use superstep_scheduler::store::CalendarStore;
 
-use super::family::{belongings, conflict, event, later_piano, member, piano, put, resource, rule, smiths, time};
+use super::family::{conflict, event, family_objects, later_piano, member, piano, put, resource, rule, smiths, time};
 use super::{clock, smiths as open_smiths, two_handles};
 
 /// Serializes a complete calendar: `Time` equality compares instants only, but offsets matter here too.
-fn letters(board: &CalendarSnapshot) -> Value {
-    fn all<T: serde::Serialize>(things: &imbl::OrdMap<String, Arc<T>>) -> Value {
-        things.iter().map(|(id, thing)| json!([id, thing])).collect()
+fn letters(snapshot: &CalendarSnapshot) -> Value {
+    fn all<T: serde::Serialize>(objects: &imbl::OrdMap<String, Arc<T>>) -> Value {
+        objects.iter().map(|(id, object)| json!([id, object])).collect()
     }
     json!({
-        "family": board.family,
-        "members": all(&board.members),
-        "calendars": all(&board.calendars),
-        "resources": all(&board.resources),
-        "rules": all(&board.rules),
-        "events": all(&board.events),
-        "conflicts": all(&board.conflicts),
-        "revision": board.revision,
+        "family": snapshot.family,
+        "members": all(&snapshot.members),
+        "calendars": all(&snapshot.calendars),
+        "resources": all(&snapshot.resources),
+        "rules": all(&snapshot.rules),
+        "events": all(&snapshot.events),
+        "conflicts": all(&snapshot.conflicts),
+        "revision": snapshot.revision,
     })
 }
 
@@ -45,11 +45,11 @@ on_both! {
         let expected = {
             let mut board = CalendarSnapshot::new(smiths());
             board.revision = 2;
-            belongings().into_iter().chain(changes.clone()).for_each(|change| board.apply(change));
+            family_objects().into_iter().chain(changes.clone()).for_each(|change| board.apply(change));
             letters(&board)
         };
         let changed = calendars.change("smith", "mom", "import", move |_| Ok(changes)).await.unwrap();
-        assert_eq!(letters(&changed.board), expected);
+        assert_eq!(letters(&changed.snapshot), expected);
         assert_eq!(letters(&calendars.snapshot("smith").await.unwrap()), expected);
         let other = place.open(CalendarStore::options()).await.unwrap();
         assert_eq!(letters(&other.snapshot("smith").await.unwrap()), expected);
@@ -73,7 +73,7 @@ on_both! {
         // A change sees earlier changes through other handles without a read before it.
         let changed = one.change("smith", "dad", "add", add).await.unwrap();
         let last = other.change("smith", "mom", "add", add).await.unwrap();
-        assert_eq!((changed.board.revision, last.board.events.len()), (3, 3));
+        assert_eq!((changed.snapshot.revision, last.snapshot.events.len()), (3, 3));
     }
 
     /// R-FAM-95: a rejected change writes nothing, nor does one without effect.
@@ -85,7 +85,7 @@ on_both! {
         assert_eq!(refused.unwrap_err().code(), ErrorCode::PolicyRefused);
         let same = |board: &CalendarSnapshot| Ok(vec![CalendarChange::Family((*board.family).clone())]);
         assert_eq!(calendars.change("smith", "mom", "same", same).await.unwrap().changes, []);
-        assert_eq!(calendars.change("smith", "mom", "none", |_| Ok(Vec::new())).await.unwrap().board, before);
+        assert_eq!(calendars.change("smith", "mom", "none", |_| Ok(Vec::new())).await.unwrap().snapshot, before);
         assert_eq!(place.open(CalendarStore::options()).await.unwrap().snapshot("smith").await.unwrap(), before);
         assert_eq!(calendars.audit("smith", 10).await.unwrap().len(), 1);
     }
@@ -105,7 +105,7 @@ on_both! {
         assert!(other.snapshot("smith").await.unwrap().events.is_empty());
         let again = vec![put(event("soccer", 15, EventStatus::Confirmed))];
         let again = other.change("smith", "mom", "again", |_| Ok(again)).await.unwrap();
-        assert_eq!(again.board.events["soccer"].resources, ["car"]);
+        assert_eq!(again.snapshot.events["soccer"].resources, ["car"]);
         assert_eq!(place.value(state), "confirmed confirmed");
         let last = other.audit("smith", 1).await.unwrap().remove(0);
         assert_eq!(last.images[0].before.as_ref().unwrap()["status"], "rejected");
@@ -120,7 +120,7 @@ on_both! {
         let changes = vec![CalendarChange::RemoveResource("boat".to_owned()), CalendarChange::Resource(resource("car", 2))];
         calendars.change("smith", "mom", "sell", |_| Ok(changes)).await.unwrap();
         let entries = calendars.audit("smith", 2).await.unwrap();
-        let shown = entries.iter().map(|entry| (entry.revision, &*entry.who, &*entry.action, entry.at));
+        let shown = entries.iter().map(|entry| (entry.revision, &*entry.actor, &*entry.action, entry.at));
         assert_eq!(shown.collect::<Vec<_>>(), [(3, "mom", "sell", at), (2, "dad", "buy", at)]);
         let capacity = |image: &Option<Value>| image.as_ref().map(|image| image["capacity"].clone());
         let images = entries[0].images.iter();
@@ -144,7 +144,7 @@ on_both! {
             match calendars.change("smith", "mom", "any", move |_| Ok(wanted)).await {
                 Ok(changed) => {
                     changes.into_iter().for_each(|change| expected.apply(change));
-                    expected.revision = changed.board.revision;
+                    expected.revision = changed.snapshot.revision;
                 }
                 // A resource in use cannot be deleted; then the change has no effect at all.
                 Err(error) => assert_eq!(error.code(), ErrorCode::TypeMismatch, "{error}"),
@@ -165,9 +165,10 @@ fn any_change() -> impl Strategy<Value = CalendarChange> {
         EventStatus::Rejected,
     ]);
     let id = (0_u32..4).prop_map(|number| format!("e{number}"));
-    let things = prop::sample::subsequence(vec!["car".to_owned(), "kitchen".to_owned(), "boat".to_owned()], 0..=2);
+    let resource_ids =
+        prop::sample::subsequence(vec!["car".to_owned(), "kitchen".to_owned(), "boat".to_owned()], 0..=2);
     let events =
-        (id.clone(), 0_u32..24, status, things, "\\PC{0,12}").prop_map(|(id, hour, status, resources, title)| {
+        (id.clone(), 0_u32..24, status, resource_ids, "\\PC{0,12}").prop_map(|(id, hour, status, resources, title)| {
             let event = event(&id, hour, status);
             put(superstep_scheduler::calendar::Event { resources, title, ..event })
         });
@@ -190,7 +191,7 @@ fn any_change() -> impl Strategy<Value = CalendarChange> {
 #[tokio::test]
 async fn a_calendar_in_memory_is_one_for_all_its_clones() {
     let calendars = CalendarStore::open_sqlite_in_memory().await.unwrap();
-    calendars.create_family("mom", smiths(), belongings()).await.unwrap();
+    calendars.create_family("mom", smiths(), family_objects()).await.unwrap();
     let clone = calendars.clone();
     clone.change("smith", "mom", "add", |_| Ok(vec![put(piano())])).await.unwrap();
     assert_eq!(calendars.snapshot("smith").await.unwrap().events.len(), 1);

@@ -15,10 +15,10 @@ fn free(_: &CalendarSnapshot, _: &Event) -> Result<Vec<Conflict>> {
 }
 
 /// Returns the conflicts of confirmed events that use the car at the same time.
-fn scan(board: &CalendarSnapshot, _: Time) -> Result<Vec<Conflict>> {
+fn scan(snapshot: &CalendarSnapshot, _: Time) -> Result<Vec<Conflict>> {
     let mut all = Vec::new();
-    for event in board.events.values().filter(|event| event.status == EventStatus::Confirmed) {
-        all.extend(car_is_taken(board, event)?);
+    for event in snapshot.events.values().filter(|event| event.status == EventStatus::Confirmed) {
+        all.extend(car_is_taken(snapshot, event)?);
     }
     Ok(all)
 }
@@ -33,7 +33,7 @@ on_both! {
         let nothing = calendars[0].change_once("smith", ("mom", "add"), "task_1", |_| Ok(Vec::new())).await.unwrap();
         assert!(matches!(nothing, IdempotentResult::Applied(done) if done.changes.is_empty()));
         let done = calendars[0].change_once("smith", ("mom", "add"), "task_1", add("soccer")).await.unwrap();
-        assert!(matches!(&done, IdempotentResult::Applied(done) if done.board.events.contains_key("soccer")), "{done:?}");
+        assert!(matches!(&done, IdempotentResult::Applied(done) if done.snapshot.events.contains_key("soccer")), "{done:?}");
         let again = calendars[1].change_once("smith", ("mom", "add"), "task_1", |_| panic!("it is done")).await.unwrap();
         let IdempotentResult::AlreadyApplied(entry) = again else { panic!("{again:?}") };
         assert_eq!((entry.task.as_deref(), entry.images[0].id.as_str()), (Some("task_1"), "soccer"));
@@ -52,14 +52,14 @@ on_both! {
         assert_eq!(place.value(state), "proposed tentative");
         for _ in 0..2 {
             let validated = bring(&calendars, "mom", ("soccer", EventStatus::Validated), free).await.unwrap();
-            assert!(matches!(validated, Step::Done(done) if done.board.revision == 3));
+            assert!(matches!(validated, Step::Done(done) if done.snapshot.revision == 3));
             assert_eq!(place.value(state), "validated tentative");
         }
         for _ in 0..2 {
             let confirmed = bring(&calendars, "mom", ("soccer", EventStatus::Confirmed), free).await.unwrap();
             let Step::Done(done) = confirmed else { panic!("{confirmed:?}") };
-            let soccer = &done.board.events["soccer"];
-            assert_eq!((done.board.revision, soccer.status), (4, EventStatus::Confirmed));
+            let soccer = &done.snapshot.events["soccer"];
+            assert_eq!((done.snapshot.revision, soccer.status), (4, EventStatus::Confirmed));
             assert_eq!(place.value(state), "confirmed confirmed");
         }
         let again = bring(&calendars, "mom", ("soccer", EventStatus::Validated), free).await.unwrap();
@@ -112,7 +112,7 @@ on_both! {
         assert_eq!(board.events.keys().collect::<Vec<_>>(), ["done", "young"]);
         assert_eq!(place.value("SELECT count(*) FROM events WHERE status = 'rejected'"), "2");
         let last = calendars.audit("smith", 1).await.unwrap().remove(0);
-        assert_eq!((last.who.as_str(), last.action.as_str(), last.images.len()), ("clean_up", "expire", 2));
+        assert_eq!((last.actor.as_str(), last.action.as_str(), last.images.len()), ("clean_up", "expire", 2));
         let gone = bring(&calendars, "mom", ("old", EventStatus::Confirmed), free).await.unwrap_err();
         assert_eq!(gone.code(), ErrorCode::NotFound);
     }
@@ -125,14 +125,14 @@ on_both! {
         for (id, hour, count) in [("soccer", 14, 0), ("shopping", 14, 2), ("dinner", 18, 2)] {
             let event = event(id, hour, EventStatus::Confirmed);
             let changed = calendars.change("smith", "mom", "add", |_| Ok(vec![put(event)])).await.unwrap();
-            assert_eq!(changed.board.conflicts.len(), count, "{id}");
+            assert_eq!(changed.snapshot.conflicts.len(), count, "{id}");
             assert_eq!(place.value("SELECT count(*) FROM conflicts"), count.to_string());
         }
         let other = place.open(CalendarStore::options()).await.unwrap().snapshot("smith").await.unwrap();
         assert_eq!(*other.conflicts["soccer-shopping"], conflict("soccer", "shopping"));
         let cancel = vec![CalendarChange::RemoveEvent("soccer".to_owned())];
         let gone = calendars.change("smith", "mom", "cancel", |_| Ok(cancel)).await;
-        assert!(gone.unwrap().board.conflicts.is_empty());
+        assert!(gone.unwrap().snapshot.conflicts.is_empty());
         assert_eq!(place.value("SELECT count(*) FROM conflicts"), "0");
     }
 }

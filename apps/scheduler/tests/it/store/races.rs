@@ -12,7 +12,7 @@ use tokio::sync::Barrier;
 
 use super::confirm_transaction::{Step, bring};
 use super::family::{car_is_taken, event, put};
-use super::test_location::Place;
+use super::test_location::TestLocation;
 use super::{smiths as open_smiths, two_handles};
 
 const ROUNDS: u32 = 100;
@@ -20,18 +20,18 @@ const ROUNDS: u32 = 100;
 const RIVAL: &str = "SUPERSTEP_TEST_RIVAL";
 
 /// Books the car for an hour, if it is free.
-fn book(board: &CalendarSnapshot, who: &str, hour: u32) -> Result<Vec<CalendarChange>> {
-    let wanted = event(&format!("{who}{hour}"), hour, EventStatus::Confirmed);
-    match car_is_taken(board, &wanted)?.is_empty() {
-        true => Ok(vec![put(wanted)]),
+fn book(snapshot: &CalendarSnapshot, user: &str, hour: u32) -> Result<Vec<CalendarChange>> {
+    let booking = event(&format!("{user}{hour}"), hour, EventStatus::Confirmed);
+    match car_is_taken(snapshot, &booking)?.is_empty() {
+        true => Ok(vec![put(booking)]),
         false => Err(Error::new(ErrorCode::PolicyRefused, "the car is taken")),
     }
 }
 
 /// Returns true if the booking succeeded.
-async fn gets(calendars: &CalendarStore, who: &'static str, hour: u32) -> bool {
-    match calendars.change("smith", who, "book", move |board| book(board, who, hour)).await {
-        Ok(changed) => changed.board.events.contains_key(&format!("{who}{hour}")),
+async fn gets(calendars: &CalendarStore, user: &'static str, hour: u32) -> bool {
+    match calendars.change("smith", user, "book", move |snapshot| book(snapshot, user, hour)).await {
+        Ok(changed) => changed.snapshot.events.contains_key(&format!("{user}{hour}")),
         Err(error) => {
             assert_eq!(error.code(), ErrorCode::PolicyRefused, "{error:?}");
             false
@@ -104,9 +104,9 @@ async fn rival() {
 /// R-FAM-120: two processes share one file: every hour is booked by exactly one of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_processes_that_book_the_car_one_gets_it() {
-    let place = Place::sqlite();
-    let calendars = open_smiths(&place, CalendarStore::options()).await;
-    let Place::Sqlite(path) = &place else { panic!("no file") };
+    let location = TestLocation::sqlite();
+    let calendars = open_smiths(&location, CalendarStore::options()).await;
+    let TestLocation::Sqlite(path) = &location else { panic!("no file") };
     let mut rival = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "store::races::rival", "--nocapture"])
         .env(RIVAL, path)

@@ -10,12 +10,12 @@ use superstep_cluster::{PostgresServer, server_dir, unique_name};
 use superstep_scheduler::store::{CalendarStore, StoreOptions};
 
 /// A store that can be opened more than once.
-pub(crate) enum Place {
+pub(crate) enum TestLocation {
     Sqlite(PathBuf),
     Postgres { cluster: PostgresServer, schema: String },
 }
 
-impl Place {
+impl TestLocation {
     pub(crate) fn sqlite() -> Self {
         let folder = std::env::temp_dir().join(format!("superstep-scheduler-{}", unique_name()));
         Self::Sqlite(folder.join("family.db"))
@@ -46,8 +46,8 @@ impl Place {
                 }
             }
             Self::Postgres { .. } => {
-                let found = self.psql(statement);
-                found.lines().find(|line| !line.is_empty() && *line != "SET").unwrap_or_default().trim().to_owned()
+                let output = self.psql(statement);
+                output.lines().find(|line| !line.is_empty() && *line != "SET").unwrap_or_default().trim().to_owned()
             }
         }
     }
@@ -71,7 +71,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestLocation {
     fn drop(&mut self) {
         if let Self::Sqlite(path) = self {
             let _ = std::fs::remove_dir_all(path.parent().unwrap());

@@ -13,8 +13,8 @@ use superstep_scheduler::models::EventStatus;
 use superstep_scheduler::store::{CalendarStore, ChangeResult, UndoOutcome};
 
 use super::confirm_transaction::{Step, bring};
-use super::family::{belongings, event, later_piano, member, piano, put, resource, smiths, time};
-use super::test_location::Place;
+use super::family::{event, family_objects, later_piano, member, piano, put, resource, smiths, time};
+use super::test_location::TestLocation;
 use super::{clock, smiths as open_smiths};
 
 fn now(clock: &ManualClock) -> Time {
@@ -22,22 +22,22 @@ fn now(clock: &ManualClock) -> Time {
 }
 
 /// Creates the family and advances the clock beyond the undo period of its creation.
-async fn settled(place: &Place) -> (ManualClock, CalendarStore) {
+async fn settled(location: &TestLocation) -> (ManualClock, CalendarStore) {
     let clock = clock();
-    let calendars = open_smiths(place, CalendarStore::options().clock(clock.clone())).await;
+    let calendars = open_smiths(location, CalendarStore::options().clock(clock.clone())).await;
     clock.advance(Duration::from_secs(3_600));
     (clock, calendars)
 }
 
-async fn undone(calendars: &CalendarStore, who: &str, clock: &ManualClock) -> ChangeResult {
-    match calendars.undo("smith", who, now(clock)).await.unwrap() {
+async fn undone(calendars: &CalendarStore, user: &str, clock: &ManualClock) -> ChangeResult {
+    match calendars.undo("smith", user, now(clock)).await.unwrap() {
         UndoOutcome::Done(done) => done,
         other => panic!("{other:?}"),
     }
 }
 
-async fn write(calendars: &CalendarStore, who: &str, event: Event) {
-    calendars.change("smith", who, "write", move |_| Ok(vec![put(event)])).await.unwrap();
+async fn write(calendars: &CalendarStore, user: &str, event: Event) {
+    calendars.change("smith", user, "write", move |_| Ok(vec![put(event)])).await.unwrap();
 }
 
 on_both! {
@@ -51,19 +51,19 @@ on_both! {
         write(&calendars, "dad", event("shopping", 9, EventStatus::Confirmed)).await;
         clock.advance(Duration::from_secs(599));
         let done = undone(&calendars, "mom", &clock).await;
-        assert_eq!(done.board.events["piano"], first.events["piano"]);
-        assert!(done.board.events.contains_key("shopping"));
+        assert_eq!(done.snapshot.events["piano"], first.events["piano"]);
+        assert!(done.snapshot.events.contains_key("shopping"));
         // The change before that; the undone change does not block it.
         let done = undone(&calendars, "mom", &clock).await;
-        assert_eq!(done.board.events.keys().collect::<Vec<_>>(), ["shopping"]);
+        assert_eq!(done.snapshot.events.keys().collect::<Vec<_>>(), ["shopping"]);
         assert_eq!(calendars.undo("smith", "mom", now(&clock)).await.unwrap(), UndoOutcome::NothingToUndo);
         let entries = calendars.audit("smith", 2).await.unwrap();
-        let undone: Vec<_> = entries.iter().map(|entry| (&*entry.who, &*entry.action, entry.undoes)).collect();
+        let undone: Vec<_> = entries.iter().map(|entry| (&*entry.actor, &*entry.action, entry.undoes)).collect();
         assert_eq!(undone, [("mom", "undo", Some(2)), ("mom", "undo", Some(3))]);
         clock.advance(Duration::from_secs(2));
         assert_eq!(calendars.undo("smith", "dad", now(&clock)).await.unwrap(), UndoOutcome::NothingToUndo);
         let fresh = place.open(CalendarStore::options()).await.unwrap();
-        assert_eq!(fresh.snapshot("smith").await.unwrap(), done.board);
+        assert_eq!(fresh.snapshot("smith").await.unwrap(), done.snapshot);
     }
 
     /// R-FAM-112: a change to an object that another member has modified since is not undone, and the result names
@@ -98,8 +98,8 @@ on_both! {
         write(&calendars, "mom", event("soccer", 14, EventStatus::Rejected)).await;
         for left in [vec!["shopping", "soccer"], vec!["soccer"], vec![]] {
             let done = undone(&calendars, "mom", &clock).await;
-            assert_eq!(done.board.events.keys().collect::<Vec<_>>(), left);
-            assert!(done.board.events.values().all(|event| event.status == EventStatus::Confirmed));
+            assert_eq!(done.snapshot.events.keys().collect::<Vec<_>>(), left);
+            assert!(done.snapshot.events.values().all(|event| event.status == EventStatus::Confirmed));
         }
         assert_eq!(place.value("SELECT count(*) FROM events WHERE status = 'rejected'"), "2");
         assert_eq!(calendars.undo("smith", "mom", now(&clock)).await.unwrap(), UndoOutcome::NothingToUndo);
@@ -114,10 +114,10 @@ on_both! {
         let changes = vec![CalendarChange::Resource(resource("boat", 2)), put(boating), CalendarChange::RemoveRule("few".to_owned())];
         calendars.change("smith", "dad", "holiday", |_| Ok(changes)).await.unwrap();
         let done = undone(&calendars, "dad", &clock).await;
-        assert_eq!((&done.board.resources, &done.board.rules), (&before.resources, &before.rules));
-        assert!(done.board.events.is_empty());
+        assert_eq!((&done.snapshot.resources, &done.snapshot.rules), (&before.resources, &before.rules));
+        assert!(done.snapshot.events.is_empty());
         let jones = Family { id: "jones".to_owned(), ..smiths() };
-        calendars.create_family("mom", jones, belongings()).await.unwrap();
+        calendars.create_family("mom", jones, family_objects()).await.unwrap();
         assert_eq!(calendars.undo("jones", "mom", now(&clock)).await.unwrap(), UndoOutcome::NothingToUndo);
     }
 
@@ -166,7 +166,7 @@ on_both! {
         let refused = calendars.undo("smith", "dad", now(&clock)).await.unwrap();
         assert_eq!(refused, UndoOutcome::ModifiedSince(vec!["later-piano".to_owned()]));
         undone(&calendars, "mom", &clock).await;
-        assert!(undone(&calendars, "dad", &clock).await.board.events.is_empty());
+        assert!(undone(&calendars, "dad", &clock).await.snapshot.events.is_empty());
     }
 
     /// R-FAM-112, R-FAM-91, R-FAM-98: a moved instance does not return to a time at which the car is booked by now,
@@ -193,7 +193,7 @@ on_both! {
         assert_eq!(calendars.snapshot("smith").await.unwrap(), before);
         undone(&calendars, "mom", &clock).await;
         let done = undone(&calendars, "dad", &clock).await;
-        assert_eq!(done.board.events.keys().collect::<Vec<_>>(), ["bank", "piano"]);
+        assert_eq!(done.snapshot.events.keys().collect::<Vec<_>>(), ["bank", "piano"]);
     }
 
     /// R-FAM-112, R-FAM-95: a member who is no longer a parent cannot change the family by an undo, so that one
@@ -211,7 +211,7 @@ on_both! {
         let refused = calendars.undo("smith", "mom", now(&clock)).await.unwrap_err();
         assert_eq!(refused.code(), ErrorCode::PolicyRefused);
         let done = undone(&calendars, "dad", &clock).await;
-        assert_eq!(done.board.members["mom"].role, MemberRole::Parent);
-        assert_eq!(undone(&calendars, "mom", &clock).await.board.members["dad"].role, MemberRole::Child);
+        assert_eq!(done.snapshot.members["mom"].role, MemberRole::Parent);
+        assert_eq!(undone(&calendars, "mom", &clock).await.snapshot.members["dad"].role, MemberRole::Child);
     }
 }

@@ -76,7 +76,8 @@ pub(super) fn from_json(item: &Value) -> Option<Issue> {
 /// Sets whether the issue is closed and resolved. The status category decides: a project may call an open status
 /// "Resolved", and a reopened issue may keep an earlier resolution.
 fn in_state(issue: Issue, category: &str, status: &str, resolution: &str) -> Issue {
-    let is_one_of = |word: &str, words: &[&str]| words.iter().any(|known| known.eq_ignore_ascii_case(word.trim()));
+    let is_one_of =
+        |word: &str, words: &[&str]| words.iter().any(|expected| expected.eq_ignore_ascii_case(word.trim()));
     let is_solution = !resolution.trim().is_empty() && !is_one_of(resolution, &UNSOLVED);
     let is_closed = match category.trim().to_lowercase().as_str() {
         "done" => true,
@@ -91,13 +92,13 @@ fn words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Object(node) => {
-            let inside = node.get("content").map(words).unwrap_or_default();
+            let content = node.get("content").map(words).unwrap_or_default();
             let own = node.get("text").and_then(Value::as_str).unwrap_or_default();
             let is_block = matches!(
                 node.get("type").and_then(Value::as_str),
                 Some("paragraph" | "heading" | "listItem" | "codeBlock" | "blockquote")
             );
-            format!("{own}{inside}{}", if is_block { "\n\n" } else { "" })
+            format!("{own}{content}{}", if is_block { "\n\n" } else { "" })
         }
         Value::Array(nodes) => nodes.iter().map(words).collect(),
         _ => String::new(),

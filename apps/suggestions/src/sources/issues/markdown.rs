@@ -43,6 +43,6 @@ fn split(text: &str) -> Option<(&str, &str)> {
 /// Trims whitespace and surrounding quotation marks.
 fn bare(value: &str) -> String {
     let value = value.trim();
-    let inside = |mark: char| value.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark));
-    inside('"').or_else(|| inside('\'')).unwrap_or(value).to_owned()
+    let strip_quotes = |mark: char| value.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark));
+    strip_quotes('"').or_else(|| strip_quotes('\'')).unwrap_or(value).to_owned()
 }

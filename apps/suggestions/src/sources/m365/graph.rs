@@ -23,9 +23,9 @@ use crate::types::McpSuggestion;
 mod hits;
 
 /// Timeout of one request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of a response in bytes.
-const LARGEST: usize = 4 * 1024 * 1024;
+const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;
 const FILES: &[&str] = &["driveItem", "listItem"];
 const MAIL: &[&str] = &["message"];
 
@@ -36,19 +36,19 @@ pub(crate) struct GraphClient {
 
 impl GraphClient {
     pub(super) fn open(base_url: &str) -> Result<Self> {
-        let wrong = |why: &str| {
-            let fact = format!("the address of Microsoft Graph `{base_url}` {why}");
+        let config_error = |reason: &str| {
+            let fact = format!("the address of Microsoft Graph `{base_url}` {reason}");
             Error::new(ErrorCode::ConfigInvalid, fact).with_help("for most it is `https://graph.microsoft.com`")
         };
         let address = Url::parse(&format!("{}/v1.0/search/query", base_url.trim_end_matches('/')));
-        let address = address.map_err(|_| wrong("is no address"))?;
+        let address = address.map_err(|_| config_error("is no address"))?;
         if address.scheme() != "https" && !(address.scheme() == "http" && is_this_machine(&address)) {
             // Without TLS the token could be read in transit.
-            return Err(wrong("is not encrypted"));
+            return Err(config_error("is not encrypted"));
         }
-        let client = Client::builder().tls_backend_preconfigured(encryption()?).timeout(PATIENCE);
+        let client = Client::builder().tls_backend_preconfigured(encryption()?).timeout(REQUEST_TIMEOUT);
         let client = client.redirect(redirect::Policy::none()).build();
-        Ok(Self { client: client.map_err(|error| wrong(&format!("cannot be asked: {error}")))?, address })
+        Ok(Self { client: client.map_err(|error| config_error(&format!("cannot be asked: {error}")))?, address })
     }
 
     pub(super) async fn search_all_kinds(&self, query: &str, token: Option<&Secret>, limit: usize) -> M365SearchResult {
@@ -58,16 +58,16 @@ impl GraphClient {
         };
         let (files, mail) =
             tokio::join!(self.search(FILES, query, token, limit), self.search(MAIL, query, token, limit));
-        let mut asked = M365SearchResult::default();
-        for (part, found) in [("files", files), ("mail", mail)] {
-            match found {
-                Ok(found) => asked.found.extend(found),
+        let mut result = M365SearchResult::default();
+        for (part, outcome) in [("files", files), ("mail", mail)] {
+            match outcome {
+                Ok(suggestions) => result.suggestions.extend(suggestions),
                 Err((kind, reason)) => {
-                    asked.failed.push(SourceUnavailable { source: SOURCE, reason: format!("{part}: {reason}"), kind });
+                    result.failed.push(SourceUnavailable { source: SOURCE, reason: format!("{part}: {reason}"), kind });
                 }
             }
         }
-        asked
+        result
     }
 
     async fn search(
@@ -83,7 +83,7 @@ impl GraphClient {
         let request = self.client.post(self.address.clone()).bearer_auth(token.expose()).json(&body);
         let answer = request.send().await.map_err(|error| failed(&error))?;
         if !answer.status().is_success() {
-            return Err(refused(answer).await);
+            return Err(response_failure(answer).await);
         }
         let bytes = read(answer).await?;
         let value: Value = serde_json::from_slice(&bytes)
@@ -103,7 +103,7 @@ fn keywords(query: &str) -> String {
 /// Kind of failure, with the reason for the user.
 type GraphFailure = (UnavailableReason, String);
 
-async fn refused(answer: Response) -> GraphFailure {
+async fn response_failure(answer: Response) -> GraphFailure {
     let status = answer.status();
     let wait = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let later = match wait.as_deref().map(|wait| (wait, wait.parse::<u64>())) {
@@ -115,35 +115,36 @@ async fn refused(answer: Response) -> GraphFailure {
         Some(value) => value["error"]["code"].as_str().map(|code| format!(", {code}")).unwrap_or_default(),
         None => String::new(),
     };
-    let said = format!("({}{code})", status.as_u16());
+    let status_text = format!("({}{code})", status.as_u16());
     match status {
         StatusCode::UNAUTHORIZED => (
             UnavailableReason::Unauthorized,
-            format!("Microsoft Graph does not accept the sign-in {said}; sign in again"),
+            format!("Microsoft Graph does not accept the sign-in {status_text}; sign in again"),
         ),
-        StatusCode::FORBIDDEN => {
-            (UnavailableReason::Forbidden, format!("the account may not search there {said}; ask an administrator"))
-        }
+        StatusCode::FORBIDDEN => (
+            UnavailableReason::Forbidden,
+            format!("the account may not search there {status_text}; ask an administrator"),
+        ),
         StatusCode::TOO_MANY_REQUESTS => {
-            (UnavailableReason::TooMany, format!("Microsoft Graph is asked too often {said}; {later}"))
+            (UnavailableReason::TooMany, format!("Microsoft Graph is asked too often {status_text}; {later}"))
         }
         status if status.is_server_error() => {
-            (UnavailableReason::Failed, format!("Microsoft Graph is out of order {said}; {later}"))
+            (UnavailableReason::Failed, format!("Microsoft Graph is out of order {status_text}; {later}"))
         }
-        _ => (UnavailableReason::Failed, format!("Microsoft Graph refused the search {said}")),
+        _ => (UnavailableReason::Failed, format!("Microsoft Graph refused the search {status_text}")),
     }
 }
 
 fn failed(error: &reqwest::Error) -> GraphFailure {
-    let what = if error.is_timeout() { "did not answer in time" } else { "cannot be reached" };
-    (UnavailableReason::Failed, format!("Microsoft Graph {what}"))
+    let reason = if error.is_timeout() { "did not answer in time" } else { "cannot be reached" };
+    (UnavailableReason::Failed, format!("Microsoft Graph {reason}"))
 }
 
 /// Reads the response body up to the maximum size.
 async fn read(mut answer: Response) -> Result<Vec<u8>, GraphFailure> {
     let mut bytes = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(|error| failed(&error))? {
-        if bytes.len() + chunk.len() > LARGEST {
+        if bytes.len() + chunk.len() > MAX_RESPONSE_BYTES {
             return Err((UnavailableReason::Failed, "Microsoft Graph gave an answer that is too large".to_owned()));
         }
         bytes.extend_from_slice(&chunk);

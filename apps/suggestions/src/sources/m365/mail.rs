@@ -35,7 +35,7 @@ pub(super) fn is_mailbox(name: &str) -> bool {
 }
 
 fn has_ending(name: &str, ending: &str) -> bool {
-    name.rsplit_once('.').is_some_and(|(_, found)| found.eq_ignore_ascii_case(ending))
+    name.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case(ending))
 }
 
 fn mailbox(bytes: &[u8]) -> Result<Vec<Mail>, String> {

@@ -45,14 +45,14 @@ impl Mirror {
     pub(super) fn search(&self, query: &str, limit: usize) -> Vec<McpSuggestion> {
         let mut files = self.files.as_ref().map(|files| files.search(query, limit)).unwrap_or_default().into_iter();
         let words = content_words(query).join(" ");
-        let mail = self.mail.as_ref().map(|mail| mail.search(&words, limit, |found| mails(&found, query)));
+        let mail = self.mail.as_ref().map(|mail| mail.search(&words, limit, |hits| mails(&hits, query)));
         let mut mail = mail.unwrap_or_default().into_iter();
-        let mut found = Vec::new();
+        let mut merged = Vec::new();
         while files.len() + mail.len() > 0 {
-            found.extend(files.next());
-            found.extend(mail.next());
+            merged.extend(files.next());
+            merged.extend(mail.next());
         }
-        found
+        merged
     }
 
     /// Returns a mail or a file. Both are tried, because the folder may contain other files next to the mail.
@@ -101,19 +101,20 @@ fn source(root: &str, path: &str) -> M365Source {
     if is_shared { M365Source::Sharepoint } else { M365Source::Onedrive }
 }
 
-fn mails(found: &[SearchHit<'_, Mail>], query: &str) -> Vec<McpSuggestion> {
-    let shown = found.iter().map(|found| {
-        let place = if is_mailbox(found.file) { format!("?message={}", found.number + 1) } else { String::new() };
+fn mails(hits: &[SearchHit<'_, Mail>], query: &str) -> Vec<McpSuggestion> {
+    let suggestions = hits.iter().map(|search_hit| {
+        let suffix =
+            if is_mailbox(search_hit.file) { format!("?message={}", search_hit.number + 1) } else { String::new() };
         McpSuggestion {
-            title: found.thing.subject.clone(),
-            url: format!("m365/mail/{}{place}", encoded(found.file)),
-            description: excerpt(&found.thing.text.replace('\n', " "), query),
+            title: search_hit.item.subject.clone(),
+            url: format!("m365/mail/{}{suffix}", encoded(search_hit.file)),
+            description: excerpt(&search_hit.item.text.replace('\n', " "), query),
             source_type: SourceType::M365,
             source: Some(M365Source::Email),
             status: Availability::Available,
         }
     });
-    shown.collect()
+    suggestions.collect()
 }
 
 #[cfg(test)]

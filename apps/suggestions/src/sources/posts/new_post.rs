@@ -10,13 +10,13 @@ use super::sentences::sentences;
 use crate::types::Mode;
 
 /// Maximum length of a post in characters.
-pub const LONGEST_TEXT: usize = 500;
+pub const MAX_TEXT_CHARS: usize = 500;
 /// Maximum number of sentences in a post.
-pub const MOST_SENTENCES: usize = 3;
+pub const MAX_SENTENCES: usize = 3;
 /// Maximum number of tags of a post.
-pub const MOST_TAGS: usize = 5;
+pub const MAX_TAGS: usize = 5;
 /// Maximum length of a tag in characters.
-pub const LONGEST_TAG: usize = 20;
+pub const MAX_TAG_CHARS: usize = 20;
 
 /// A post to be created.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,8 +124,8 @@ impl NewPost {
     pub fn read(value: &Value) -> Result<Self, Vec<PostViolation>> {
         let Some(fields) = value.as_object() else { return Err(vec![violation("", "must be an object")]) };
         let mut broken = Vec::new();
-        let known = ["text", "tags", "mode", "ttl", "authorId", "authorName", "lat", "lng"];
-        for name in fields.keys().filter(|name| !known.contains(&name.as_str())) {
+        let field_names = ["text", "tags", "mode", "ttl", "authorId", "authorName", "lat", "lng"];
+        for name in fields.keys().filter(|name| !field_names.contains(&name.as_str())) {
             broken.push(violation(&format!("/{}", escape(name)), "is no field of a post"));
         }
         let mut post = Self::new("");
@@ -153,8 +153,8 @@ impl NewPost {
         set(&mut post.lat, take("lat"), degrees, ("/lat", "must be a number"), &mut broken);
         set(&mut post.lng, take("lng"), degrees, ("/lng", "must be a number"), &mut broken);
         // A field of the wrong type is not validated further.
-        let wrong: BTreeSet<String> = broken.iter().map(|violation| violation.pointer.clone()).collect();
-        broken.extend(post.violations().into_iter().filter(|violation| !wrong.contains(&violation.pointer)));
+        let invalid_fields: BTreeSet<String> = broken.iter().map(|violation| violation.pointer.clone()).collect();
+        broken.extend(post.violations().into_iter().filter(|violation| !invalid_fields.contains(&violation.pointer)));
         if broken.is_empty() { Ok(post) } else { Err(broken) }
     }
 
@@ -165,22 +165,22 @@ impl NewPost {
         let mut text = |message: String| broken.push(violation("/text", &message));
         match self.text.trim().chars().count() {
             0 => text("must not be empty".to_owned()),
-            length if length > LONGEST_TEXT => text(format!("has {length} characters; {LONGEST_TEXT} are allowed")),
+            length if length > MAX_TEXT_CHARS => text(format!("has {length} characters; {MAX_TEXT_CHARS} are allowed")),
             _ => {}
         }
         let count = sentences(&self.text);
-        if count > MOST_SENTENCES {
-            text(format!("has {count} sentences; {MOST_SENTENCES} are allowed"));
+        if count > MAX_SENTENCES {
+            text(format!("has {count} sentences; {MAX_SENTENCES} are allowed"));
         }
-        if self.tags.len() > MOST_TAGS {
-            broken.push(violation("/tags", &format!("has {} tags; {MOST_TAGS} are allowed", self.tags.len())));
+        if self.tags.len() > MAX_TAGS {
+            broken.push(violation("/tags", &format!("has {} tags; {MAX_TAGS} are allowed", self.tags.len())));
         }
         let mut seen = BTreeSet::new();
         for (index, tag) in self.tags.iter().enumerate() {
             let length = tag.trim().chars().count();
             let message = match length {
                 0 => "must not be empty".to_owned(),
-                _ if length > LONGEST_TAG => format!("has {length} characters; {LONGEST_TAG} are allowed"),
+                _ if length > MAX_TAG_CHARS => format!("has {length} characters; {MAX_TAG_CHARS} are allowed"),
                 _ if !seen.insert(tag.trim().to_lowercase()) => "is there already".to_owned(),
                 _ => continue,
             };
@@ -204,20 +204,21 @@ impl NewPost {
         if broken.is_empty() {
             return Ok(());
         }
-        let said: Vec<String> = broken.iter().map(|broken| format!("{} {}", broken.pointer, broken.message)).collect();
-        Err(Error::new(ErrorCode::InputInvalid, format!("the post breaks its rules: {}", said.join("; "))))
+        let messages: Vec<String> =
+            broken.iter().map(|broken| format!("{} {}", broken.pointer, broken.message)).collect();
+        Err(Error::new(ErrorCode::InputInvalid, format!("the post breaks its rules: {}", messages.join("; "))))
     }
 }
 
 /// Sets a field if a value is given, or adds a violation if the value is invalid.
 fn set<T>(
     field: &mut T,
-    given: Option<&Value>,
+    input: Option<&Value>,
     read: impl Fn(&Value) -> Option<T>,
     (pointer, message): (&str, &str),
     broken: &mut Vec<PostViolation>,
 ) {
-    match given.map(read) {
+    match input.map(read) {
         None => {}
         Some(Some(value)) => *field = value,
         Some(None) => broken.push(violation(pointer, message)),

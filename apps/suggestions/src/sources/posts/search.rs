@@ -12,7 +12,7 @@ use crate::query_expansion::{content_words, stem};
 use crate::types::{PostEmbedding, PostSummary};
 
 /// Maximum number of words of a query that are looked up.
-const MOST_WORDS: usize = 40;
+const MAX_QUERY_WORDS: usize = 40;
 
 impl Posts {
     /// Returns matching posts, best first, without expired and excluded ones.
@@ -53,10 +53,10 @@ impl Posts {
     /// Returns the similarity of each post to the query.
     async fn similarity_scores(&self, query: &str, posts: &[PostSummary]) -> Result<BTreeMap<String, f64>> {
         self.embed(posts).await?;
-        let asked = self.0.embedder.embed(vec![self.embedding_text(query)]).await?;
-        let Some(asked) = asked.first() else { return Ok(BTreeMap::new()) };
+        let embeddings = self.0.embedder.embed(vec![self.embedding_text(query)]).await?;
+        let Some(query_vector) = embeddings.first() else { return Ok(BTreeMap::new()) };
         let vectors = self.0.vectors.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(vectors.iter().map(|(id, kept)| (id.clone(), similarity(asked, &kept.vector))).collect())
+        Ok(vectors.iter().map(|(id, embedding)| (id.clone(), similarity(query_vector, &embedding.vector))).collect())
     }
 
     /// Computes missing embeddings and removes those of deleted and expired posts.
@@ -68,9 +68,10 @@ impl Posts {
             let is_new = |post: &&PostSummary| !vectors.contains_key(&post.id);
             posts.iter().filter(is_new).map(|post| (post.id.clone(), text(post))).collect()
         };
-        let made = self.0.embedder.embed(missing.iter().map(|(_, text)| self.embedding_text(text)).collect()).await?;
+        let embeddings =
+            self.0.embedder.embed(missing.iter().map(|(_, text)| self.embedding_text(text)).collect()).await?;
         let mut vectors = self.0.vectors.lock().unwrap_or_else(PoisonError::into_inner);
-        for ((post_id, text), vector) in missing.into_iter().zip(made) {
+        for ((post_id, text), vector) in missing.into_iter().zip(embeddings) {
             vectors.insert(post_id.clone(), Arc::new(PostEmbedding { post_id, vector, text }));
         }
         Ok(())
@@ -93,7 +94,7 @@ fn read(
     now: Time,
 ) -> rusqlite::Result<(Vec<PostSummary>, BTreeMap<String, f64>)> {
     let connection = posts.reader();
-    let words = &words[..words.len().min(MOST_WORDS)];
+    let words = &words[..words.len().min(MAX_QUERY_WORDS)];
     let mut coverage = BTreeMap::new();
     for word in words {
         for id in table::with_word(&connection, word)? {

@@ -52,11 +52,11 @@ fn ends(word: &Word<'_>) -> bool {
         // An ellipsis does not end a sentence; a question or exclamation mark after it does.
         return signs.contains(['!', '?']);
     }
-    signs != "." || !goes_on(bare, word.is_last)
+    signs != "." || !is_abbreviation(bare, word.is_last)
 }
 
 /// Returns true if a single period belongs to the word and does not end the sentence.
-fn goes_on(bare: &str, is_last: bool) -> bool {
+fn is_abbreviation(bare: &str, is_last: bool) -> bool {
     if is_last {
         return false;
     }

@@ -30,9 +30,9 @@ const COLUMNS: &str = "id, author_id, author_name, text, tags, mode, lat, lng, c
 
 /// Opens the writing connection and the read-only connection.
 pub(super) fn open(file: Option<&Path>) -> Result<(Connection, Connection)> {
-    let shown = file.map_or_else(|| "in memory".to_owned(), |file| format!("`{}`", file.display()));
+    let location = file.map_or_else(|| "in memory".to_owned(), |file| format!("`{}`", file.display()));
     let unopened = |cause: rusqlite::Error| {
-        Error::new(ErrorCode::StoreUnavailable, format!("cannot open the posts {shown}: {cause}"))
+        Error::new(ErrorCode::StoreUnavailable, format!("cannot open the posts {location}: {cause}"))
     };
     // Where a folder cannot be made, opening the file says why.
     file.and_then(Path::parent).map(std::fs::create_dir_all);
@@ -133,8 +133,8 @@ pub(super) fn get(connection: &Connection, id: &str, now: Time) -> rusqlite::Res
 /// Lists a page of posts. Returns `None` if the post of `after` does not exist.
 pub(super) fn list(connection: &Connection, listing: &PostFilter, now: Time) -> rusqlite::Result<Option<PostPage>> {
     if let Some(after) = &listing.after {
-        let known = connection.prepare_cached("SELECT 1 FROM posts WHERE id = ?1")?.exists([after])?;
-        if !known {
+        let exists = connection.prepare_cached("SELECT 1 FROM posts WHERE id = ?1")?.exists([after])?;
+        if !exists {
             return Ok(None);
         }
     }

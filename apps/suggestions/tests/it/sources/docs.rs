@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use superstep_suggestions::sources::{
-    LONGEST_QUERY, SourceSettings, Sources, UnavailableReason, fuse, normalize_query,
+    MAX_QUERY_CHARS, SourceSettings, Sources, UnavailableReason, fuse, normalize_query,
 };
 use superstep_suggestions::types::SourceType;
 
@@ -16,10 +16,10 @@ fn queries_are_trimmed_and_cut_at_a_word() {
     let short = normalize_query("  AKS rollback\n").unwrap();
     assert_eq!((short.text.as_str(), short.warning), ("AKS rollback", None));
     assert_eq!(normalize_query(" \t ").unwrap_err().code(), superstep::ErrorCode::InputInvalid);
-    let exact = "ä".repeat(LONGEST_QUERY);
+    let exact = "ä".repeat(MAX_QUERY_CHARS);
     assert_eq!(normalize_query(&exact).unwrap().warning, None);
     let long = normalize_query(&"größer ".repeat(40)).unwrap();
-    assert!(long.text.chars().count() <= LONGEST_QUERY && long.text.ends_with("größer"), "{}", long.text);
+    assert!(long.text.chars().count() <= MAX_QUERY_CHARS && long.text.ends_with("größer"), "{}", long.text);
     assert!(long.warning.unwrap().contains("279 characters"));
     assert_eq!(normalize_query(&format!("{exact}ä")).unwrap().text, exact);
     assert_eq!(normalize_query(&format!("{exact} more")).unwrap().text, exact);
@@ -31,7 +31,7 @@ proptest! {
     fn a_trimmed_query_is_a_beginning_of_it(query in "\\PC{0,300}") {
         match normalize_query(&query) {
             Ok(trimmed) => {
-                prop_assert!((1..=LONGEST_QUERY).contains(&trimmed.text.chars().count()));
+                prop_assert!((1..=MAX_QUERY_CHARS).contains(&trimmed.text.chars().count()));
                 prop_assert!(query.trim().starts_with(&trimmed.text));
                 prop_assert_eq!(trimmed.warning.is_none(), trimmed.text == query.trim());
             }
@@ -44,15 +44,15 @@ proptest! {
 #[tokio::test]
 async fn hits_are_sections_of_different_documents() {
     let (_folder, sources, _) = super::sample().await;
-    let found = sources.search_docs("helm rollback deployment revision").await.unwrap();
-    assert_eq!(found.len(), 3);
-    assert!(found[0].url.starts_with("docs/platform/rollback-a-deployment.md#"), "{}", found[0].url);
-    assert!(found[0].title.starts_with("Roll back a deployment"), "{}", found[0].title);
-    let documents: BTreeSet<&str> = found.iter().filter_map(|found| found.url.split('#').next()).collect();
+    let results = sources.search_docs("helm rollback deployment revision").await.unwrap();
+    assert_eq!(results.len(), 3);
+    assert!(results[0].url.starts_with("docs/platform/rollback-a-deployment.md#"), "{}", results[0].url);
+    assert!(results[0].title.starts_with("Roll back a deployment"), "{}", results[0].title);
+    let documents: BTreeSet<&str> = results.iter().filter_map(|suggestion| suggestion.url.split('#').next()).collect();
     assert_eq!(documents.len(), 3);
-    for found in &found {
-        assert!((1..=300).contains(&found.description.chars().count()), "{}", found.description);
-        assert_eq!((found.source_type, found.source), (SourceType::Doc, None));
+    for suggestion in &results {
+        assert!((1..=300).contains(&suggestion.description.chars().count()), "{}", suggestion.description);
+        assert_eq!((suggestion.source_type, suggestion.source), (SourceType::Doc, None));
     }
     assert!(sources.search_docs("???").await.unwrap().is_empty());
 }
@@ -70,11 +70,11 @@ async fn documents_of_every_kind_are_ranked() {
         folder.write(&format!("docs/other{number}.md"), "# Tea\n\nTea and tea and tea.\n");
     }
     let sources = Sources::open(&SourceSettings::from_folder(folder.path())).unwrap();
-    let found = sources.search_docs("tea oolong").await.unwrap();
-    let mut urls: Vec<&str> = found.iter().map(|one| one.url.as_str()).collect();
+    let results = sources.search_docs("tea oolong").await.unwrap();
+    let mut urls: Vec<&str> = results.iter().map(|one| one.url.as_str()).collect();
     urls.sort_unstable();
     assert_eq!(urls, ["docs/a.md#brewing", "docs/b.html#heat", "docs/c.txt#top"]);
-    let brewing = found.iter().find(|one| one.url.ends_with("#brewing")).unwrap();
+    let brewing = results.iter().find(|one| one.url.ends_with("#brewing")).unwrap();
     assert!(brewing.description.contains("Steep oolong for three minutes."), "{}", brewing.description);
     assert_eq!(brewing.title, "Tea: Brewing");
 }
@@ -88,10 +88,10 @@ async fn one_document_may_fill_the_places() {
     settings.docs_url = "https://docs.example/v1".to_owned();
     settings.limits.docs = 2;
     let sources = Sources::open(&settings).unwrap();
-    let found = sources.search_docs("alpha").await.unwrap();
-    assert_eq!(found.len(), 2);
-    assert!(found.iter().all(|found| found.url.starts_with("https://docs.example/v1/one.md#")), "{found:?}");
-    assert_ne!(found[0].url, found[1].url);
+    let results = sources.search_docs("alpha").await.unwrap();
+    assert_eq!(results.len(), 2);
+    assert!(results.iter().all(|found| found.url.starts_with("https://docs.example/v1/one.md#")), "{results:?}");
+    assert_ne!(results[0].url, results[1].url);
 }
 
 /// R-SUG-19: added, changed and deleted documents are picked up.
@@ -115,14 +115,14 @@ async fn documents_are_followed() {
 #[tokio::test]
 async fn what_is_not_set_up_says_so() {
     let sources = Sources::open(&SourceSettings::default()).unwrap();
-    let refused = [
+    let errors = [
         sources.search_docs("helm").await.unwrap_err(),
         sources.search_issues("helm").await.unwrap_err(),
         sources.search_m365("helm", None).await.unwrap_err(),
     ];
-    for (refused, source) in refused.iter().zip(["docs", "issues", "m365"]) {
-        assert_eq!((refused.source, refused.kind), (source, UnavailableReason::NotConfigured));
-        assert_eq!(sources.not_configured_reason(source).as_ref(), Some(refused));
+    for (error, source) in errors.iter().zip(["docs", "issues", "m365"]) {
+        assert_eq!((error.source, error.kind), (source, UnavailableReason::NotConfigured));
+        assert_eq!(sources.not_configured_reason(source).as_ref(), Some(error));
     }
     assert!(sources.search_posts("helm", &[]).await.unwrap().is_empty());
 }
@@ -138,6 +138,6 @@ async fn answers_to_several_queries_become_one_list() {
     let first = lists[0][0].clone();
     let fused = fuse(lists);
     assert_eq!(fused[0].url, first.url);
-    let documents: BTreeSet<&str> = fused.iter().filter_map(|found| found.url.split('#').next()).collect();
+    let documents: BTreeSet<&str> = fused.iter().filter_map(|suggestion| suggestion.url.split('#').next()).collect();
     assert_eq!(documents.len(), fused.len());
 }

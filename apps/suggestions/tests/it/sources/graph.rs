@@ -17,13 +17,13 @@ use tokio::sync::Barrier;
 struct Fake {
     files: (u16, Value),
     mail: (u16, Value),
-    asked: Mutex<Vec<(HeaderMap, Value)>>,
+    requests: Mutex<Vec<(HeaderMap, Value)>>,
     both: Barrier,
 }
 
 async fn answer(State(fake): State<Arc<Fake>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     let is_mail = body["requests"][0]["entityTypes"] == json!(["message"]);
-    fake.asked.lock().unwrap().push((headers, body));
+    fake.requests.lock().unwrap().push((headers, body));
     // Responds only when both requests have arrived, which proves that they are sent concurrently.
     fake.both.wait().await;
     let (status, answer) = if is_mail { &fake.mail } else { &fake.files };
@@ -32,7 +32,7 @@ async fn answer(State(fake): State<Arc<Fake>>, headers: HeaderMap, Json(body): J
 }
 
 async fn serve(files: (u16, Value), mail: (u16, Value)) -> (Arc<Fake>, Sources) {
-    let fake = Arc::new(Fake { files, mail, asked: Mutex::default(), both: Barrier::new(2) });
+    let fake = Arc::new(Fake { files, mail, requests: Mutex::default(), both: Barrier::new(2) });
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     let router = Router::new().route("/v1.0/search/query", post(answer)).with_state(fake.clone());
@@ -71,18 +71,19 @@ fn token() -> Secret {
     Secret::new("t0ken")
 }
 
-fn refusal(code: &str) -> Value {
+fn error_body(code: &str) -> Value {
     json!({ "error": { "code": code, "message": "no" } })
 }
 
 /// R-SUG-17: two concurrent requests for ten hits each with the user's token; hits have their source.
 #[tokio::test]
-async fn files_and_mail_are_asked_for_at_once() {
+async fn files_and_mail_are_requested_concurrently() {
     let (fake, sources) = serve((200, files()), (200, mail())).await;
-    let found = sources.search_m365("AKS rollback", Some(&token())).await.unwrap();
-    let shown: Vec<_> = found.iter().map(|found| (found.title.as_str(), found.source.unwrap())).collect();
+    let results = sources.search_m365("AKS rollback", Some(&token())).await.unwrap();
+    let pairs: Vec<_> =
+        results.iter().map(|suggestion| (suggestion.title.as_str(), suggestion.source.unwrap())).collect();
     assert_eq!(
-        shown,
+        pairs,
         [
             ("runbook.docx", M365Source::Sharepoint),
             ("notes.txt", M365Source::Onedrive),
@@ -90,12 +91,12 @@ async fn files_and_mail_are_asked_for_at_once() {
             ("Rolled back", M365Source::Email),
         ]
     );
-    assert_eq!(found[0].description, "how to roll back in …");
-    let asked = fake.asked.lock().unwrap();
-    let mut kinds: Vec<&Value> = asked.iter().map(|(_, body)| &body["requests"][0]["entityTypes"]).collect();
+    assert_eq!(results[0].description, "how to roll back in …");
+    let requests = fake.requests.lock().unwrap();
+    let mut kinds: Vec<&Value> = requests.iter().map(|(_, body)| &body["requests"][0]["entityTypes"]).collect();
     kinds.sort_by_key(|kinds| kinds.to_string());
     assert_eq!(kinds, [&json!(["driveItem", "listItem"]), &json!(["message"])]);
-    for (headers, body) in asked.iter() {
+    for (headers, body) in requests.iter() {
         assert_eq!(headers["authorization"], "Bearer t0ken");
         let request = &body["requests"][0];
         assert_eq!((&request["query"]["queryString"], &request["size"]), (&json!("aks rollback"), &json!(10)));
@@ -107,37 +108,37 @@ async fn files_and_mail_are_asked_for_at_once() {
 async fn a_question_is_searched_by_its_words() {
     let (fake, sources) = serve((200, files()), (200, mail())).await;
     sources.search_m365("How do I roll back a failed deployment? author:\"x\" NOT y*", Some(&token())).await.unwrap();
-    let asked = fake.asked.lock().unwrap();
-    let query = &asked[0].1["requests"][0]["query"]["queryString"];
+    let requests = fake.requests.lock().unwrap();
+    let query = &requests[0].1["requests"][0]["query"]["queryString"];
     assert_eq!(query, "roll OR back OR failed OR deployment OR author");
 }
 
 /// R-SUG-17: error responses are distinguished and give advice, and never contain the token.
 #[tokio::test]
-async fn refusals_are_told_apart() {
-    for (status, code, kind, said) in [
+async fn error_responses_are_distinguished() {
+    for (status, code, kind, advice) in [
         (401, "InvalidAuthenticationToken", UnavailableReason::Unauthorized, "sign in again"),
         (403, "Forbidden", UnavailableReason::Forbidden, "administrator"),
         (429, "TooManyRequests", UnavailableReason::TooMany, "try again in 17 seconds"),
         (503, "ServiceUnavailable", UnavailableReason::Failed, "out of order (503"),
         (400, "BadRequest", UnavailableReason::Failed, "refused the search (400"),
     ] {
-        let (_fake, sources) = serve((status, refusal(code)), (status, refusal(code))).await;
-        let refused = sources.search_m365("x", Some(&token())).await.unwrap_err();
-        assert_eq!((refused.source, refused.kind), ("m365", kind), "{refused}");
-        assert!(refused.reason.contains(said) && refused.reason.contains(code), "{refused}");
-        assert!(!format!("{refused:?}").contains("t0ken"));
+        let (_fake, sources) = serve((status, error_body(code)), (status, error_body(code))).await;
+        let error = sources.search_m365("x", Some(&token())).await.unwrap_err();
+        assert_eq!((error.source, error.kind), ("m365", kind), "{error}");
+        assert!(error.reason.contains(advice) && error.reason.contains(code), "{error}");
+        assert!(!format!("{error:?}").contains("t0ken"));
     }
 }
 
 /// R-SUG-17: if one request fails, the results of the other are returned with the failure.
 #[tokio::test]
 async fn one_failing_request_does_not_lose_the_other() {
-    let (_fake, sources) = serve((200, files()), (403, refusal("Forbidden"))).await;
-    let asked = sources.search_m365_parts("x", Some(&token())).await;
-    assert_eq!((asked.found.len(), asked.failed.len()), (3, 1));
-    assert!(asked.failed[0].reason.starts_with("mail:"), "{}", asked.failed[0]);
-    assert_eq!(asked.into_result().unwrap().len(), 3);
+    let (_fake, sources) = serve((200, files()), (403, error_body("Forbidden"))).await;
+    let result = sources.search_m365_parts("x", Some(&token())).await;
+    assert_eq!((result.suggestions.len(), result.failed.len()), (3, 1));
+    assert!(result.failed[0].reason.starts_with("mail:"), "{}", result.failed[0]);
+    assert_eq!(result.into_result().unwrap().len(), 3);
     // No results in one part and a failure in the other is not "nothing found".
     let (_fake, sources) = serve((500, json!("x")), (200, hits(&[]))).await;
     assert_eq!(sources.search_m365("x", Some(&token())).await.unwrap_err().kind, UnavailableReason::Failed);
@@ -150,7 +151,7 @@ async fn one_failing_request_does_not_lose_the_other() {
 async fn the_token_is_needed_and_guarded() {
     let (fake, sources) = serve((200, files()), (200, mail())).await;
     assert_eq!(sources.search_m365("x", None).await.unwrap_err().kind, UnavailableReason::Unauthorized);
-    assert!(fake.asked.lock().unwrap().is_empty());
+    assert!(fake.requests.lock().unwrap().is_empty());
     for base_url in ["http://graph.example", "not an address", "ftp://127.0.0.1"] {
         let settings =
             SourceSettings { m365: M365Settings::Graph { base_url: base_url.to_owned() }, ..SourceSettings::default() };

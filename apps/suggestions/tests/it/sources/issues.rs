@@ -6,7 +6,7 @@ use superstep_suggestions::types::SourceType;
 use super::Folder;
 
 fn title(sources: &[superstep_suggestions::types::McpSuggestion]) -> Vec<&str> {
-    sources.iter().map(|found| found.title.as_str()).collect()
+    sources.iter().map(|suggestion| suggestion.title.as_str()).collect()
 }
 
 /// R-SUG-20: all five export formats are parsed, and issues are found by title, body, label, state and comment.
@@ -30,11 +30,11 @@ async fn five_forms_of_export_are_read() {
         ("printer CUPS kerberos", "OPS-342", "issues/jira.csv?issue="),
         ("recovery drill booking database minutes", "Recovery", "https://issues.lumen-freight.example/eng/7"),
     ] {
-        let found = sources.search_issues(query).await.unwrap();
-        assert!(found[0].title.starts_with(key), "{query}: {:?}", title(&found));
-        assert!(found[0].url.starts_with(url), "{}", found[0].url);
-        assert!(found.len() <= 2 && found[0].source_type == SourceType::Issue);
-        assert!((1..=300).contains(&found[0].description.chars().count()), "{}", found[0].description);
+        let results = sources.search_issues(query).await.unwrap();
+        assert!(results[0].title.starts_with(key), "{query}: {:?}", title(&results));
+        assert!(results[0].url.starts_with(url), "{}", results[0].url);
+        assert!(results.len() <= 2 && results[0].source_type == SourceType::Issue);
+        assert!((1..=300).contains(&results[0].description.chars().count()), "{}", results[0].description);
     }
     // Matches the second comment column of Jira, and a comment of `gh`.
     assert!(
@@ -68,9 +68,9 @@ async fn solved_issues_come_first() {
         "---\ntitle: Rain\nstate: closed\n---\nIt rains into the cache.\n\n## Resolution\nA roof.\n",
     );
     let sources = Sources::open(&SourceSettings::from_folder(folder.path())).unwrap();
-    let found = sources.search_issues("cache misses grow").await.unwrap();
-    assert_eq!(title(&found), ["#3 cache misses grow", "#1 cache misses grow"]);
-    assert!(found[0].description.starts_with("Solved.") && found[1].description.starts_with("Open."));
+    let results = sources.search_issues("cache misses grow").await.unwrap();
+    assert_eq!(title(&results), ["#3 cache misses grow", "#1 cache misses grow"]);
+    assert!(results[0].description.starts_with("Solved.") && results[1].description.starts_with("Open."));
 }
 
 /// R-SUG-20: a broken file is reported and skipped, the others are indexed; a repaired file is picked up.
@@ -139,9 +139,9 @@ async fn states_of_jira_mean_their_category() {
     settings.limits.issues = 10;
     let sources = Sources::open(&settings).unwrap();
     assert_eq!(sources.skipped(), Vec::<String>::new());
-    let state = |found: &[superstep_suggestions::types::McpSuggestion]| -> Vec<(String, String)> {
+    let state = |results: &[superstep_suggestions::types::McpSuggestion]| -> Vec<(String, String)> {
         let word = |text: &str| text.split([' ', '.']).next().unwrap_or_default().to_owned();
-        let mut states: Vec<_> = found.iter().map(|one| (word(&one.title), word(&one.description))).collect();
+        let mut states: Vec<_> = results.iter().map(|one| (word(&one.title), word(&one.description))).collect();
         states.sort();
         states
     };

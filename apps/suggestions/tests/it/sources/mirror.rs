@@ -5,25 +5,29 @@ use superstep_suggestions::types::{M365Source, McpSuggestion};
 
 use super::Folder;
 
-fn of(found: &[McpSuggestion], source: M365Source) -> Vec<&str> {
-    found.iter().filter(|found| found.source == Some(source)).map(|found| found.url.as_str()).collect()
+fn of(suggestions: &[McpSuggestion], source: M365Source) -> Vec<&str> {
+    suggestions
+        .iter()
+        .filter(|suggestion| suggestion.source == Some(source))
+        .map(|suggestion| suggestion.url.as_str())
+        .collect()
 }
 
 /// R-SUG-18: the path of a file determines its source, mail is mail; all have excerpts.
 #[tokio::test]
 async fn files_and_mail_are_found_with_where_they_are() {
     let (_folder, sources, _) = super::sample().await;
-    let found = sources.search_m365("AKS rollback helm", None).await.unwrap();
+    let results = sources.search_m365("AKS rollback helm", None).await.unwrap();
     assert!(
-        of(&found, M365Source::Onedrive).contains(&"m365/onedrive/anke-brouwer/rollback-drill-notes.md"),
-        "{found:#?}"
+        of(&results, M365Source::Onedrive).contains(&"m365/onedrive/anke-brouwer/rollback-drill-notes.md"),
+        "{results:#?}"
     );
-    let shared = of(&found, M365Source::Sharepoint);
+    let shared = of(&results, M365Source::Sharepoint);
     assert!(shared.contains(&"m365/sharepoint/platform/runbooks/failed-aks-rollout.md"), "{shared:?}");
-    let mail = of(&found, M365Source::Email);
+    let mail = of(&results, M365Source::Email);
     assert!(mail.contains(&"m365/mail/01-rollback-booking-api.eml"), "{mail:?}");
     assert!(mail.iter().any(|url| url.starts_with("m365/mail/archive.mbox?message=")), "{mail:?}");
-    assert!(found.len() <= 20 && found.iter().all(|found| found.description.chars().count() <= 300));
+    assert!(results.len() <= 20 && results.iter().all(|found| found.description.chars().count() <= 300));
 }
 
 /// R-SUG-18: multipart mail, encoded subjects, quoted-printable and base64 are decoded.
@@ -36,8 +40,8 @@ async fn mail_is_read_however_it_is_encoded() {
         ("Authenticator security keys text messages", "m365/mail/05-new-mfa-rules.eml"),
         ("readiness never passes, quota, no room on nodes", "m365/mail/archive.mbox?message=1"),
     ] {
-        let found = sources.search_m365(query, None).await.unwrap();
-        let mail = of(&found, M365Source::Email);
+        let results = sources.search_m365(query, None).await.unwrap();
+        let mail = of(&results, M365Source::Email);
         assert_eq!(mail.first(), Some(&url), "{query}: {mail:?}");
     }
     assert!(sources.skipped().iter().all(|skipped| !skipped.contains(".eml")), "{:?}", sources.skipped());
@@ -59,13 +63,13 @@ async fn the_mirror_is_followed() {
     assert_eq!(sources.search_m365("butter marmalade", None).await.unwrap()[0].title, "Butter");
     folder.write("m365/SharePoint/x.md", "# Jam\n\nmarmalade\n");
     sources.refresh().unwrap();
-    let found = sources.search_m365("marmalade", None).await.unwrap();
-    assert_eq!((found.len(), found[0].source), (1, Some(M365Source::Sharepoint)));
+    let results = sources.search_m365("marmalade", None).await.unwrap();
+    assert_eq!((results.len(), results[0].source), (1, Some(M365Source::Sharepoint)));
 }
 
 /// R-SUG-18: a mirror without folder and mail is rejected as invalid configuration.
 #[test]
-fn a_mirror_of_nothing_is_refused() {
+fn an_empty_mirror_is_rejected() {
     let settings =
         SourceSettings { m365: M365Settings::Mirror { folder: None, mail: None }, ..SourceSettings::default() };
     assert_eq!(Sources::open(&settings).unwrap_err().code(), superstep::ErrorCode::ConfigInvalid);

@@ -81,9 +81,9 @@ fn addresses_and_ellipses_are_no_sentences() {
 #[tokio::test]
 async fn a_post_that_breaks_rules_is_not_written() {
     let sources = Sources::open(&SourceSettings::default()).unwrap();
-    let refused = sources.posts().create(NewPost::new("")).await.unwrap_err();
-    assert_eq!(refused.code(), superstep::ErrorCode::InputInvalid);
-    assert!(refused.to_string().contains("/text"), "{refused}");
+    let error = sources.posts().create(NewPost::new("")).await.unwrap_err();
+    assert_eq!(error.code(), superstep::ErrorCode::InputInvalid);
+    assert!(error.to_string().contains("/text"), "{error}");
     assert!(
         sources.posts().list(superstep_suggestions::sources::PostFilter::default()).await.unwrap().posts.is_empty()
     );

@@ -25,10 +25,10 @@ fn post(text: &str) -> NewPost {
 #[tokio::test]
 async fn posts_that_fit_are_found() {
     let (_folder, sources, _) = super::sample().await;
-    let found =
+    let results =
         sources.search_posts("How do I roll back a failed AKS deployment?", &["p042".to_owned()]).await.unwrap();
-    assert!((1..=5).contains(&found.len()) && !ids(&found).contains(&"p042"), "{:?}", ids(&found));
-    assert!(ids(&found).contains(&"p005"), "{found:#?}");
+    assert!((1..=5).contains(&results.len()) && !ids(&results).contains(&"p042"), "{:?}", ids(&results));
+    assert!(ids(&results).contains(&"p005"), "{results:#?}");
     let all = sources.search_posts("How do I roll back a failed AKS deployment?", &[]).await.unwrap();
     assert_eq!(all[0].id, "p042");
     assert!(sources.search_posts("zebra xylophone", &[]).await.unwrap().is_empty());
@@ -42,16 +42,16 @@ async fn expired_posts_are_left_out() {
     let sources =
         Sources::open(&SourceSettings { clock: Arc::new(clock.clone()), ..SourceSettings::default() }).unwrap();
     let short = NewPost { ttl: TimeToLive::Hour, ..post("Where is the marmalade?") };
-    let kept = sources.posts().create(short).await.unwrap();
-    assert_eq!(kept.expires_at.as_unix_micros() - kept.created_at.as_unix_micros(), 3_600_000_000);
+    let created = sources.posts().create(short).await.unwrap();
+    assert_eq!(created.expires_at.as_unix_micros() - created.created_at.as_unix_micros(), 3_600_000_000);
     clock.advance(Duration::from_secs(3_599));
-    assert_eq!(ids(&sources.search_posts("marmalade", &[]).await.unwrap()), [kept.id.as_str()]);
+    assert_eq!(ids(&sources.search_posts("marmalade", &[]).await.unwrap()), [created.id.as_str()]);
     assert_eq!(sources.posts().embeddings().len(), 1);
     clock.advance(Duration::from_secs(1));
     assert!(sources.search_posts("marmalade", &[]).await.unwrap().is_empty());
-    assert!(sources.posts().get(&kept.id).await.unwrap().is_none());
+    assert!(sources.posts().get(&created.id).await.unwrap().is_none());
     assert!(sources.posts().list(PostFilter::default()).await.unwrap().posts.is_empty());
-    assert!(sources.posts().engage(&kept.id, Engagement::Join).await.unwrap().is_none());
+    assert!(sources.posts().engage(&created.id, Engagement::Join).await.unwrap().is_none());
     assert!(sources.posts().embeddings().is_empty());
 }
 
@@ -113,7 +113,7 @@ impl Embedder for Counted {
 /// R-SUG-21, R-SUG-37: a provider's embedding model finds posts without shared words; each post is embedded once per
 /// start.
 #[tokio::test]
-async fn meaning_is_found_and_vectors_are_kept() {
+async fn posts_are_found_by_meaning_and_vectors_are_cached() {
     let folder = Folder::new();
     let meaning = Counted(Arc::new(Meaning(AtomicUsize::new(0))));
     let mut settings = SourceSettings::from_folder(folder.path());
@@ -125,12 +125,14 @@ async fn meaning_is_found_and_vectors_are_kept() {
     assert_eq!(meaning.0.0.load(Ordering::Relaxed), 3);
     sources.search_posts("automobile", &[]).await.unwrap();
     assert_eq!(meaning.0.0.load(Ordering::Relaxed), 4, "only the query is new");
-    let kept = sources.posts().embeddings();
-    assert!(kept.iter().any(|kept| kept.post_id == car.id && kept.vector == [1.0, 0.0] && kept.text.contains("car")));
+    let embeddings = sources.posts().embeddings();
+    assert!(
+        embeddings.iter().any(|kept| kept.post_id == car.id && kept.vector == [1.0, 0.0] && kept.text.contains("car"))
+    );
     drop(sources);
-    let again = Sources::open(&settings).unwrap();
-    assert!(again.posts().embeddings().is_empty());
-    assert_eq!(ids(&again.search_posts("automobile", &[]).await.unwrap()), [car.id.as_str()]);
+    let reopened = Sources::open(&settings).unwrap();
+    assert!(reopened.posts().embeddings().is_empty());
+    assert_eq!(ids(&reopened.search_posts("automobile", &[]).await.unwrap()), [car.id.as_str()]);
     assert_eq!(meaning.0.0.load(Ordering::Relaxed), 7);
 }
 
@@ -158,15 +160,15 @@ async fn the_usual_threshold_and_number_hold() {
     for text in ["at the threshold", "below the threshold"] {
         sources.posts().create(post(text)).await.unwrap();
     }
-    let found = sources.search_posts("query", &[]).await.unwrap();
-    assert_eq!(found.iter().map(|post| post.text.as_str()).collect::<Vec<_>>(), ["at the threshold"]);
+    let results = sources.search_posts("query", &[]).await.unwrap();
+    assert_eq!(results.iter().map(|post| post.text.as_str()).collect::<Vec<_>>(), ["at the threshold"]);
 
     let sources = Sources::open(&SourceSettings::default()).unwrap();
     for number in 0..8 {
         sources.posts().create(post(&format!("tea {}", "and cake ".repeat(number)))).await.unwrap();
     }
-    let found = sources.search_posts("tea", &[]).await.unwrap();
-    assert_eq!((found.len(), found[0].text.as_str()), (5, "tea"));
+    let results = sources.search_posts("tea", &[]).await.unwrap();
+    assert_eq!((results.len(), results[0].text.as_str()), (5, "tea"));
 }
 
 /// Embedding model that maps the first word of a text to a fixed vector.
@@ -194,26 +196,26 @@ async fn posts_are_listed_and_engaged_with() {
     let sources =
         Sources::open(&SourceSettings { clock: Arc::new(clock.clone()), ..SourceSettings::default() }).unwrap();
     let posts = sources.posts();
-    let mut made = Vec::new();
+    let mut created = Vec::new();
     for (number, mode) in [Mode::Question, Mode::Offer, Mode::Question].into_iter().enumerate() {
         // The second and third post have the same timestamp.
         clock.advance(Duration::from_micros(u64::from(number == 1)));
         let tags = vec![if number == 0 { "Tea" } else { "cake" }.to_owned()];
-        made.push(posts.create(NewPost { mode, tags, ..post(&format!("Post {number}")) }).await.unwrap().id);
+        created.push(posts.create(NewPost { mode, tags, ..post(&format!("Post {number}")) }).await.unwrap().id);
     }
     let page = |limit, after: Option<String>| posts.list(PostFilter { limit, after, ..PostFilter::default() });
     let first = page(2, None).await.unwrap();
-    assert_eq!(ids(&first.posts), [made[2].as_str(), &made[1]]);
+    assert_eq!(ids(&first.posts), [created[2].as_str(), &created[1]]);
     let second = page(2, first.next).await.unwrap();
-    assert_eq!((ids(&second.posts), second.next), (vec![made[0].as_str()], None));
+    assert_eq!((ids(&second.posts), second.next), (vec![created[0].as_str()], None));
     let tea = posts.list(PostFilter { tag: Some("tea".to_owned()), ..PostFilter::default() }).await.unwrap();
-    assert_eq!(ids(&tea.posts), [made[0].as_str()]);
+    assert_eq!(ids(&tea.posts), [created[0].as_str()]);
     let offers = posts.list(PostFilter { mode: Some(Mode::Offer), ..PostFilter::default() }).await.unwrap();
-    assert_eq!(ids(&offers.posts), [made[1].as_str()]);
-    posts.engage(&made[0], Engagement::Interested).await.unwrap().unwrap();
-    let joined = posts.engage(&made[0], Engagement::Join).await.unwrap().unwrap();
+    assert_eq!(ids(&offers.posts), [created[1].as_str()]);
+    posts.engage(&created[0], Engagement::Interested).await.unwrap().unwrap();
+    let joined = posts.engage(&created[0], Engagement::Join).await.unwrap().unwrap();
     assert_eq!((joined.interested_count, joined.join_count), (1, 1));
-    assert_eq!(posts.get(&made[0]).await.unwrap().unwrap(), joined);
+    assert_eq!(posts.get(&created[0]).await.unwrap().unwrap(), joined);
     assert!(posts.engage("nobody", Engagement::Join).await.unwrap().is_none());
 }
 
@@ -227,15 +229,14 @@ async fn the_sample_is_loaded_once() {
     let sample_posts = sample::posts(now).unwrap();
     assert_eq!((sample_posts.len(), sample_posts.iter().filter(|post| post.expires_at > now).count()), (80, 62));
     for post in &sample_posts {
-        let again =
-            NewPost { tags: post.tags.clone(), lat: post.lat, lng: post.lng, ..NewPost::new(post.text.clone()) };
-        assert_eq!(again.violations(), [], "{}", post.id);
+        let copy = NewPost { tags: post.tags.clone(), lat: post.lat, lng: post.lng, ..NewPost::new(post.text.clone()) };
+        assert_eq!(copy.violations(), [], "{}", post.id);
     }
-    let shown = sources.posts().get("p001").await.unwrap().unwrap();
-    assert_eq!(now.as_unix_micros() - shown.created_at.as_unix_micros(), 240 * 60_000_000);
+    let stored = sources.posts().get("p001").await.unwrap().unwrap();
+    assert_eq!(now.as_unix_micros() - stored.created_at.as_unix_micros(), 240 * 60_000_000);
     clock.advance(Duration::from_secs(60));
     assert_eq!(sample::load_posts(&sources).await.unwrap(), 0);
-    assert_eq!(sources.posts().get("p001").await.unwrap().unwrap().created_at, shown.created_at);
+    assert_eq!(sources.posts().get("p001").await.unwrap().unwrap().created_at, stored.created_at);
     folder.write("words.txt", "mine, yours\n");
     sample::unpack(folder.path()).unwrap();
     assert_eq!(std::fs::read_to_string(folder.path().join("words.txt")).unwrap(), "mine, yours\n");

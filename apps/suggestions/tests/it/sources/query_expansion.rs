@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use superstep_suggestions::query_expansion::{QueryExpander, content_words};
-use superstep_suggestions::sources::{Docs, LONGEST_QUERY};
+use superstep_suggestions::sources::{Docs, MAX_QUERY_CHARS};
 
 use super::Folder;
 
@@ -72,7 +72,7 @@ async fn a_question_becomes_different_queries() {
         let queries = words.queries(text);
         let unique: std::collections::BTreeSet<&String> = queries.iter().collect();
         assert!(!queries.is_empty() && unique.len() == queries.len(), "{queries:?}");
-        assert!(queries.iter().all(|query| (1..=LONGEST_QUERY).contains(&query.chars().count())), "{queries:?}");
+        assert!(queries.iter().all(|query| (1..=MAX_QUERY_CHARS).contains(&query.chars().count())), "{queries:?}");
     }
     assert!(words.queries("terraform says the state is locked").len() >= 2);
     assert!(words.queries("  ?! ").is_empty());

@@ -62,8 +62,8 @@ impl Row {
         let best = mine.map(|(_, rounds)| spread(rounds)).min_by(|one, other| one[1].total_cmp(&other[1]));
         match (best, self.remarks.get(workload)) {
             (Some([least, middle, greatest]), None) => format!("{middle:.2} ({least:.2}–{greatest:.2})"),
-            (Some([least, middle, greatest]), Some(wrong)) => {
-                format!("{middle:.2} ({least:.2}–{greatest:.2}), **wrong: {wrong}**")
+            (Some([least, middle, greatest]), Some(problem)) => {
+                format!("{middle:.2} ({least:.2}–{greatest:.2}), **wrong: {problem}**")
             }
             (None, Some(lacks)) => lacks.clone(),
             (None, None) => "not run".to_owned(),

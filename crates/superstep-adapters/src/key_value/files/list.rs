@@ -14,17 +14,17 @@ pub(super) struct KeyLister<'a> {
     prefix: &'a str,
     after: Option<&'a str>,
     limit: usize,
-    found: Vec<String>,
+    keys: Vec<String>,
 }
 
 /// Lists the keys that begin with `prefix` and sort after `after`.
 pub(super) fn list(root: &Path, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
-    let mut walk = KeyLister { root, prefix, after, limit, found: Vec::new() };
+    let mut walk = KeyLister { root, prefix, after, limit, keys: Vec::new() };
     match prefix.rsplit_once('/') {
         Some((folders, _)) => walk.enter(&path::of_folders(root, folders), &format!("{folders}/"))?,
         None => walk.enter(root, "")?,
     }
-    Ok(walk.found)
+    Ok(walk.keys)
 }
 
 impl KeyLister<'_> {
@@ -44,17 +44,18 @@ impl KeyLister<'_> {
             |(text, kind, _)| if *kind == PathKind::Folder { format!("{text}/") } else { text.clone() },
         );
         for (text, kind, path) in entries {
-            if self.found.len() >= self.limit {
+            if self.keys.len() >= self.limit {
                 break;
             }
             match kind {
                 PathKind::File => self.offer(format!("{before}{text}"))?,
                 PathKind::Folder | PathKind::Continued => {
-                    let inside = format!("{before}{text}/");
-                    let may_fit = inside.starts_with(self.prefix) || self.prefix.starts_with(&inside);
-                    let is_past = self.after.is_some_and(|after| after > &*inside && !after.starts_with(&inside));
+                    let nested_prefix = format!("{before}{text}/");
+                    let may_fit = nested_prefix.starts_with(self.prefix) || self.prefix.starts_with(&nested_prefix);
+                    let is_past =
+                        self.after.is_some_and(|after| after > &*nested_prefix && !after.starts_with(&nested_prefix));
                     if may_fit && !is_past {
-                        self.enter(&path, &inside)?;
+                        self.enter(&path, &nested_prefix)?;
                     }
                 }
             }
@@ -63,9 +64,9 @@ impl KeyLister<'_> {
     }
 
     fn offer(&mut self, key: String) -> Result<()> {
-        let is_asked = key.starts_with(self.prefix) && self.after.is_none_or(|after| *key > *after);
-        if is_asked && self.found.len() < self.limit && value_file::exists(&path::of_key(self.root, &key))? {
-            self.found.push(key);
+        let is_match = key.starts_with(self.prefix) && self.after.is_none_or(|after| *key > *after);
+        if is_match && self.keys.len() < self.limit && value_file::exists(&path::of_key(self.root, &key))? {
+            self.keys.push(key);
         }
         Ok(())
     }

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 /// Largest number of characters of an encoded segment in one name.
-const LONGEST: usize = 200;
+const MAX_NAME_BYTES: usize = 200;
 
 /// Kind of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) fn of_folders(root: &Path, folders: &str) -> PathBuf {
 fn push(path: &mut PathBuf, piece: &str, end: &str) {
     let mut name = String::new();
     for byte in piece.bytes() {
-        if name.len() >= LONGEST {
+        if name.len() >= MAX_NAME_BYTES {
             path.push(name + "=c");
             name = String::new();
         }

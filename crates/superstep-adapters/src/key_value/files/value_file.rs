@@ -59,18 +59,18 @@ fn open(path: &Path) -> Result<Option<(File, bool)>> {
     };
     let mut head = [0; HEAD];
     match file.read_exact(&mut head) {
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(damaged(path)),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(corrupt_file_error(path)),
         read => read.map_err(|error| io_error(&error, path))?,
     }
     let (ends, sum) = head.split_at(8);
     if xxh3_64(ends).to_le_bytes() != *sum {
-        return Err(damaged(path));
+        return Err(corrupt_file_error(path));
     }
     let ends = u64::from_le_bytes(ends.try_into().unwrap_or_default());
     Ok(Some((file, ends == u64::MAX || now() < ends)))
 }
 
-fn damaged(path: &Path) -> Error {
+fn corrupt_file_error(path: &Path) -> Error {
     Error::new(ErrorCode::CheckpointCorrupt, format!("the file `{}` is damaged: its head does not fit", path.display()))
         .with_help("other threads are not touched by this; restore the file from a copy")
 }

@@ -55,7 +55,7 @@ fn arrays_of_numpy_are_lists_in_lists() {
 
 /// R-NFR-16b: small input that would expand to very large values is rejected.
 #[test]
-fn what_would_grow_without_end_is_refused() {
+fn values_that_would_grow_without_bound_are_rejected() {
     let nested = [vec![0x81; 40], vec![0xc0; 41]].concat();
     assert_eq!(read(&nested).unwrap_err(), "a key of a map is a map, or holds one");
     let sides = [vec![0xdd, 0, 1, 0x86, 0xa0], vec![1; 100_000]].concat();

@@ -61,8 +61,8 @@ fn validate_args(offer: &OfferedTool, args: Map<String, Value>) -> Result<Map<St
     if let Err(faults) = offer.arguments.check(&args) {
         let name = &offer.tool.spec().name;
         let lines = faults.iter().take(PROBLEMS).map(|fault| {
-            let place = if fault.pointer.is_empty() { "/" } else { &fault.pointer };
-            format!("\n- {place}: {}", fault.message)
+            let pointer = if fault.pointer.is_empty() { "/" } else { &fault.pointer };
+            format!("\n- {pointer}: {}", fault.message)
         });
         return Err(format!("the arguments do not fit the tool `{name}`:{}", lines.collect::<String>()));
     }
@@ -110,8 +110,8 @@ pub(super) struct ProgressReporter {
 impl ProgressReporter {
     /// Returns a progress reporter for the call with this token.
     pub(super) fn to(client: Peer<RoleServer>, token: Option<ProgressToken>) -> ToolProgress {
-        let teller = |token| ToolProgress::to(Arc::new(Self { client, token, last_progress: Mutex::new(0.0) }));
-        token.map(teller).unwrap_or_default()
+        let reporter = |token| ToolProgress::to(Arc::new(Self { client, token, last_progress: Mutex::new(0.0) }));
+        token.map(reporter).unwrap_or_default()
     }
 
     /// Converts a progress value: a number is the progress, an object may have `progress`, `total` and `message`, any
@@ -125,10 +125,10 @@ impl ProgressReporter {
             Value::String(text) => (None, Some(text.clone())),
             other => (None, Some(other.to_string())),
         };
-        let mut said = self.last_progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_progress = self.last_progress.lock().unwrap_or_else(PoisonError::into_inner);
         // The protocol requires a growing number.
-        *said = number.unwrap_or(*said + 1.0);
-        let mut words = ProgressNotificationParam::new(self.token.clone(), *said);
+        *last_progress = number.unwrap_or(*last_progress + 1.0);
+        let mut words = ProgressNotificationParam::new(self.token.clone(), *last_progress);
         words.total = value.get("total").and_then(Value::as_f64);
         words.message = message;
         words

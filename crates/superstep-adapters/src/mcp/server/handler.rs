@@ -57,8 +57,8 @@ impl ServerHandler for SessionHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let named = |offer: &&OfferedTool| offer.tool.spec().name == request.name;
-        let found = self.0.offers().tools.iter().find(named).cloned();
-        let Some(offer) = found else {
+        let matching = self.0.offers().tools.iter().find(named).cloned();
+        let Some(offer) = matching else {
             return Err(ErrorData::invalid_params(format!("no tool `{}`", request.name), None));
         };
         let progress = ProgressReporter::to(context.peer.clone(), context.meta.get_progress_token());
@@ -87,8 +87,8 @@ impl ServerHandler for SessionHandler {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let found = self.0.offers().resources.iter().find(|(resource, _)| resource.uri == request.uri).cloned();
-        let Some((resource, read)) = found else {
+        let matching = self.0.offers().resources.iter().find(|(resource, _)| resource.uri == request.uri).cloned();
+        let Some((resource, read)) = matching else {
             return Err(ErrorData::resource_not_found(format!("no resource `{}`", request.uri), None));
         };
         let parts = read().await.map_err(|error| to_error_data(&error))?;
@@ -113,8 +113,8 @@ impl ServerHandler for SessionHandler {
         request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let found = self.0.offers().prompts.iter().find(|(prompt, _)| prompt.name == request.name).cloned();
-        let Some((prompt, fill)) = found else {
+        let matching = self.0.offers().prompts.iter().find(|(prompt, _)| prompt.name == request.name).cloned();
+        let Some((prompt, fill)) = matching else {
             return Err(ErrorData::invalid_params(format!("no prompt `{}`", request.name), None));
         };
         let args = request.arguments.unwrap_or_default();
@@ -154,9 +154,9 @@ fn tool(spec: &ToolSpec) -> Tool {
     let mut tool = Tool::new(spec.name.clone(), spec.description.clone(), object(&spec.input_schema));
     tool.output_schema =
         spec.output_schema.as_deref().filter(|schema| schema.is_object()).map(|schema| object(schema).into());
-    let told = spec.annotations;
-    let hints = ToolAnnotations::new().read_only(told.read_only).idempotent(told.idempotent);
-    tool.with_annotations(hints.destructive(told.destructive))
+    let annotations = spec.annotations;
+    let hints = ToolAnnotations::new().read_only(annotations.read_only).idempotent(annotations.idempotent);
+    tool.with_annotations(hints.destructive(annotations.destructive))
 }
 
 /// Converts a message: the protocol has two roles and one block per message.

@@ -37,8 +37,8 @@ impl McpServer {
     /// Returns an error if the server cannot serve its tools or the client does not speak the protocol.
     pub async fn serve_stdio(&self) -> Result<()> {
         self.check()?;
-        let failed = |why: &dyn std::fmt::Display| {
-            Error::new(ErrorCode::ToolFailed, format!("the client of `{}` is none: {why}", self.name()))
+        let failed = |reason: &dyn std::fmt::Display| {
+            Error::new(ErrorCode::ToolFailed, format!("the client of `{}` is none: {reason}", self.name()))
                 .with_retryable(false)
         };
         let serving = Box::pin(SessionHandler(self.clone()).serve(rmcp::transport::stdio())).await;
@@ -93,7 +93,7 @@ mod tests {
 
     /// R-FWK-84: an empty list of hosts accepts no client instead of every client.
     #[test]
-    fn an_empty_list_of_hosts_lets_nobody_in() {
+    fn an_empty_list_of_hosts_rejects_every_host() {
         let server = McpServer::new("a", "1").allowed_hosts([] as [&str; 0]);
         assert!(server.http_service().is_err());
     }

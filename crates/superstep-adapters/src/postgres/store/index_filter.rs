@@ -4,30 +4,30 @@ use serde_json::{Map, Value, json};
 use superstep_core::store::{Filter, PutOp};
 
 /// Values longer than this have no `doc`: indexing them would take longer than reading them.
-const LONGEST_DOC: usize = 64 << 10;
+const MAX_DOC_BYTES: usize = 64 << 10;
 /// Items with more index terms have no `marks`: PostgreSQL limits the size of a `tsvector`.
-const MOST_MARKS: usize = 20_000;
+const MAX_INDEX_TERMS: usize = 20_000;
 /// Up to this value, an integer and a float are written the same way.
 const EXACT: u64 = 1 << 53;
 
 /// Returns a value as indexable JSON; `None` if the server cannot index it.
 pub(super) fn doc(put: &PutOp, written: &str) -> Option<String> {
     // PostgreSQL rejects `\u0000` in JSON; an escaped backslash before `u0000` is excluded as well.
-    let is_taken = written.len() <= LONGEST_DOC && !written.contains("\\u0000");
+    let is_taken = written.len() <= MAX_DOC_BYTES && !written.contains("\\u0000");
     (is_taken && put.value.is_object()).then(|| written.to_owned())
 }
 
 /// Returns the index terms of an item; `None` if the server cannot index that many.
 pub(super) fn tsvector_terms(marks: Vec<String>) -> Option<Vec<String>> {
-    (marks.len() <= MOST_MARKS).then_some(marks)
+    (marks.len() <= MAX_INDEX_TERMS).then_some(marks)
 }
 
 /// Returns an object that every matching value contains; `None` if the filter has no indexable condition.
 pub(super) fn containment_filter(filter: &Filter) -> Option<String> {
     let musts = filter.required_equalities();
-    let askable = musts.iter().filter(|(keys, value)| !keys.as_slice().is_empty() && is_plain(value));
+    let indexable = musts.iter().filter(|(keys, value)| !keys.as_slice().is_empty() && is_plain(value));
     // One condition is enough to reduce the candidates, and two may contradict each other on the path to a value.
-    let (keys, value) = askable.max_by_key(|(_, value)| value.to_string().len())?;
+    let (keys, value) = indexable.max_by_key(|(_, value)| value.to_string().len())?;
     let object = keys
         .as_slice()
         .iter()
@@ -56,10 +56,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_server_compares_alike_is_asked() {
-        let asked = |filter: Filter| containment_filter(&filter);
-        assert_eq!(asked(Filter::eq(["a", "b"], "x")).as_deref(), Some(r#"{"a":{"b":"x"}}"#));
-        assert_eq!(asked(Filter::All(vec![Filter::eq("a", 1), Filter::lt("b", 2)])).as_deref(), Some(r#"{"a":1}"#));
+    fn only_values_that_the_server_compares_alike_are_filtered() {
+        let filter_json = |filter: Filter| containment_filter(&filter);
+        assert_eq!(filter_json(Filter::eq(["a", "b"], "x")).as_deref(), Some(r#"{"a":{"b":"x"}}"#));
+        assert_eq!(
+            filter_json(Filter::All(vec![Filter::eq("a", 1), Filter::lt("b", 2)])).as_deref(),
+            Some(r#"{"a":1}"#)
+        );
         for filter in [
             Filter::eq("a", 1_u64 << 53),
             Filter::eq("a", 1e300),
@@ -70,7 +73,7 @@ mod tests {
             Filter::Any(vec![Filter::eq("a", 1)]),
             Filter::eq(Vec::new(), json!({})),
         ] {
-            assert_eq!(asked(filter.clone()), None, "{filter:?}");
+            assert_eq!(filter_json(filter.clone()), None, "{filter:?}");
         }
     }
 
@@ -78,6 +81,6 @@ mod tests {
     fn what_the_server_does_not_take_has_no_doc() {
         let doc = |value: Value| doc(&PutOp::new("n", "k", value.clone()), &value.to_string());
         assert!(doc(json!({ "a": 1 })).is_some() && doc(json!([1])).is_none() && doc(json!({ "a": "\0" })).is_none());
-        assert!(doc(json!({ "a": "x".repeat(LONGEST_DOC) })).is_none());
+        assert!(doc(json!({ "a": "x".repeat(MAX_DOC_BYTES) })).is_none());
     }
 }

@@ -53,11 +53,11 @@ impl ItemReader<'_> {
     /// Reads an item; if its time to live has to be renewed, it is added to `refresh`.
     pub(super) async fn get(&self, get: &GetOp, refresh: Option<&mut ItemNames>) -> PgResult<Option<Item>> {
         let (space, key) = (get.namespace.to_bytes(), get.key.as_bytes());
-        let found = self.address.fill(&format!(
+        let statement = self.address.fill(&format!(
             "SELECT {COLUMNS} FROM @schema@.memory WHERE space = $1 AND key = $2 AND (expires IS NULL OR expires > $3)"
         ));
-        let given = [(&space as _, Type::BYTEA), (&key as _, Type::BYTEA), (&self.now as _, Type::INT8)];
-        let Some(row) = self.client.query_typed_opt(&found, &given).await? else { return Ok(None) };
+        let arguments = [(&space as _, Type::BYTEA), (&key as _, Type::BYTEA), (&self.now as _, Type::INT8)];
+        let Some(row) = self.client.query_typed_opt(&statement, &arguments).await? else { return Ok(None) };
         let mut item = self.read(&row)?;
         if let (Some((spaces, keys)), Some(lasts)) = (refresh, row.try_get::<_, Option<i64>>(6)?) {
             item.expires_at = Some(self.now.saturating_add(lasts));
@@ -77,10 +77,10 @@ impl ItemReader<'_> {
         match (query, self.extension) {
             (SearchQuery::Nothing, _) => self.newest(search, &mut finder).await?,
             (SearchQuery::Words(words), _) => self.by_words(search, words, &mut finder).await?,
-            (SearchQuery::Vector(wanted), Some(extension)) => {
-                self.nearest(search, (wanted, extension), &mut finder).await?
+            (SearchQuery::Vector(query_vector), Some(extension)) => {
+                self.nearest(search, (query_vector, extension), &mut finder).await?
             }
-            (SearchQuery::Vector(wanted), None) => self.by_vector(search, wanted, &mut finder).await?,
+            (SearchQuery::Vector(query_vector), None) => self.by_vector(search, query_vector, &mut finder).await?,
         }
         let mut hits = finder.finish();
         if let Some(names) = refresh {
@@ -100,11 +100,11 @@ impl ItemReader<'_> {
         mut take: impl FnMut(&Row) -> PgResult<bool>,
     ) -> PgResult<()> {
         let ((from, to), musts) = (search.prefix.range(), index_filter::containment_filter(&search.filter));
-        let mut given: Vec<Parameter<'_>> =
+        let mut arguments: Vec<Parameter<'_>> =
             vec![(&from, Type::BYTEA), (&to, Type::BYTEA), (&self.now, Type::INT8), (&musts, Type::TEXT)];
-        given.extend(more.iter().cloned());
+        arguments.extend(more.iter().cloned());
         let open = self.address.fill(&format!("DECLARE found NO SCROLL CURSOR FOR {statement}"));
-        self.client.execute_typed(&open, &given).await?;
+        self.client.execute_typed(&open, &arguments).await?;
         let mut wants_more = true;
         while wants_more {
             let rows = self.client.query_typed(&format!("FETCH {PAGE} FROM found"), &[]).await?;
@@ -151,7 +151,7 @@ impl ItemReader<'_> {
     async fn nearest(
         &self,
         search: &SearchOp,
-        (wanted, extension): (&[f32], &str),
+        (query_vector, extension): (&[f32], &str),
         finder: &mut SearchCollector<'_>,
     ) -> PgResult<()> {
         let statement = format!(
@@ -163,18 +163,23 @@ impl ItemReader<'_> {
         let (model, mut last) = (self.model.as_bytes(), None);
         let take = |row: &Row| {
             let (floats, distance): (Vec<f32>, f64) = (row.try_get(7)?, row.try_get(8)?);
-            finder.add_vector_match(self.read(row)?, similarity(wanted, &floats));
+            finder.add_vector_match(self.read(row)?, similarity(query_vector, &floats));
             if finder.is_full() {
                 last = last.or(Some(distance));
             }
             Ok(last.is_none_or(|last| distance <= last + MARGIN))
         };
-        let more: [Parameter<'_>; 2] = [(&model, Type::BYTEA), (&wanted, Type::FLOAT4_ARRAY)];
+        let more: [Parameter<'_>; 2] = [(&model, Type::BYTEA), (&query_vector, Type::FLOAT4_ARRAY)];
         self.each(search, (&statement, &more), take).await
     }
 
     /// Searches by vector without pgvector, which transfers every vector under the prefix.
-    async fn by_vector(&self, search: &SearchOp, wanted: &[f32], finder: &mut SearchCollector<'_>) -> PgResult<()> {
+    async fn by_vector(
+        &self,
+        search: &SearchOp,
+        query_vector: &[f32],
+        finder: &mut SearchCollector<'_>,
+    ) -> PgResult<()> {
         let statement = format!(
             "SELECT {COLUMNS}, floats, memory.id FROM @schema@.memory JOIN @schema@.memory_vector v ON v.item = memory.id \
              AND v.model = $5 WHERE {UNDER} ORDER BY memory.id"
@@ -183,9 +188,9 @@ impl ItemReader<'_> {
         let mut best: Option<(i64, Item, f64)> = None;
         let take = |row: &Row| {
             let (floats, id): (Vec<f32>, i64) = (row.try_get(7)?, row.try_get(8)?);
-            let cosine = similarity(wanted, &floats);
+            let cosine = similarity(query_vector, &floats);
             match &mut best {
-                Some((known, _, nearest)) if *known == id => *nearest = nearest.max(cosine),
+                Some((best_id, _, nearest)) if *best_id == id => *nearest = nearest.max(cosine),
                 _ => {
                     if let Some((_, item, nearest)) = best.replace((id, self.read(row)?, cosine)) {
                         finder.add_vector_match(item, nearest);
@@ -202,13 +207,13 @@ impl ItemReader<'_> {
     }
 
     pub(super) async fn namespaces(&self, list: &ListNamespacesOp) -> PgResult<Vec<StoreNamespace>> {
-        let found = self.address.fill(
+        let statement = self.address.fill(
             "SELECT DISTINCT space FROM @schema@.memory WHERE space >= $1 AND space < $2 \
              AND (expires IS NULL OR expires > $3) ORDER BY space",
         );
         let (from, to) = list.literal_prefix().range();
-        let given = [(&from as _, Type::BYTEA), (&to as _, Type::BYTEA), (&self.now as _, Type::INT8)];
-        let rows = self.client.query_typed(&found, &given).await?;
+        let arguments = [(&from as _, Type::BYTEA), (&to as _, Type::BYTEA), (&self.now as _, Type::INT8)];
+        let rows = self.client.query_typed(&statement, &arguments).await?;
         let spaces = rows.iter().map(|row| Ok(StoreNamespace::from_bytes(row.try_get(0)?).unwrap_or_default()));
         Ok(select(spaces.collect::<PgResult<Vec<_>>>()?, list))
     }

@@ -15,21 +15,21 @@ const TABLES: &str = include_str!("tables.sql");
 const LOCK: i64 = 0x7375_7065_726d_656d;
 
 /// Creates the tables if they do not exist, and checks their version otherwise.
-pub(super) async fn prepare(room: &ConnectionPool) -> Result<()> {
-    let address = &room.address;
-    let prepared = room.with_connection(|client| async move {
+pub(super) async fn prepare(pool: &ConnectionPool) -> Result<()> {
+    let address = &pool.address;
+    let prepared = pool.with_connection(|client| async move {
         if !is_ready(&client, address).await? {
             make(&client, address).await?;
         }
         Ok(())
     });
-    prepared.await.map_err(|trouble| trouble.into_error(address))
+    prepared.await.map_err(|error| error.into_error(address))
 }
 
 /// Returns the schema of the extension `vector`, creating the extension if possible; `None` if the server does not
 /// have it.
-pub(super) async fn find_extension(room: &ConnectionPool) -> Result<Option<String>> {
-    let found = room.with_connection(|client| async move {
+pub(super) async fn find_extension(pool: &ConnectionPool) -> Result<Option<String>> {
+    let lookup = pool.with_connection(|client| async move {
         if let Some(schema) = extension(&client).await? {
             return Ok(Some(schema));
         }
@@ -43,29 +43,29 @@ pub(super) async fn find_extension(room: &ConnectionPool) -> Result<Option<Strin
             _ => extension(&client).await,
         }
     });
-    found.await.map_err(|trouble| trouble.into_error(&room.address))
+    lookup.await.map_err(|error| error.into_error(&pool.address))
 }
 
 /// Returns the quoted name of the schema of the extension.
 async fn extension(client: &Client) -> PgResult<Option<String>> {
-    let asked = "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e \
+    let statement = "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e \
                  JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'";
-    let row = client.query_typed_opt(asked, &[]).await?;
+    let row = client.query_typed_opt(statement, &[]).await?;
     Ok(row.map(|row| row.try_get(0)).transpose()?)
 }
 
 /// Returns true if tables of this version exist. Needs no permission to create any.
 async fn is_ready(client: &Client, address: &PgConfig) -> PgResult<bool> {
-    let found = "SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    let statement = "SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                  WHERE n.nspname = $1 AND c.relname = 'memory_version'";
     let name = address.schema.trim_matches('"');
-    if client.query_typed_opt(found, &[(&name, Type::TEXT)]).await?.is_none() {
+    if client.query_typed_opt(statement, &[(&name, Type::TEXT)]).await?.is_none() {
         return Ok(false);
     }
-    let asked = address.fill("SELECT max(number) FROM @schema@.memory_version");
-    match client.query_typed_one(&asked, &[]).await?.try_get::<_, Option<i32>>(0)? {
+    let version_statement = address.fill("SELECT max(number) FROM @schema@.memory_version");
+    match client.query_typed_one(&version_statement, &[]).await?.try_get::<_, Option<i32>>(0)? {
         Some(VERSION) => Ok(true),
-        version => Err(PgError::Refused(too_new(address, version.unwrap_or_default()))),
+        version => Err(PgError::Rejected(too_new(address, version.unwrap_or_default()))),
     }
 }
 
@@ -75,9 +75,9 @@ async fn make(client: &Client, address: &PgConfig) -> PgResult<()> {
     match is_ready(client, address).await {
         Ok(true) => {}
         Ok(false) => client.batch_execute(&address.fill(TABLES)).await?,
-        Err(trouble) => {
+        Err(error) => {
             client.batch_execute("ROLLBACK").await?;
-            return Err(trouble);
+            return Err(error);
         }
     }
     client.batch_execute("COMMIT").await?;

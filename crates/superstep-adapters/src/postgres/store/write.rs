@@ -26,7 +26,7 @@ impl ItemWriter<'_> {
         let (space, key, value) = (put.namespace.to_bytes(), put.key.as_bytes(), written.as_bytes());
         let (doc, paths) = (index_filter::doc(put, &written), write_index(&put.index));
         let marks = paths.as_ref().and_then(|_| index_filter::tsvector_terms(index_terms(put)));
-        let kept = self.address.fill(
+        let statement = self.address.fill(
             "INSERT INTO @schema@.memory AS kept (space, key, value, doc, paths, marks, created, updated, expires, lasts) \
              VALUES ($1, $2, $3, $4::jsonb, $5, array_to_tsvector($6), $7, $7, $8, $9) \
              ON CONFLICT (space, key) DO UPDATE SET value = excluded.value, doc = excluded.doc, paths = excluded.paths, \
@@ -34,7 +34,7 @@ impl ItemWriter<'_> {
              created = CASE WHEN kept.expires <= excluded.updated THEN excluded.created ELSE kept.created END \
              RETURNING id, xmax = 0",
         );
-        let given = [
+        let arguments = [
             (&space as _, Type::BYTEA),
             (&key as _, Type::BYTEA),
             (&value as _, Type::BYTEA),
@@ -45,30 +45,31 @@ impl ItemWriter<'_> {
             (&expires as _, Type::INT8),
             (&life as _, Type::INT8),
         ];
-        let row = self.client.query_typed_one(&kept, &given).await?;
+        let row = self.client.query_typed_one(&statement, &arguments).await?;
         let (id, is_new): (i64, bool) = (row.try_get(0)?, row.try_get(1)?);
         self.put_vectors(id, is_new, vectors).await
     }
 
     async fn put_vectors(&self, id: i64, is_new: bool, vectors: &[Vec<f32>]) -> PgResult<()> {
         if !is_new {
-            let gone = self.address.fill("DELETE FROM @schema@.memory_vector WHERE item = $1");
-            self.client.execute_typed(&gone, &[(&id, Type::INT8)]).await?;
+            let delete = self.address.fill("DELETE FROM @schema@.memory_vector WHERE item = $1");
+            self.client.execute_typed(&delete, &[(&id, Type::INT8)]).await?;
         }
-        let kept = self.address.fill("INSERT INTO @schema@.memory_vector (item, model, floats) VALUES ($1, $2, $3)");
+        let insert = self.address.fill("INSERT INTO @schema@.memory_vector (item, model, floats) VALUES ($1, $2, $3)");
         let model = self.setup.model().as_bytes();
         for floats in vectors {
-            let given = [(&id as _, Type::INT8), (&model as _, Type::BYTEA), (floats as _, Type::FLOAT4_ARRAY)];
-            self.client.execute_typed(&kept, &given).await?;
+            let arguments = [(&id as _, Type::INT8), (&model as _, Type::BYTEA), (floats as _, Type::FLOAT4_ARRAY)];
+            self.client.execute_typed(&insert, &arguments).await?;
         }
         Ok(())
     }
 
     /// Deletes an item; returns true if an unexpired item existed.
     pub(super) async fn delete(&self, delete: &DeleteOp) -> PgResult<bool> {
-        let gone = self.address.fill("DELETE FROM @schema@.memory WHERE space = $1 AND key = $2 RETURNING expires");
+        let statement =
+            self.address.fill("DELETE FROM @schema@.memory WHERE space = $1 AND key = $2 RETURNING expires");
         let (space, key) = (delete.namespace.to_bytes(), delete.key.as_bytes());
-        let row = self.client.query_typed_opt(&gone, &[(&space, Type::BYTEA), (&key, Type::BYTEA)]).await?;
+        let row = self.client.query_typed_opt(&statement, &[(&space, Type::BYTEA), (&key, Type::BYTEA)]).await?;
         Ok(match row {
             Some(row) => !is_expired(row.try_get(0)?, self.now),
             None => false,
@@ -86,17 +87,18 @@ impl ItemWriter<'_> {
              JOIN unnest($1::bytea[], $2::bytea[]) AS named (space, key) ON m.space = named.space AND m.key = named.key \
              WHERE m.expires > $3 ORDER BY id FOR UPDATE OF m)",
         );
-        let given = [(spaces as _, Type::BYTEA_ARRAY), (keys as _, Type::BYTEA_ARRAY), (&self.now as _, Type::INT8)];
-        self.client.execute_typed(&anew, &given).await?;
+        let arguments =
+            [(spaces as _, Type::BYTEA_ARRAY), (keys as _, Type::BYTEA_ARRAY), (&self.now as _, Type::INT8)];
+        self.client.execute_typed(&anew, &arguments).await?;
         Ok(())
     }
 
     /// Deletes at most `most` expired items and skips those locked by other transactions.
     pub(super) async fn sweep(&self, most: Option<i64>) -> PgResult<u64> {
-        let gone = self.address.fill(
+        let statement = self.address.fill(
             "DELETE FROM @schema@.memory WHERE id IN (SELECT id FROM @schema@.memory WHERE expires <= $1 \
              ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)",
         );
-        Ok(self.client.execute_typed(&gone, &[(&self.now, Type::INT8), (&most, Type::INT8)]).await?)
+        Ok(self.client.execute_typed(&statement, &[(&self.now, Type::INT8), (&most, Type::INT8)]).await?)
     }
 }

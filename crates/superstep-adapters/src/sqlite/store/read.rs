@@ -18,7 +18,7 @@ const UNDER: &str = "memory.space >= ?1 AND memory.space < ?2 AND (expires IS NU
 /// A reader on one connection at one time.
 pub(super) struct ItemReader<'a> {
     pub(super) connection: &'a Connection,
-    pub(super) place: &'a str,
+    pub(super) database: &'a str,
     pub(super) model: &'a str,
     pub(super) now: i64,
 }
@@ -34,15 +34,15 @@ impl ItemReader<'_> {
             updated: row.get(4)?,
             expires: row.get(5)?,
         };
-        Ok(columns.read(&format_args!("`{}`", self.place))?)
+        Ok(columns.read(&format_args!("`{}`", self.database))?)
     }
 
     /// Reads an item; if its time to live has to be renewed, it is added to `refresh`.
     pub(super) fn get(&self, get: &GetOp, refresh: Option<&mut ItemNames>) -> SqliteResult<Option<Item>> {
         let space = get.namespace.to_bytes();
-        let found =
+        let sql =
             format!("SELECT {COLUMNS} FROM memory WHERE space = ?1 AND key = ?2 AND (expires IS NULL OR expires > ?3)");
-        let mut statement = self.connection.prepare_cached(&found)?;
+        let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params![space, get.key.as_bytes(), self.now])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let mut item = self.read(row)?;
@@ -63,7 +63,7 @@ impl ItemReader<'_> {
         match query {
             SearchQuery::Nothing => self.newest(search, &mut finder)?,
             SearchQuery::Words(words) => self.by_words(search, words, &mut finder)?,
-            SearchQuery::Vector(wanted) => self.by_vector(search, wanted, &mut finder)?,
+            SearchQuery::Vector(query_vector) => self.by_vector(search, query_vector, &mut finder)?,
         }
         let mut hits = finder.finish();
         if let Some(names) = refresh {
@@ -97,12 +97,12 @@ impl ItemReader<'_> {
         if words.is_empty() {
             return Ok(());
         }
-        let found = format!(
+        let sql = format!(
             "SELECT {COLUMNS} FROM memory_word JOIN memory ON memory.id = memory_word.rowid \
              WHERE memory_word MATCH ?4 AND {UNDER}"
         );
         let (from, to) = search.prefix.range();
-        let mut statement = self.connection.prepare_cached(&found)?;
+        let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params![from, to, self.now, query_terms(words).join(" OR ")])?;
         while let Some(row) = rows.next()? {
             let index = read_index(row.get_ref(7)?.as_str_or_null().map_err(rusqlite::Error::from)?);
@@ -113,18 +113,18 @@ impl ItemReader<'_> {
 
     /// Searches by vector: compares every vector under the prefix, which is exact and fast enough for the data of one
     /// user or project.
-    fn by_vector(&self, search: &SearchOp, wanted: &[f32], finder: &mut SearchCollector<'_>) -> SqliteResult<()> {
-        let found = format!(
+    fn by_vector(&self, search: &SearchOp, query_vector: &[f32], finder: &mut SearchCollector<'_>) -> SqliteResult<()> {
+        let sql = format!(
             "SELECT {COLUMNS}, memory.id, floats FROM memory JOIN memory_vector ON memory_vector.item = memory.id \
              AND memory_vector.model = ?4 WHERE {UNDER} ORDER BY memory.id"
         );
         let (from, to) = search.prefix.range();
-        let mut statement = self.connection.prepare_cached(&found)?;
+        let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params![from, to, self.now, self.model])?;
         let mut best: Option<(i64, Item, f64)> = None;
         while let Some(row) = rows.next()? {
             let floats = row.get_ref(9)?.as_blob().map_err(rusqlite::Error::from)?;
-            let cosine = from_bytes(floats).map_or(0.0, |vector| similarity(wanted, &vector));
+            let cosine = from_bytes(floats).map_or(0.0, |vector| similarity(query_vector, &vector));
             match &mut best {
                 Some((id, _, nearest)) if *id == row.get::<_, i64>(8)? => *nearest = nearest.max(cosine),
                 _ => {
@@ -142,9 +142,9 @@ impl ItemReader<'_> {
     }
 
     pub(super) fn namespaces(&self, list: &ListNamespacesOp) -> SqliteResult<Vec<StoreNamespace>> {
-        let found = format!("SELECT DISTINCT space FROM memory WHERE {UNDER} ORDER BY space");
+        let sql = format!("SELECT DISTINCT space FROM memory WHERE {UNDER} ORDER BY space");
         let (from, to) = list.literal_prefix().range();
-        let mut statement = self.connection.prepare_cached(&found)?;
+        let mut statement = self.connection.prepare_cached(&sql)?;
         let spaces = statement.query_map(params![from, to, self.now], |row| row.get::<_, Vec<u8>>(0))?;
         let spaces = spaces.map(|space| Ok(StoreNamespace::from_bytes(&space?).unwrap_or_default()));
         Ok(select(spaces.collect::<Result<Vec<_>, SqliteError>>()?, list))

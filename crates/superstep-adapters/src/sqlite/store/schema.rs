@@ -46,7 +46,7 @@ pub(super) fn prepare(connection: &Connection, name: &str) -> SqliteResult<()> {
     }
     match connection.query_row("SELECT max(number) FROM memory_version", [], |row| row.get(0))? {
         VERSION => Ok(()),
-        version => Err(SqliteError::Refused(too_new(name, version))),
+        version => Err(SqliteError::Rejected(too_new(name, version))),
     }
 }
 

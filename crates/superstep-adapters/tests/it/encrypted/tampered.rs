@@ -15,13 +15,13 @@ use superstep::core::value::AnyValue;
 #[derive(Clone)]
 pub(super) struct TamperingCheckpointer<F> {
     pub(super) store: MemoryCheckpointer,
-    pub(super) bend: Arc<F>,
+    pub(super) tamper: Arc<F>,
 }
 
 type TamperFn = fn(&mut CheckpointTuple);
 
 /// Modifications of stored data, each with the location that its error must name.
-pub(super) const WAYS: [(TamperFn, &str); 9] = [
+pub(super) const MODIFICATIONS: [(TamperFn, &str); 9] = [
     (|loaded| first(loaded, "patient", flip), "field `patient`"),
     (|loaded| first(loaded, "patient", |text| text.truncate(20)), "field `patient`"),
     (|loaded| first(loaded, "patient", |text| text.push('!')), "field `patient`"),
@@ -52,11 +52,11 @@ fn set(loaded: &mut CheckpointTuple, field: &str, value: Value) {
     }
 }
 
-fn first(loaded: &mut CheckpointTuple, field: &str, bend: fn(&mut String)) {
+fn first(loaded: &mut CheckpointTuple, field: &str, modify: fn(&mut String)) {
     let part = loaded.fields.iter().find(|(name, _)| **name == *field).map(|(_, log)| log[0].1.to_json());
     let Some(Ok(mut part)) = part else { return };
     let Some(Value::String(text)) = part.get_mut("__sealed__") else { return };
-    bend(text);
+    modify(text);
     set(loaded, field, part);
 }
 
@@ -86,14 +86,14 @@ fn once(loaded: &mut CheckpointTuple) {
 
 /// Moves the scheduled sends of one checkpoint to another.
 fn sends(loaded: &mut CheckpointTuple) {
-    if loaded.checkpoint.next_tasks.iter().any(|due| due.send.is_some()) {
+    if loaded.checkpoint.next_tasks.iter().any(|task| task.send.is_some()) {
         Arc::make_mut(&mut loaded.checkpoint).id = CheckpointId::from_bits(7);
     }
 }
 
 impl<F: Fn(&mut CheckpointTuple) + Send + Sync + 'static> TamperingCheckpointer<F> {
-    fn bent(&self, mut loaded: CheckpointTuple) -> CheckpointTuple {
-        (self.bend)(&mut loaded);
+    fn tampered(&self, mut loaded: CheckpointTuple) -> CheckpointTuple {
+        (self.tamper)(&mut loaded);
         loaded
     }
 }
@@ -109,7 +109,7 @@ impl<F: Fn(&mut CheckpointTuple) + Send + Sync + 'static> Checkpointer for Tampe
         namespace: &CheckpointNamespace,
         at: CheckpointSelector,
     ) -> Result<Option<CheckpointTuple>> {
-        Ok(self.store.load(thread, namespace, at).await?.map(|loaded| self.bent(loaded)))
+        Ok(self.store.load(thread, namespace, at).await?.map(|loaded| self.tampered(loaded)))
     }
 
     async fn history(
@@ -119,6 +119,6 @@ impl<F: Fn(&mut CheckpointTuple) + Send + Sync + 'static> Checkpointer for Tampe
         query: &HistoryQuery,
     ) -> Result<Vec<CheckpointTuple>> {
         let listed = self.store.history(thread, namespace, query).await?;
-        Ok(listed.into_iter().map(|loaded| self.bent(loaded)).collect())
+        Ok(listed.into_iter().map(|loaded| self.tampered(loaded)).collect())
     }
 }

@@ -7,7 +7,7 @@ use superstep::core::port::StoredEvent;
 use superstep::core::value::AnyValue;
 use superstep_adapters::encrypted::{EncryptedCheckpointer, EncryptionKey};
 
-use super::{event, heard, say, take};
+use super::{commit_events, event, read_events, take};
 
 fn key(number: u8) -> EncryptionKey {
     EncryptionKey::from_bytes([number; 32])
@@ -17,21 +17,21 @@ fn key(number: u8) -> EncryptionKey {
 async fn holding(thread: &str, events: Vec<StoredEvent>) -> MemoryCheckpointer {
     let store = MemoryCheckpointer::new();
     let lease = take(&store, thread).await;
-    say(&store, &lease, events).await.unwrap();
+    commit_events(&store, &lease, events).await.unwrap();
     store
 }
 
 /// R-FWK-48, R-REF-64: events are encrypted and bound to thread and number; a changed or moved event results in an
 /// error with its number.
 #[tokio::test]
-async fn an_event_that_was_changed_or_moved_is_refused_by_number() {
+async fn an_event_that_was_changed_or_moved_is_rejected_by_number() {
     let below = MemoryCheckpointer::new();
-    let sealed = EncryptedCheckpointer::new(below.clone(), key(1));
-    let lease = take(&sealed, "t").await;
-    let said = vec![event(1, json!("S3CRET one")), event(2, json!({ "S3CRET": "two" }))];
-    say(&sealed, &lease, said.clone()).await.unwrap();
-    assert_eq!(heard(&sealed, "t").await.unwrap(), said);
-    let hidden = heard(&below, "t").await.unwrap();
+    let encrypted = EncryptedCheckpointer::new(below.clone(), key(1));
+    let lease = take(&encrypted, "t").await;
+    let committed = vec![event(1, json!("S3CRET one")), event(2, json!({ "S3CRET": "two" }))];
+    commit_events(&encrypted, &lease, committed.clone()).await.unwrap();
+    assert_eq!(read_events(&encrypted, "t").await.unwrap(), committed);
+    let hidden = read_events(&below, "t").await.unwrap();
     assert!(!format!("{hidden:?}").contains("S3CRET"));
 
     let [one, two] = &hidden[..] else { panic!("{hidden:?}") };
@@ -49,11 +49,14 @@ async fn an_event_that_was_changed_or_moved_is_refused_by_number() {
     ];
     for (thread, events, named) in rows {
         let error =
-            heard(&EncryptedCheckpointer::new(holding(thread, events).await, key(1)), thread).await.unwrap_err();
+            read_events(&EncryptedCheckpointer::new(holding(thread, events).await, key(1)), thread).await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::CheckpointCorrupt, "{error}");
         assert!(error.message().starts_with(&format!("thread `{thread}`: {named} ")), "{error}");
     }
-    assert!(heard(&EncryptedCheckpointer::new(below.clone(), key(2)), "t").await.is_err(), "another key opens nothing");
+    assert!(
+        read_events(&EncryptedCheckpointer::new(below.clone(), key(2)), "t").await.is_err(),
+        "another key opens nothing"
+    );
     let rotated = EncryptedCheckpointer::new(below, key(2)).with_decryption_key(key(1));
-    assert_eq!(heard(&rotated, "t").await.unwrap(), said);
+    assert_eq!(read_events(&rotated, "t").await.unwrap(), committed);
 }

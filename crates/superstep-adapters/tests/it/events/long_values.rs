@@ -10,7 +10,7 @@ use superstep::core::error::{ErrorCode, Result};
 use superstep::core::port::{Checkpointer, KeyValue, PutOptions};
 use superstep_adapters::key_value::KeyValueCheckpointer;
 
-use super::{event, heard, say, take};
+use super::{commit_events, event, read_events, take};
 
 /// A key-value store in memory.
 #[derive(Clone, Default)]
@@ -50,8 +50,8 @@ impl KeyValue for Bucket {
 
     async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         let values = self.0.lock().unwrap();
-        let is_asked = |key: &&String| key.starts_with(prefix) && after.is_none_or(|after| key.as_str() > after);
-        Ok(values.keys().filter(is_asked).take(limit).cloned().collect())
+        let is_match = |key: &&String| key.starts_with(prefix) && after.is_none_or(|after| key.as_str() > after);
+        Ok(values.keys().filter(is_match).take(limit).cloned().collect())
     }
 }
 
@@ -67,22 +67,22 @@ async fn forgotten_events_leave_no_values() {
     let bucket = Bucket::default();
     let store = KeyValueCheckpointer::open(bucket.clone()).unwrap();
     let lease = take(&store, "t").await;
-    let said = [event(1, json!(noise(1))), event(2, json!("short")), event(3, json!(noise(3)))];
-    say(&store, &lease, said.to_vec()).await.unwrap();
+    let events = [event(1, json!(noise(1))), event(2, json!("short")), event(3, json!(noise(3)))];
+    commit_events(&store, &lease, events.to_vec()).await.unwrap();
     assert_eq!((bucket.keys("/part/").len(), bucket.versions()), (2, vec![1, 2]));
     let other = KeyValueCheckpointer::open(bucket.clone()).unwrap();
-    assert_eq!(heard(&other, "t").await.unwrap(), said);
+    assert_eq!(read_events(&other, "t").await.unwrap(), events);
     store.delete_events(&"t".into(), 2).await.unwrap();
     assert_eq!(bucket.keys("/part/").len(), 1);
-    assert_eq!(heard(&other, "t").await.unwrap(), said[2..]);
+    assert_eq!(read_events(&other, "t").await.unwrap(), events[2..]);
 
     let lost = bucket.keys("/part/");
     bucket.delete(&lost).await.unwrap();
-    let error = heard(&other, "t").await.unwrap_err();
+    let error = read_events(&other, "t").await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::CheckpointCorrupt, "{error}");
     store.delete_events(&"t".into(), 3).await.unwrap();
     assert_eq!(
-        (heard(&other, "t").await.unwrap(), other.last_event_number(&"t".into()).await.unwrap()),
+        (read_events(&other, "t").await.unwrap(), other.last_event_number(&"t".into()).await.unwrap()),
         (Vec::new(), 3)
     );
 }
@@ -94,14 +94,14 @@ async fn condensing_keeps_events() {
     let store = KeyValueCheckpointer::open(bucket.clone()).unwrap();
     let lease = take(&store, "t").await;
     for number in 1..=60 {
-        say(&store, &lease, vec![event(number, json!(number))]).await.unwrap();
+        commit_events(&store, &lease, vec![event(number, json!(number))]).await.unwrap();
     }
     store.delete_events(&"t".into(), 50).await.unwrap();
     assert!(bucket.keys("/log/").len() < 3, "{:?}", bucket.keys("/log/"));
-    say(&store, &lease, vec![event(61, json!(61))]).await.unwrap();
+    commit_events(&store, &lease, vec![event(61, json!(61))]).await.unwrap();
     let other = KeyValueCheckpointer::open(bucket).unwrap();
-    let said: Vec<_> = (51..=61).map(|number| event(number, json!(number))).collect();
-    assert_eq!(heard(&other, "t").await.unwrap(), said);
+    let events: Vec<_> = (51..=61).map(|number| event(number, json!(number))).collect();
+    assert_eq!(read_events(&other, "t").await.unwrap(), events);
     assert_eq!(other.last_event_number(&"t".into()).await.unwrap(), 61);
 }
 
@@ -114,25 +114,25 @@ async fn large_events_are_beside_the_store_until_they_are_forgotten() {
     use superstep_adapters::offloaded::OffloadedCheckpointer;
 
     let (below, bucket) = (MemoryCheckpointer::new(), Bucket::default());
-    let spilled = OffloadedCheckpointer::new(below.clone(), bucket.clone()).threshold_bytes(500);
-    let lease = take(&spilled, "t").await;
-    let said = [event(1, json!(noise(1))), event(2, json!("short"))];
-    say(&spilled, &lease, said.to_vec()).await.unwrap();
-    assert_eq!(heard(&spilled, "t").await.unwrap(), said);
-    assert!(!format!("{:?}", heard(&below, "t").await.unwrap()).contains(&noise(1)));
-    let round = async || spilled.collect_garbage(Duration::from_secs(60)).await.unwrap();
+    let offloaded = OffloadedCheckpointer::new(below.clone(), bucket.clone()).threshold_bytes(500);
+    let lease = take(&offloaded, "t").await;
+    let events = [event(1, json!(noise(1))), event(2, json!("short"))];
+    commit_events(&offloaded, &lease, events.to_vec()).await.unwrap();
+    assert_eq!(read_events(&offloaded, "t").await.unwrap(), events);
+    assert!(!format!("{:?}", read_events(&below, "t").await.unwrap()).contains(&noise(1)));
+    let round = async || offloaded.collect_garbage(Duration::from_secs(60)).await.unwrap();
     assert_eq!((round().await.referenced, round().await.marked), (1, 0));
 
     let values = bucket.keys("superstep/value/");
-    let kept = bucket.0.lock().unwrap().insert(values[0].clone(), b"\"another\"".to_vec()).unwrap();
-    let error = heard(&spilled, "t").await.unwrap_err();
+    let original = bucket.0.lock().unwrap().insert(values[0].clone(), b"\"another\"".to_vec()).unwrap();
+    let error = read_events(&offloaded, "t").await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::CheckpointCorrupt, "{error}");
     assert!(error.message().starts_with("thread `t`, event `1`: "), "{error}");
-    bucket.0.lock().unwrap().insert(values[0].clone(), kept);
+    bucket.0.lock().unwrap().insert(values[0].clone(), original);
 
-    spilled.delete_events(&"t".into(), 1).await.unwrap();
+    offloaded.delete_events(&"t".into(), 1).await.unwrap();
     assert_eq!(round().await.marked, 1);
     bucket.delete(&bucket.keys("superstep/waiting/")).await.unwrap();
     assert_eq!((round().await.removed, bucket.keys("superstep/value/").len()), (1, 0));
-    assert_eq!(heard(&spilled, "t").await.unwrap(), said[1..]);
+    assert_eq!(read_events(&offloaded, "t").await.unwrap(), events[1..]);
 }

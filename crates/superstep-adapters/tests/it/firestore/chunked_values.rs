@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use superstep_core::port::{KeyValue, PutOptions};
 use superstep_core::testing::block_on;
 
-use super::{ONLY_NEW, PROJECT, ask, collection, count, emulator, open, options};
+use super::{ONLY_NEW, PROJECT, collection, count, emulator, open, options, post};
 use crate::server::{ProxyAction, ReceivedRequest, Server};
 
 /// Returns bytes without repetition.
@@ -20,21 +20,21 @@ fn long(length: usize, seed: u64) -> Vec<u8> {
 }
 
 /// Returns the documents that a request names.
-fn documents(asked: &ReceivedRequest) -> Vec<String> {
-    let asked: Value = serde_json::from_str(&asked.text()).unwrap();
-    asked["documents"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+fn documents(request: &ReceivedRequest) -> Vec<String> {
+    let body: Value = serde_json::from_str(&request.text()).unwrap();
+    body["documents"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
 /// Returns a response in which every document has a value of `length` zeros; `length` is a multiple of three.
-fn zeros(asked: &ReceivedRequest, length: usize) -> String {
+fn zeros(request: &ReceivedRequest, length: usize) -> String {
     let time = "2026-01-01T00:00:00Z";
-    let items = documents(asked).into_iter().map(|name| match name.rsplit_once("/k") {
+    let items = documents(request).into_iter().map(|name| match name.rsplit_once("/k") {
         None => json!({ "missing": name, "readTime": time }),
         Some((_, key)) => {
             let value = json!({ "bytesValue": "AAAA".repeat(length / 3) });
             let fields = json!({ "key": { "stringValue": key }, "writer": { "stringValue": "w" }, "value": value });
-            let found = json!({ "name": name, "fields": fields, "createTime": time, "updateTime": time });
-            json!({ "found": found, "readTime": time })
+            let document = json!({ "name": name, "fields": fields, "createTime": time, "updateTime": time });
+            json!({ "found": document, "readTime": time })
         }
     });
     items.collect::<Value>().to_string()
@@ -47,34 +47,35 @@ fn keys(count: usize) -> Vec<String> {
 /// R-FWK-38: one request reads many short values or few long ones.
 #[test]
 fn an_answer_has_only_so_many_bytes() {
-    for (length, count, asked_for) in
+    for (length, count, expected) in
         [(3, 250, vec![20, 100, 100, 30]), (300_000, 45, vec![20, 10, 10, 5]), (900_000, 27, vec![20, 4, 3])]
     {
-        let server = Server::start(None, move |asked| ProxyAction::Answer(200, String::new(), zeros(asked, length)));
+        let server =
+            Server::start(None, move |request| ProxyAction::Answer(200, String::new(), zeros(request, length)));
         let store = open(&options(&server.address, "c"));
         let values = block_on(store.get_many(&keys(count))).unwrap();
         assert!(values.len() == count && values.iter().flatten().all(|value| value.len() == length), "{length}");
-        let asked: Vec<usize> = server.asked("batchget").iter().map(|asked| documents(asked).len()).collect();
-        assert_eq!(asked[1..], asked_for, "{length}: the first is the greeting");
+        let batch: Vec<usize> = server.received("batchget").iter().map(|batch| documents(batch).len()).collect();
+        assert_eq!(batch[1..], expected, "{length}: the first is the greeting");
     }
 }
 
 /// R-FWK-38: a slow response is received as long as bytes arrive; a response that stops is abandoned.
 #[test]
 fn a_slow_answer_is_waited_for_and_one_that_stops_is_not() {
-    let (patience, limit) = (Duration::from_millis(2_400), Duration::from_millis(800));
-    for (pause, is_heard) in [(limit / 4, true), (limit * 2, false)] {
-        let server = Server::start(None, move |asked| match documents(asked).len() {
-            1 => ProxyAction::Answer(200, String::new(), zeros(asked, 3)),
-            _ => ProxyAction::Drip(pause, zeros(asked, 3_000)),
+    let (timeout, limit) = (Duration::from_millis(2_400), Duration::from_millis(800));
+    for (pause, is_received) in [(limit / 4, true), (limit * 2, false)] {
+        let server = Server::start(None, move |request| match documents(request).len() {
+            1 => ProxyAction::Answer(200, String::new(), zeros(request, 3)),
+            _ => ProxyAction::Drip(pause, zeros(request, 3_000)),
         });
-        let store = open(&options(&server.address, "c").retry_timeout(patience));
+        let store = open(&options(&server.address, "c").retry_timeout(timeout));
         let values = block_on(store.get_many(&keys(5)));
-        assert_eq!(values.as_ref().is_ok_and(|values| values.len() == 5), is_heard, "{pause:?}");
+        assert_eq!(values.as_ref().is_ok_and(|values| values.len() == 5), is_received, "{pause:?}");
         if let Err(error) = values {
             assert!(error.is_retryable() && error.message().contains("no answer in time"), "{error}");
         } else {
-            assert_eq!(server.asked("batchget").len(), 2, "the same was asked again");
+            assert_eq!(server.received("batchget").len(), 2, "the same was asked again");
         }
     }
 }
@@ -84,7 +85,7 @@ mod on_the_emulator {
 
     /// R-FWK-38: values of 5 and 12 MB are stored; after a replacement, rejection or removal no parts remain.
     #[test]
-    fn long_values_are_kept_in_parts() {
+    fn long_values_are_stored_in_parts() {
         let address = emulator();
         let name = collection();
         let store = open(&options(&address, &name));
@@ -116,7 +117,7 @@ mod on_the_emulator {
 
     /// R-FWK-38: a read during the replacement of a long value returns the complete old or the complete new value.
     #[test]
-    fn nobody_reads_half_of_a_value() {
+    fn no_read_returns_half_of_a_value() {
         let address = emulator();
         let store = open(&options(&address, &collection()));
         let value = |number: u8| vec![number; 1_000_000];
@@ -129,8 +130,8 @@ mod on_the_emulator {
             };
             let writer = scope.spawn(write);
             while !writer.is_finished() {
-                let found = block_on(store.get("key")).unwrap().unwrap();
-                assert!(found == value(found[0]), "a value of two");
+                let bytes = block_on(store.get("key")).unwrap().unwrap();
+                assert!(bytes == value(bytes[0]), "a value of two");
             }
         });
         assert!(block_on(store.get("key")).unwrap() == Some(value(5)));
@@ -152,7 +153,7 @@ mod on_the_emulator {
 
     /// R-FWK-38: a sweep removes only old parts of a client that died before it put the document.
     #[test]
-    fn a_sweep_removes_what_nobody_refers_to() {
+    fn a_sweep_removes_unreferenced_parts() {
         let address = emulator();
         let name = collection();
         let parts = || count(&address, &format!("{name}-parts"));
@@ -161,11 +162,12 @@ mod on_the_emulator {
         block_on(store.put("kept", &value, PutOptions::default())).unwrap();
 
         // The document itself is never stored.
-        let dying =
-            Server::start(Some(&address), |asked| match asked.is("commit") && asked.text().contains("\"writer\"") {
+        let dying = Server::start(Some(&address), |request| {
+            match request.is("commit") && request.text().contains("\"writer\"") {
                 true => ProxyAction::Answer(503, String::new(), String::new()),
                 false => ProxyAction::Pass,
-            });
+            }
+        });
         for key in ["kept", "lost"] {
             let error = {
                 let store = open(&options(&dying.address, &name).retry_timeout(Duration::from_secs(6)));
@@ -176,7 +178,7 @@ mod on_the_emulator {
         // A document of another program.
         let documents = format!("projects/{PROJECT}/databases/(default)/documents");
         let foreign = json!({ "update": { "name": format!("{documents}/{name}-parts/x-00000"), "fields": {} } });
-        ask(&address, "commit", &json!({ "writes": [foreign] }));
+        post(&address, "commit", &json!({ "writes": [foreign] }));
         assert_eq!(parts(), 7);
 
         assert_eq!(block_on(store.sweep()).unwrap().unreferenced, 0);
@@ -194,8 +196,8 @@ mod on_the_emulator {
         let address = emulator();
         let name = collection();
         let sweeper = open(&options(&address, &name).orphan_age(Duration::ZERO));
-        let slow = Server::start(Some(&address), move |asked| {
-            if asked.is("commit") && asked.text().contains("\"writer\"") {
+        let slow = Server::start(Some(&address), move |request| {
+            if request.is("commit") && request.text().contains("\"writer\"") {
                 block_on(sweeper.sweep()).unwrap();
             }
             ProxyAction::Pass

@@ -7,7 +7,7 @@ use superstep_core::error::ErrorCode;
 use superstep_core::port::{KeyValue, PutOptions};
 use superstep_core::testing::block_on;
 
-use super::{ONLY_NEW, PROJECT, ask, collection, emulator, open, options};
+use super::{ONLY_NEW, PROJECT, collection, emulator, open, options, post};
 use crate::server::{ProxyAction, Server};
 
 fn answer(status: u16, word: &str) -> ProxyAction {
@@ -17,8 +17,8 @@ fn answer(status: u16, word: &str) -> ProxyAction {
 
 /// R-FWK-38: a permanent error is returned immediately with help, and the request is not repeated.
 #[test]
-fn what_does_not_pass_is_told() {
-    for (status, word, told) in [
+fn permanent_errors_are_reported() {
+    for (status, word, message) in [
         (403, "PERMISSION_DENIED", "does not let us in"),
         (404, "NOT_FOUND", "is not there"),
         (400, "INVALID_ARGUMENT", "refused a request"),
@@ -27,10 +27,10 @@ fn what_does_not_pass_is_told() {
         let server = Server::start(None, move |_| answer(status, word));
         let error = block_on(options(&server.address, "c").connect()).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains(told) && text.contains("planted") && text.contains("help: "), "{text}");
+        assert!(text.contains(message) && text.contains("planted") && text.contains("help: "), "{text}");
         assert!(text.contains(&format!("projects/{PROJECT}/databases/(default)")), "{text}");
         assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, false));
-        assert_eq!(server.asked("batchget").len(), if status == 401 { 2 } else { 1 }, "{word}");
+        assert_eq!(server.received("batchget").len(), if status == 401 { 2 } else { 1 }, "{word}");
     }
     let server = Server::start(None, |_| ProxyAction::Answer(200, String::new(), "<html>a page</html>".to_owned()));
     let error = block_on(options(&server.address, "c").connect()).unwrap_err();
@@ -59,7 +59,7 @@ mod on_the_emulator {
             let store = |server: &Server| open(&options(&server.address, &name));
             let server = through();
             assert!(block_on(store(&server).put("new", b"1", ONLY_NEW)).unwrap(), "{acts:?}");
-            assert!(server.asked("commit").len() > acts.len().min(2) - 1, "{acts:?}");
+            assert!(server.received("commit").len() > acts.len().min(2) - 1, "{acts:?}");
             assert!(!block_on(store(&through()).put("new", b"2", ONLY_NEW)).unwrap(), "{acts:?}");
             assert_eq!(block_on(direct.get("new")).unwrap(), Some(b"1".to_vec()), "{acts:?}");
             assert!(block_on(store(&through()).put("new", b"3", PutOptions::default())).unwrap(), "{acts:?}");
@@ -72,7 +72,7 @@ mod on_the_emulator {
 
     /// R-FWK-38: reads are repeated as well.
     #[test]
-    fn questions_are_asked_again() {
+    fn reads_are_retried() {
         let address = emulator();
         let name = collection();
         block_on(open(&options(&address, &name)).put("a", b"1", PutOptions::default())).unwrap();
@@ -81,7 +81,7 @@ mod on_the_emulator {
         assert_eq!(block_on(open(&options(&server.address, &name)).get("a")).unwrap(), Some(b"1".to_vec()));
         let server = Server::failing(&address, "runquery", &acts[1..]);
         assert_eq!(block_on(open(&options(&server.address, &name)).list("", None, 9)).unwrap(), ["a"]);
-        assert_eq!(server.asked("runquery").len(), 4);
+        assert_eq!(server.received("runquery").len(), 4);
     }
 
     /// R-FWK-38: a delayed request of an earlier attempt does not undo a later put.
@@ -95,9 +95,9 @@ mod on_the_emulator {
         block_on(open(&options(&server.address, &name)).put("a", b"ours", PutOptions::default())).unwrap();
         block_on(direct.put("a", b"theirs", PutOptions::default())).unwrap();
         // The first attempt, which was lost, arrives late.
-        let late: serde_json::Value = serde_json::from_str(&server.asked("commit")[0].text()).unwrap();
-        let refused = ask(&address, "commit", &late);
-        assert_eq!(refused["error"]["status"], "FAILED_PRECONDITION", "{refused}");
+        let late: serde_json::Value = serde_json::from_str(&server.received("commit")[0].text()).unwrap();
+        let response = post(&address, "commit", &late);
+        assert_eq!(response["error"]["status"], "FAILED_PRECONDITION", "{response}");
         assert_eq!(block_on(direct.get("a")).unwrap(), Some(b"theirs".to_vec()));
     }
 
@@ -111,10 +111,10 @@ mod on_the_emulator {
         };
         let server = Server::failing(&address, "commit", &[wait(1), wait(3600)]);
         let store = open(&options(&server.address, &collection()));
-        let begun = Instant::now();
+        let started = Instant::now();
         let error = block_on(store.put("a", b"1", ONLY_NEW)).unwrap_err();
-        assert!(begun.elapsed() >= Duration::from_secs(1), "it was not waited");
-        assert!(begun.elapsed() < Duration::from_secs(20), "it is of no use to wait for an hour");
+        assert!(started.elapsed() >= Duration::from_secs(1), "it was not waited");
+        assert!(started.elapsed() < Duration::from_secs(20), "it is of no use to wait for an hour");
         assert!(error.is_retryable() && error.message().contains("quota"), "{error}");
         assert!(block_on(store.put("a", b"1", ONLY_NEW)).unwrap());
     }
@@ -137,15 +137,15 @@ mod on_the_emulator {
             "{error}"
         );
 
-        let nobody =
+        let unreachable =
             FirestoreKeyValue::options(PROJECT).emulator("127.0.0.1:1").retry_timeout(Duration::from_millis(300));
-        let error = block_on(nobody.connect()).unwrap_err();
+        let error = block_on(unreachable.connect()).unwrap_err();
         assert!(error.is_retryable() && error.message().contains("127.0.0.1:1"), "{error}");
     }
 
     /// R-FWK-38: a rejection after an attempt without a response leaves the outcome open.
     #[test]
-    fn a_refusal_after_silence_leaves_it_open() {
+    fn a_rejection_after_a_lost_response_leaves_the_outcome_open() {
         let address = emulator();
         let name = collection();
         let server = Server::failing(&address, "commit", &[ProxyAction::CutAfter, answer(403, "PERMISSION_DENIED")]);

@@ -69,26 +69,26 @@ impl Drop for Keys {
 
 /// Starts a server that issues numbered tokens and accepts only those from `good` on.
 fn service(good: usize) -> Server {
-    let mut given = 0;
-    Server::start(None, move |asked| {
+    let mut issued = 0;
+    Server::start(None, move |request| {
         let so = |status: u16, body: &Value| ProxyAction::Answer(status, String::new(), body.to_string());
-        if asked.is("/token") {
-            given += 1;
-            return so(200, &json!({ "access_token": format!("token-{given}"), "expires_in": 3600 }));
+        if request.is("/token") {
+            issued += 1;
+            return so(200, &json!({ "access_token": format!("token-{issued}"), "expires_in": 3600 }));
         }
-        if !(good..=given).any(|number| asked.head.contains(&format!("authorization: bearer token-{number}\r\n"))) {
+        if !(good..=issued).any(|number| request.head.contains(&format!("authorization: bearer token-{number}\r\n"))) {
             return so(401, &json!({ "error": { "status": "UNAUTHENTICATED", "message": "old" } }));
         }
         let time = "2026-01-01T00:00:00.5Z";
-        match asked.is("commit") {
+        match request.is("commit") {
             true => so(200, &json!({ "commitTime": time })),
             false => so(200, &json!([{ "missing": "it", "readTime": time }])),
         }
     })
 }
 
-fn claim(asked: &ReceivedRequest) -> String {
-    let text = asked.text();
+fn claim(request: &ReceivedRequest) -> String {
+    let text = request.text();
     let claim = text.strip_prefix("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=");
     claim.unwrap().to_owned()
 }
@@ -105,9 +105,9 @@ fn a_service_account_signs_for_its_token() {
     for number in 0..5 {
         assert!(block_on(store.put(&number.to_string(), b"1", PutOptions { if_absent: true, ttl: None })).unwrap());
     }
-    let asked = server.asked("/token");
-    assert_eq!(asked.len(), 1, "one token is enough");
-    let (head, claims) = keys.claims(&claim(&asked[0]));
+    let requests = server.received("/token");
+    assert_eq!(requests.len(), 1, "one token is enough");
+    let (head, claims) = keys.claims(&claim(&requests[0]));
     assert_eq!(head, json!({ "alg": "RS256", "typ": "JWT", "kid": "number-1" }));
     assert_eq!(claims["iss"], "robot@example.org");
     assert_eq!(claims["aud"], format!("http://{}/token", server.address));
@@ -117,14 +117,14 @@ fn a_service_account_signs_for_its_token() {
     let path = keys.0.join("key.json");
     std::fs::write(&path, keys.file(&server.address)).unwrap();
     block_on(options.clone().service_account_file(&path).connect()).unwrap();
-    assert_eq!(server.asked("/token").len(), 2);
+    assert_eq!(server.received("/token").len(), 2);
     let error = block_on(options.service_account_file(keys.0.join("none.json")).connect()).unwrap_err();
     assert!(error.message().contains("none.json") && !error.is_retryable(), "{error}");
 }
 
 /// R-FWK-38: a rejected token is renewed once.
 #[test]
-fn a_refused_token_is_renewed_once() {
+fn a_rejected_token_is_renewed_once() {
     let keys = Keys::new();
     let connect = |server: &Server| {
         let options = FirestoreKeyValue::options(PROJECT).endpoint(format!("http://{}", server.address));
@@ -132,26 +132,26 @@ fn a_refused_token_is_renewed_once() {
     };
     let server = service(2);
     connect(&server).unwrap();
-    assert_eq!(server.asked("/token").len(), 2);
+    assert_eq!(server.received("/token").len(), 2);
     let server = service(99);
     let error = connect(&server).unwrap_err();
     assert!(error.message().contains("does not take our token") && !error.is_retryable(), "{error}");
-    assert_eq!(server.asked("/token").len(), 2);
+    assert_eq!(server.received("/token").len(), 2);
 }
 
 /// R-FWK-38: an account without a token is reported with the reason, and the error contains no key.
 #[test]
-fn a_revoked_key_is_told() {
+fn a_revoked_key_is_reported() {
     let keys = Keys::new();
-    let said = json!({ "error": "invalid_grant", "error_description": "Invalid JWT Signature." });
-    let server = Server::start(None, move |_| ProxyAction::Answer(400, String::new(), said.to_string()));
+    let body = json!({ "error": "invalid_grant", "error_description": "Invalid JWT Signature." });
+    let server = Server::start(None, move |_| ProxyAction::Answer(400, String::new(), body.to_string()));
     let options = FirestoreKeyValue::options(PROJECT).service_account_json(keys.file(&server.address));
     let error = block_on(options.connect()).unwrap_err();
     let text = format!("{error:?}");
     assert!(text.contains("`robot@example.org`") && text.contains("Invalid JWT Signature."), "{text}");
-    assert!(!error.is_retryable() && server.asked("/token").len() == 1);
+    assert!(!error.is_retryable() && server.received("/token").len() == 1);
     let secret = keys.private().lines().nth(1).unwrap().to_owned();
-    assert!(!text.contains(&secret) && !text.contains(&claim(&server.asked("/token")[0])), "{text}");
+    assert!(!text.contains(&secret) && !text.contains(&claim(&server.received("/token")[0])), "{text}");
 
     let plain = FirestoreKeyValue::options(PROJECT)
         .endpoint("http://example.org")

@@ -36,19 +36,19 @@ fn files(folder: &Path, thread: &str, kind: &str) -> Vec<PathBuf> {
 }
 
 /// Writes two threads of a few pages, corrupts the first one, and returns the resulting error.
-fn damaged(name: &str, damage: impl FnOnce(&Path)) -> Error {
+fn corruption_error(name: &str, corrupt: impl FnOnce(&Path)) -> Error {
     let folder = folder().join(name);
     let graph = open(&folder);
     write(&graph, "t", 5);
     write(&graph, "other", 5);
     drop(graph);
-    damage(&folder);
+    corrupt(&folder);
     let graph = open(&folder);
     let error = pages(&graph, "t").map(|pages| panic!("{name}: {pages} pages are there")).unwrap_err();
     assert_eq!(error.code(), ErrorCode::CheckpointCorrupt, "{name}: {error}");
-    let going_on =
-        graph.invoke(Diary::input().wanted(9)).thread("t").wait_blocking().map(|done| done.supersteps).unwrap_err();
-    assert_eq!(going_on.code(), ErrorCode::CheckpointCorrupt, "{name}: {going_on}");
+    let run_error =
+        graph.invoke(Diary::input().target(9)).thread("t").wait_blocking().map(|done| done.supersteps).unwrap_err();
+    assert_eq!(run_error.code(), ErrorCode::CheckpointCorrupt, "{name}: {run_error}");
     assert_eq!(pages(&graph, "other").unwrap(), 5, "{name}");
     assert_eq!(write(&graph, "other", 7), 7, "{name}");
     drop(graph);
@@ -85,7 +85,7 @@ fn readable<K: KeyValue>(store: &KeyValueCheckpointer<K>, ids: &[CheckpointId]) 
 
 /// Checks two threads of five pages after the log of `t` was corrupted behind `left` checkpoints: the checkpoints
 /// before are readable, writes are rejected, and `other` is not affected.
-fn check_damaged<K: KeyValue>(store: &KeyValueCheckpointer<K>, ids: &[CheckpointId], left: usize) {
+fn check_corrupt<K: KeyValue>(store: &KeyValueCheckpointer<K>, ids: &[CheckpointId], left: usize) {
     let (t, root) = ("t".into(), CheckpointNamespace::root());
     let corrupt = |error: Error| assert_eq!(error.code(), ErrorCode::CheckpointCorrupt, "{error}");
     assert_eq!(readable(store, ids), left);
@@ -140,23 +140,23 @@ fn written<K: KeyValue>(values: K) -> Vec<CheckpointId> {
     ids
 }
 
-fn flip(path: &Path, place: impl FnOnce(usize) -> usize) {
+fn flip(path: &Path, offset_of: impl FnOnce(usize) -> usize) {
     let mut bytes = std::fs::read(path).unwrap();
-    let place = place(bytes.len());
-    bytes[place] ^= 4;
+    let offset = offset_of(bytes.len());
+    bytes[offset] ^= 4;
     std::fs::write(path, bytes).unwrap();
 }
 
 /// R-FWK-46a: a flipped bit anywhere in a record or a long value is detected and reported with its key.
 #[test]
 fn a_flipped_bit_is_noticed_and_named() {
-    for (number, place) in [0, 7, 15, 16, 19, 20, 30, 60, 100].into_iter().enumerate() {
-        let error = damaged(&format!("flipped-{number}"), |folder| {
-            flip(&files(folder, "t", "log")[3], |_| place);
+    for (number, offset) in [0, 7, 15, 16, 19, 20, 30, 60, 100].into_iter().enumerate() {
+        let error = corruption_error(&format!("flipped-{number}"), |folder| {
+            flip(&files(folder, "t", "log")[3], |_| offset);
         });
         assert!(error.message().contains("0000000000000003"), "{error}");
     }
-    let error = damaged("flipped-part", |folder| {
+    let error = corruption_error("flipped-part", |folder| {
         files(folder, "t", "part").iter().for_each(|path| flip(path, |length| length - 5));
     });
     assert!(error.message().contains("in/t/part/"), "{error}");
@@ -166,7 +166,7 @@ fn a_flipped_bit_is_noticed_and_named() {
 #[test]
 fn a_cut_file_is_noticed_and_named() {
     for length in [0, 10, 16, 20, 27, 40, 90] {
-        let error = damaged(&format!("cut-{length}"), |folder| {
+        let error = corruption_error(&format!("cut-{length}"), |folder| {
             let path = &files(folder, "t", "log")[4];
             std::fs::File::options().write(true).open(path).unwrap().set_len(length).unwrap();
         });
@@ -179,12 +179,12 @@ fn a_cut_file_is_noticed_and_named() {
 #[test]
 fn what_is_missing_is_noticed_and_named() {
     for number in [0, 2, 5] {
-        let error = damaged(&format!("missing-{number}"), |folder| {
+        let error = corruption_error(&format!("missing-{number}"), |folder| {
             std::fs::remove_file(&files(folder, "t", "log")[number]).unwrap();
         });
         assert!(error.message().contains(&format!("{number:016x}")) && error.message().contains("missing"), "{error}");
     }
-    let error = damaged("missing-part", |folder| {
+    let error = corruption_error("missing-part", |folder| {
         files(folder, "t", "part").iter().for_each(|path| std::fs::remove_file(path).unwrap());
     });
     assert!(error.message().contains("in/t/part/") && error.message().contains("missing"), "{error}");
@@ -200,7 +200,7 @@ fn what_is_in_the_wrong_place_is_noticed_and_named() {
         ("value", "part", 1, "t", 0),
     ];
     for (name, kind, from, thread, to) in moves {
-        let error = damaged(&format!("moved-{name}"), |folder| {
+        let error = corruption_error(&format!("moved-{name}"), |folder| {
             let target = files(folder, "t", kind)[to].clone();
             std::fs::copy(&files(folder, thread, kind)[from], target).unwrap();
         });
@@ -233,7 +233,7 @@ fn records_of_two_histories_do_not_mix() {
 /// R-FWK-46a: wherever the log of a thread is corrupt, the checkpoints before stay readable, writes are rejected, and
 /// the thread can be deleted; other threads are not affected. Checks each kind of corruption at each record.
 #[test]
-fn what_is_before_the_damage_stays_readable() {
+fn checkpoints_before_the_corruption_stay_readable() {
     type Harm = (&'static str, fn(&Path));
     let harms: [Harm; 5] = [
         ("flipped-head", |path| flip(path, |_| 3)),
@@ -250,14 +250,14 @@ fn what_is_before_the_damage_stays_readable() {
                 // Without its last record, a reopened log looks complete.
                 continue;
             }
-            let place = folder.join(format!("{name}-{record}"));
-            let ids = written(FileKeyValue::open(&place).unwrap());
-            harm(&files(&place, "t", "log")[record]);
-            let store = store_in(FileKeyValue::open(&place).unwrap());
+            let directory = folder.join(format!("{name}-{record}"));
+            let ids = written(FileKeyValue::open(&directory).unwrap());
+            harm(&files(&directory, "t", "log")[record]);
+            let store = store_in(FileKeyValue::open(&directory).unwrap());
             let left = record.saturating_sub(1);
             assert_eq!(ids.len(), 6);
-            check_damaged(&store, &ids, left);
-            check_damaged(&store, &ids, left);
+            check_corrupt(&store, &ids, left);
+            check_corrupt(&store, &ids, left);
             check_deleted(&store, &ids);
         }
     }
@@ -285,7 +285,7 @@ fn number(key: &str) -> Option<usize> {
 
 /// R-FWK-46a: if the log of a thread was compacted to one record and that record is corrupt, nothing is readable.
 #[test]
-fn of_a_damaged_whole_nothing_is_readable_and_it_can_be_deleted() {
+fn nothing_of_a_corrupt_compacted_log_is_readable_and_it_can_be_deleted() {
     let folder = folder();
     let ids = written(FileKeyValue::open(&folder).unwrap());
     let store = store_in(FileKeyValue::open(&folder).unwrap());
@@ -299,24 +299,24 @@ fn of_a_damaged_whole_nothing_is_readable_and_it_can_be_deleted() {
     assert!(number(&records[0].display().to_string()).unwrap() > 8, "{records:?}");
     flip(&records[0], |length| length / 2);
     let store = store_in(FileKeyValue::open(&folder).unwrap());
-    check_damaged(&store, &ids, 0);
+    check_corrupt(&store, &ids, 0);
     check_deleted(&store, &ids);
 }
 
 /// R-FWK-46a: a corrupt long value affects only the checkpoints that need it.
 #[test]
-fn a_damaged_long_value_hurts_only_those_who_need_it() {
+fn a_corrupt_long_value_affects_only_checkpoints_that_need_it() {
     let folder = folder();
     for (page, name) in ["flipped", "cut", "removed"].into_iter().enumerate().map(|(number, name)| (number + 2, name)) {
-        let place = folder.join(name);
-        let ids = written(FileKeyValue::open(&place).unwrap());
-        let path = &files(&place, "t", "part")[page - 1];
+        let directory = folder.join(name);
+        let ids = written(FileKeyValue::open(&directory).unwrap());
+        let path = &files(&directory, "t", "part")[page - 1];
         match name {
             "flipped" => flip(path, |length| length / 2),
             "cut" => std::fs::File::options().write(true).open(path).unwrap().set_len(5).unwrap(),
             _ => std::fs::remove_file(path).unwrap(),
         }
-        let store = store_in(FileKeyValue::open(&place).unwrap());
+        let store = store_in(FileKeyValue::open(&directory).unwrap());
         assert_eq!(readable(&store, &ids), page, "{name}: the page is in all that come later");
         assert_eq!(block_on(store.stats()).unwrap().checkpoints, 2 * CHECKPOINTS as u64);
         let error = block_on(store.copy_thread(&"t".into(), &"copy".into())).unwrap_err();
@@ -328,7 +328,7 @@ fn a_damaged_long_value_hurts_only_those_who_need_it() {
 /// R-FWK-46a: a process that has read a thread detects that its last record was corrupted since, and can delete the
 /// thread although it wrote it last.
 #[test]
-fn damage_is_noticed_by_whoever_wrote_the_thread_and_heals_when_it_is_restored() {
+fn corruption_is_detected_by_the_last_writer_and_heals_when_the_record_is_restored() {
     let folder = folder();
     let store = store_in(FileKeyValue::open(&folder).unwrap());
     let graph = diary(store.clone(), 2_000);
@@ -339,7 +339,7 @@ fn damage_is_noticed_by_whoever_wrote_the_thread_and_heals_when_it_is_restored()
     let last = files(&folder, "t", "log").pop().unwrap();
     let copy = std::fs::read(&last).unwrap();
     flip(&last, |length| length - 1);
-    check_damaged(&store, &ids, CHECKPOINTS);
+    check_corrupt(&store, &ids, CHECKPOINTS);
     std::fs::write(&last, copy).unwrap();
     assert_eq!(write(&graph, "t", 7), 7);
     super::until(|| (files(&folder, "t", "log").len() == 13).then_some(()));
@@ -351,24 +351,24 @@ fn damage_is_noticed_by_whoever_wrote_the_thread_and_heals_when_it_is_restored()
 
 /// D5, R-FWK-46a: a corrupt thread is not deleted while a process that had read it before holds its lease.
 #[test]
-fn a_damaged_thread_that_is_moved_is_not_deleted() {
+fn a_corrupt_thread_with_a_lease_is_not_deleted() {
     let plain = MemoryKeyValue::default();
     let ids = written(plain.other());
-    let (mover, other) = (store_in(plain.clone()), store_in(plain.other()));
-    let lease = super::once_free(|| block_on(mover.acquire(&"t".into(), run(1))));
+    let (holder, other) = (store_in(plain.clone()), store_in(plain.other()));
+    let lease = super::once_free(|| block_on(holder.acquire(&"t".into(), run(1))));
     plain.change(|values| values.get_mut("superstep/in/t/log/0000000000000003").unwrap().0[20] ^= 1);
     assert_eq!(block_on(other.delete_thread(&"t".into())).unwrap_err().code(), ErrorCode::ThreadBusy);
-    mover.release(&lease);
+    holder.release(&lease);
     super::once_free(|| block_on(other.delete_thread(&"t".into())));
-    assert_eq!(write(&diary(mover.clone(), 2_000), "t", 1), 1, "the store that knew it finds that it is gone");
-    super::once_free(|| block_on(mover.delete_thread(&"t".into())));
+    assert_eq!(write(&diary(holder.clone(), 2_000), "t", 1), 1, "the store that knew it finds that it is gone");
+    super::once_free(|| block_on(holder.delete_thread(&"t".into())));
     check_deleted(&other, &ids);
 }
 
 /// R-FWK-46a: the same in a table of an SQLite file.
 #[cfg(feature = "sqlite")]
 #[test]
-fn a_damaged_row_of_a_table_leaves_the_records_before_it() {
+fn a_corrupt_row_of_a_table_leaves_the_records_before_it() {
     let path = folder().join("keys.db");
     let open = || superstep_adapters::key_value::SqliteKeyValue::open(&path).unwrap();
     let ids = written(open());
@@ -381,26 +381,26 @@ fn a_damaged_row_of_a_table_leaves_the_records_before_it() {
             .unwrap()
             .is_some()
     );
-    check_damaged(&store, &ids, 3);
+    check_corrupt(&store, &ids, 3);
     check_deleted(&store, &ids);
 }
 
 /// R-FWK-46a: a corrupt entry of the thread index or a corrupt heartbeat does not affect threads.
 #[test]
-fn damage_beside_the_threads_stands_in_nobodys_way() {
+fn corruption_outside_of_the_threads_does_not_affect_them() {
     let folder = folder();
     let ids = written(FileKeyValue::open(&folder).unwrap());
     let store = store_in(FileKeyValue::open(&folder).unwrap());
     let listing = folder.join("=keys/superstep/threads/t=v");
     assert!(listing.exists());
-    for place in [3, 17] {
-        flip(&listing, |_| place);
+    for offset in [3, 17] {
+        flip(&listing, |_| offset);
         assert_eq!(block_on(store.threads(&ThreadsQuery::default())).unwrap().len(), 2);
         assert_eq!((block_on(store.stats()).unwrap().threads, readable(&store, &ids)), (2, CHECKPOINTS));
     }
     assert_eq!(write(&diary(store.clone(), 2_000), "t", 6), 6);
-    let gone = store_in(FileKeyValue::open(&folder).unwrap());
-    let lease = super::once_free(|| block_on(gone.acquire(&"t".into(), run(1))));
+    let previous_holder = store_in(FileKeyValue::open(&folder).unwrap());
+    let lease = super::once_free(|| block_on(previous_holder.acquire(&"t".into(), run(1))));
     let holders = folder.join("=keys/superstep/holders");
     std::fs::read_dir(holders).unwrap().for_each(|file| std::fs::write(file.unwrap().path(), "").unwrap());
     let taken = block_on(store.acquire(&"t".into(), run(2))).unwrap();

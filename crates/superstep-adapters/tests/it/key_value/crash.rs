@@ -10,7 +10,7 @@ use superstep_adapters::key_value::{FileKeyValue, KeyValueCheckpointer};
 use super::{Diary, diary, folder, once_free, pages};
 
 /// Environment variable with the folder of the child process; only set for the child.
-const PLACE: &str = "SUPERSTEP_TEST_VICTIM";
+const FOLDER_VARIABLE: &str = "SUPERSTEP_TEST_VICTIM";
 const KILLS: usize = 24;
 
 fn open(folder: &Path) -> KeyValueCheckpointer<FileKeyValue> {
@@ -22,8 +22,8 @@ fn open(folder: &Path) -> KeyValueCheckpointer<FileKeyValue> {
 
 /// Child process of the test below: writes pages forever and prints the number of saved pages.
 #[test]
-fn victim() {
-    let Some(folder) = std::env::var_os(PLACE) else { return };
+fn child_process() {
+    let Some(folder) = std::env::var_os(FOLDER_VARIABLE) else { return };
     let graph = diary(open(Path::new(&folder)), 1_500);
     let mut held = once_free(|| match pages(&graph, "t") {
         Err(error) if error.code() == superstep::ErrorCode::NotFound => Ok(0),
@@ -31,7 +31,7 @@ fn victim() {
     });
     loop {
         held =
-            once_free(|| graph.invoke(Diary::input().wanted(held + 2)).thread("t").wait_blocking()).state.pages.len();
+            once_free(|| graph.invoke(Diary::input().target(held + 2)).thread("t").wait_blocking()).state.pages.len();
         println!("saved {held}");
     }
 }
@@ -40,38 +40,38 @@ fn victim() {
 fn kill_after(folder: &Path, words: usize, moment: Duration) -> usize {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "key_value::crash::victim", "--nocapture"])
-        .env(PLACE, folder)
+        .env(FOLDER_VARIABLE, folder)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut told = 0;
+    let mut reported = 0;
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut hear = |told: &mut usize| {
+    let mut read_line = |count: &mut usize| {
         let line = lines.next()?.ok()?;
         // The first message is on the same line as the name of the test.
-        *told = line.rsplit_once("saved ").and_then(|(_, number)| number.parse().ok()).unwrap_or(*told);
+        *count = line.rsplit_once("saved ").and_then(|(_, number)| number.parse().ok()).unwrap_or(*count);
         Some(())
     };
-    while told == 0 {
-        hear(&mut told).expect("the victim lives until it is killed");
+    while reported == 0 {
+        read_line(&mut reported).expect("the victim lives until it is killed");
     }
-    (0..words).for_each(|_| hear(&mut told).expect("the victim lives until it is killed"));
+    (0..words).for_each(|_| read_line(&mut reported).expect("the victim lives until it is killed"));
     std::thread::sleep(moment);
     child.kill().unwrap();
     child.wait().unwrap();
-    while hear(&mut told).is_some() {}
-    told
+    while read_line(&mut reported).is_some() {}
+    reported
 }
 
 /// P1, R-FWK-39: after each of many kills everything reported is stored completely, and the next process continues.
 #[test]
-fn nothing_that_was_told_is_lost_by_a_kill() {
+fn nothing_that_was_reported_is_lost_by_a_kill() {
     let folder = folder();
     let mut seed = 7_u64;
     for kill in 0..KILLS {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let told = kill_after(&folder, (seed >> 33) as usize % 3, Duration::from_micros((seed >> 40) % 9_000));
-        let found = pages(&diary(open(&folder), 1_500), "t").unwrap();
-        assert!(found >= told, "kill {kill}: {told} pages were told and {found} are there");
+        let reported = kill_after(&folder, (seed >> 33) as usize % 3, Duration::from_micros((seed >> 40) % 9_000));
+        let stored = pages(&diary(open(&folder), 1_500), "t").unwrap();
+        assert!(stored >= reported, "kill {kill}: {reported} pages were told and {stored} are there");
     }
 }

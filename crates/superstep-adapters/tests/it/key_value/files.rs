@@ -23,9 +23,9 @@ mod checkpoints {
 #[test]
 fn a_folder_is_opened_again() {
     let folder = folder().join("new/inside");
-    for wanted in 1..=3 {
+    for round in 1..=3 {
         let graph = diary(KeyValueCheckpointer::open(FileKeyValue::open(&folder).unwrap()).unwrap(), 3_000);
-        assert_eq!(write(&graph, "t", wanted * 5), wanted * 5);
+        assert_eq!(write(&graph, "t", round * 5), round * 5);
     }
     let graph = diary(KeyValueCheckpointer::open(FileKeyValue::open(&folder).unwrap()).unwrap(), 3_000);
     assert_eq!(pages(&graph, "t").unwrap(), 15);
@@ -33,7 +33,7 @@ fn a_folder_is_opened_again() {
 
 /// R-FWK-39: a folder of another program or of a newer version is rejected and not changed.
 #[test]
-fn a_folder_of_somebody_else_is_refused() {
+fn a_folder_of_another_program_is_rejected() {
     let (foreign, newer) = (folder().join("foreign"), folder().join("newer"));
     std::fs::create_dir_all(&foreign).unwrap();
     std::fs::write(foreign.join("letter.txt"), "mine").unwrap();
@@ -56,6 +56,6 @@ fn prefixes_stay_apart() {
     for (number, graph) in graphs.iter().enumerate() {
         assert_eq!(pages(graph, "in").unwrap(), number + 1);
     }
-    let refused = KeyValueCheckpointer::options().prefix("a/b").open(files).unwrap_err();
-    assert_eq!(refused.code(), ErrorCode::ConfigInvalid);
+    let error = KeyValueCheckpointer::options().prefix("a/b").open(files).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ConfigInvalid);
 }

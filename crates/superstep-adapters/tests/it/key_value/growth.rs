@@ -17,18 +17,18 @@ fn a_thread_that_is_pruned_stays_small() {
     let plain = MemoryKeyValue::default();
     let store = KeyValueCheckpointer::options().compression(false).open(plain.clone()).unwrap();
     let graph = diary(store.clone(), 1_500);
-    let keep = Retention { keep_last: 2, ..Retention::default() };
+    let retention = Retention { keep_last: 2, ..Retention::default() };
     let mut sizes = Vec::new();
     for round in 1..=20 {
         write(&graph, "t", round * 10);
-        block_on(store.prune(&"t".into(), &keep)).unwrap();
+        block_on(store.prune(&"t".into(), &retention)).unwrap();
         sizes.push((count(&plain, "/log/"), count(&plain, "/base/")));
         assert_eq!(pages(&graph, "t").unwrap(), round * 10);
     }
     assert!(sizes.iter().all(|(records, bases)| *records <= 40 && *bases <= 1), "{sizes:?}");
     assert_eq!(count(&plain, "/part/"), 200, "one for each page");
-    let fresh = diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 1_500);
-    assert_eq!(pages(&fresh, "t").unwrap(), 200);
+    let reopened = diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 1_500);
+    assert_eq!(pages(&reopened, "t").unwrap(), 200);
 }
 
 /// R-FWK-39: repeatedly acquiring and releasing a thread does not grow its log without bound.
@@ -47,7 +47,7 @@ fn runs_that_save_little_do_not_fill_the_log() {
 
 /// R-FWK-39: only a tombstone of a deleted thread remains, and it expires.
 #[test]
-fn what_is_left_of_a_deleted_thread_lapses() {
+fn the_tombstone_of_a_deleted_thread_expires() {
     let plain = MemoryKeyValue::default();
     let store = KeyValueCheckpointer::open(plain.clone()).unwrap();
     let graph = diary(store.clone(), 2_000);

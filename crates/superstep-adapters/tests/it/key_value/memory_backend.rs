@@ -14,7 +14,7 @@ use superstep_adapters::key_value::KeyValueCheckpointer;
 pub(super) enum PutOutcome {
     Done,
     /// The put is executed and its response is lost.
-    Unheard,
+    ResponseLost,
     /// The put is not executed and its response is lost.
     Lost,
 }
@@ -38,7 +38,7 @@ impl MemoryKeyValue {
     }
 
     /// Sets a hook that decides the outcome of every put through this store.
-    pub(super) fn meddle(&self, meddler: impl FnMut(&str) -> PutOutcome + Send + 'static) {
+    pub(super) fn set_put_hook(&self, meddler: impl FnMut(&str) -> PutOutcome + Send + 'static) {
         *self.meddler.lock().unwrap() = Some(Box::new(meddler));
     }
 
@@ -107,8 +107,9 @@ impl KeyValue for MemoryKeyValue {
 
     async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         let keys = self.keys();
-        let asked = keys.into_iter().filter(|key| key.starts_with(prefix) && after.is_none_or(|after| **key > *after));
-        Ok(asked.filter(|key| self.live(key).is_some()).take(limit).collect())
+        let matching =
+            keys.into_iter().filter(|key| key.starts_with(prefix) && after.is_none_or(|after| **key > *after));
+        Ok(matching.filter(|key| self.live(key).is_some()).take(limit).collect())
     }
 }
 

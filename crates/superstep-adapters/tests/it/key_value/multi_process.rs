@@ -20,8 +20,8 @@ fn one_of_two_stores_moves_a_thread() {
     let (one, two) =
         (KeyValueCheckpointer::open(plain.clone()).unwrap(), KeyValueCheckpointer::open(plain.other()).unwrap());
     let lease = block_on(one.acquire(&"t".into(), run(1))).unwrap();
-    let refused = block_on(two.acquire(&"t".into(), run(2))).unwrap_err();
-    assert_eq!((refused.code(), refused.message().contains(&run(1).to_string())), (ErrorCode::ThreadBusy, true));
+    let error = block_on(two.acquire(&"t".into(), run(2))).unwrap_err();
+    assert_eq!((error.code(), error.message().contains(&run(1).to_string())), (ErrorCode::ThreadBusy, true));
     let busy = Commit { status: Some(ThreadStatus::Busy), ..Commit::empty(lease.clone(), "".into()) };
     block_on(one.commit(&busy)).unwrap();
     assert_eq!(block_on(two.status(&"t".into())).unwrap(), Some(ThreadStatus::Busy));
@@ -43,7 +43,7 @@ fn a_store_that_stands_still_is_taken_over_and_fenced() {
     let two = KeyValueCheckpointer::open(plain.other()).unwrap();
     let old = block_on(one.acquire(&"t".into(), run(1))).unwrap();
     block_on(one.commit(&Commit::empty(old.clone(), "".into()))).unwrap();
-    plain.meddle(|key| if key.contains("/holders/") { PutOutcome::Lost } else { PutOutcome::Done });
+    plain.set_put_hook(|key| if key.contains("/holders/") { PutOutcome::Lost } else { PutOutcome::Done });
     let new = once_free(|| block_on(two.acquire(&"t".into(), run(2))));
     assert!(new.fence > old.fence);
     let error = Commit { status: Some(ThreadStatus::Error), ..Commit::empty(old, "".into()) };
@@ -66,7 +66,7 @@ fn a_record_put_where_others_were_cleared_away_counts_for_nothing() {
     let (other, is_asleep) = (plain.other(), Arc::new(AtomicBool::new(true)));
     let is_awake = is_asleep.clone();
     let puts = AtomicUsize::new(0);
-    plain.meddle(move |key| {
+    plain.set_put_hook(move |key| {
         let is_third = key.contains("/log/") && puts.fetch_add(1, Ordering::Relaxed) == 3;
         if !is_third || !is_asleep.swap(false, Ordering::Relaxed) {
             return PutOutcome::Done;
@@ -77,17 +77,17 @@ fn a_record_put_where_others_were_cleared_away_counts_for_nothing() {
         PutOutcome::Done
     });
     let error = graph
-        .invoke(super::Diary::input().wanted(9))
+        .invoke(super::Diary::input().target(9))
         .thread("t")
         .wait_blocking()
         .map(|done| done.supersteps)
         .unwrap_err();
     assert!(!is_awake.load(Ordering::Relaxed), "somebody came in between");
     assert!(error.to_string().contains("fenced"), "{error}");
-    let fresh = diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 1_500);
-    assert_eq!(pages(&fresh, "t").unwrap(), 60);
+    let reopened = diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 1_500);
+    assert_eq!(pages(&reopened, "t").unwrap(), 60);
     assert_eq!(pages(&graph, "t").unwrap(), 60);
-    assert_eq!(write(&fresh, "t", 61), 61);
+    assert_eq!(write(&reopened, "t", 61), 61);
 }
 
 /// Takes over the thread while its lease holder is suspended, so that it counts as dead.
@@ -95,8 +95,8 @@ fn take_over_and_clear(plain: &MemoryKeyValue, number: &str) {
     plain.change(|values| values.retain(|key, _| !key.contains("/holders/")));
     let store = KeyValueCheckpointer::open(plain.other()).unwrap();
     assert_eq!(write(&diary(store.clone(), 1_500), "t", 60), 60);
-    let keep = Retention { keep_last: 1, ..Retention::default() };
-    assert!(block_on(store.prune(&"t".into(), &keep)).unwrap().checkpoints > 50);
+    let retention = Retention { keep_last: 1, ..Retention::default() };
+    assert!(block_on(store.prune(&"t".into(), &retention)).unwrap().checkpoints > 50);
     assert!(!plain.keys().iter().any(|key| key.ends_with(number)), "{number} is free again");
 }
 
@@ -108,7 +108,7 @@ fn nothing_is_saved_on_top_of_records_that_are_gone() {
     let graph = diary(KeyValueCheckpointer::open(plain.clone()).unwrap(), 1_500);
     write(&graph, "t", 3);
     let (values, puts) = (plain.clone(), AtomicUsize::new(0));
-    plain.meddle(move |key| {
+    plain.set_put_hook(move |key| {
         if key.contains("/log/") && puts.fetch_add(1, Ordering::Relaxed) == 4 {
             let last = values.keys().into_iter().rfind(|key| key.contains("/log/")).unwrap();
             values.change(|values| values.remove(&last));
@@ -116,10 +116,10 @@ fn nothing_is_saved_on_top_of_records_that_are_gone() {
         }
         PutOutcome::Done
     });
-    let refused = graph.invoke(super::Diary::input().wanted(9)).thread("t").wait_blocking().map(|done| done.supersteps);
-    assert!(refused.is_err(), "it went on over a hole: {refused:?}");
-    let fresh = diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 1_500);
-    assert!((3..9).contains(&pages(&fresh, "t").unwrap()));
+    let result = graph.invoke(super::Diary::input().target(9)).thread("t").wait_blocking().map(|done| done.supersteps);
+    assert!(result.is_err(), "it went on over a hole: {result:?}");
+    let reopened = diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 1_500);
+    assert!((3..9).contains(&pages(&reopened, "t").unwrap()));
     plain.change(|values| values.retain(|key, _| !key.contains("/holders/")));
     assert_eq!(write(&diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 1_500), "t", 9), 9);
 }
@@ -147,18 +147,18 @@ fn a_thread_made_anew_elsewhere_is_found() {
 /// S6, R-FWK-39: a commit whose response was lost takes effect once, whether it was executed or not.
 #[test]
 fn a_lost_answer_does_not_lose_or_double_a_superstep() {
-    for fate in [PutOutcome::Unheard, PutOutcome::Lost] {
+    for fate in [PutOutcome::ResponseLost, PutOutcome::Lost] {
         let plain = MemoryKeyValue::default();
         let graph = diary(KeyValueCheckpointer::open(plain.clone()).unwrap(), 1_500);
         let puts = AtomicUsize::new(0);
-        plain.meddle(
-            move |_| if puts.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) { fate } else { PutOutcome::Done },
-        );
+        plain.set_put_hook(move |_| {
+            if puts.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) { fate } else { PutOutcome::Done }
+        });
         assert_eq!(write(&graph, "t", 20), 20);
         let history = block_on(graph.threads().get_state_history("t", &Default::default())).unwrap();
         assert_eq!(history.len(), 21);
-        let fresh = diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 1_500);
-        assert_eq!(pages(&fresh, "t").unwrap(), 20);
+        let reopened = diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 1_500);
+        assert_eq!(pages(&reopened, "t").unwrap(), 20);
     }
 }
 
@@ -178,16 +178,16 @@ fn runs_of_two_stores_take_turns_while_a_third_prunes() {
                 for _ in 0..15 {
                     once_free(|| {
                         let held = pages(&graph, "t").unwrap_or(0);
-                        graph.invoke(super::Diary::input().wanted(held + 2)).thread("t").wait_blocking()
+                        graph.invoke(super::Diary::input().target(held + 2)).thread("t").wait_blocking()
                     });
                 }
                 is_over.fetch_add(1, Ordering::Relaxed);
             });
         }
         scope.spawn(|| {
-            let keep = Retention { keep_last: 3, ..Retention::default() };
+            let retention = Retention { keep_last: 3, ..Retention::default() };
             while is_over.load(Ordering::Relaxed) < 2 {
-                block_on(pruner.prune(&"t".into(), &keep)).unwrap();
+                block_on(pruner.prune(&"t".into(), &retention)).unwrap();
             }
         });
     });

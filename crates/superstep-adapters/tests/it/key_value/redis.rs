@@ -25,16 +25,16 @@ fn shared() -> Server {
 }
 
 /// A server for a single test, removed when dropped.
-struct Own(Server);
+struct DedicatedRedis(Server);
 
-impl Own {
+impl DedicatedRedis {
     fn start(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("superstep-redis-{name}-{}", std::process::id()));
         Self(Server::start(folder, std::process::id()).unwrap())
     }
 }
 
-impl Drop for Own {
+impl Drop for DedicatedRedis {
     fn drop(&mut self) {
         self.0.remove();
     }
@@ -83,24 +83,24 @@ fn spaces_stay_apart() {
 
 /// R-FWK-39: a server that does not sync to disk or may evict keys results in a warning.
 #[test]
-fn settings_that_take_something_away_are_told() {
-    let server = Own::start("warnings");
-    let told = || block_on(options().connect(&server.0.url())).unwrap().warnings().to_vec();
-    assert_eq!(told(), Vec::<String>::new());
+fn settings_that_weaken_durability_are_reported() {
+    let server = DedicatedRedis::start("warnings");
+    let read_warnings = || block_on(options().connect(&server.0.url())).unwrap().warnings().to_vec();
+    assert_eq!(read_warnings(), Vec::<String>::new());
     server.0.command(&["CONFIG", "SET", "appendfsync", "everysec"]).unwrap();
-    assert!(told()[0].contains("`appendfsync`"), "{:?}", told());
+    assert!(read_warnings()[0].contains("`appendfsync`"), "{:?}", read_warnings());
     server.0.command(&["CONFIG", "SET", "appendonly", "no"]).unwrap();
     server.0.command(&["CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "allkeys-lru"]).unwrap();
-    let told = told();
-    assert!(told[0].contains("`appendonly`") && told[1].contains("`maxmemory-policy`"), "{told:?}");
+    let warnings = read_warnings();
+    assert!(warnings[0].contains("`appendonly`") && warnings[1].contains("`maxmemory-policy`"), "{warnings:?}");
 }
 
 /// R-FWK-39: everything reported as saved is available after the server was killed; while it is unavailable, a run
 /// returns an error, and the same checkpointer works again afterwards.
 #[test]
 fn a_server_that_was_killed_has_everything() {
-    let server = Own::start("killed");
-    let redis = block_on(options().patience(Duration::from_secs(5)).connect(&server.0.url())).unwrap();
+    let server = DedicatedRedis::start("killed");
+    let redis = block_on(options().response_timeout(Duration::from_secs(5)).connect(&server.0.url())).unwrap();
     let graph = diary(KeyValueCheckpointer::open(redis).unwrap(), 2_000);
     for round in 1..=3 {
         assert_eq!(write(&graph, "t", round * 5), round * 5);

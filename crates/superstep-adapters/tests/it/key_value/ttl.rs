@@ -23,7 +23,7 @@ fn listed(store: &impl Checkpointer) -> Vec<String> {
 /// R-FWK-39: an expired thread disappears for every request, also for a checkpointer without a time to live, and can
 /// be created again; other threads stay.
 #[test]
-fn a_thread_nobody_wrote_to_is_gone_and_begins_anew() {
+fn an_expired_thread_is_removed_and_starts_anew() {
     let plain = MemoryKeyValue::default();
     let lasting = KeyValueCheckpointer::open(plain.other()).unwrap();
     write(&diary(lasting.clone(), 2_000), "lasting", 2);
@@ -81,7 +81,7 @@ fn a_thread_that_is_moved_does_not_go() {
 /// R-FWK-39, R-FWK-46a: a corrupt thread does not expire, because an unreadable record may have changed its time to
 /// live; it can be deleted.
 #[test]
-fn a_damaged_thread_does_not_go_with_time() {
+fn a_corrupt_thread_does_not_expire() {
     let plain = MemoryKeyValue::default();
     let open = || KeyValueCheckpointer::options().time_to_live(Duration::from_secs(3_600)).open(plain.other()).unwrap();
     write(&diary(open(), 100), "t", 4);
@@ -97,7 +97,7 @@ fn a_damaged_thread_does_not_go_with_time() {
 
 /// R-FWK-39: a time of zero is rejected.
 #[test]
-fn a_time_of_nothing_is_refused() {
+fn a_time_to_live_of_zero_is_rejected() {
     assert!(KeyValueCheckpointer::options().time_to_live(Duration::ZERO).open(MemoryKeyValue::default()).is_err());
     assert!(KeyValueCheckpointer::options().lease_timeout(Duration::ZERO).open(MemoryKeyValue::default()).is_err());
 }
@@ -105,8 +105,8 @@ fn a_time_of_nothing_is_refused() {
 /// A key-value store with a slow thread index: removing an entry signals its start and waits for permission.
 struct Slow {
     values: MemoryKeyValue,
-    begun: Sender<()>,
-    may_go_on: Mutex<Receiver<()>>,
+    started: Sender<()>,
+    may_continue: Mutex<Receiver<()>>,
 }
 
 impl KeyValue for Slow {
@@ -120,8 +120,8 @@ impl KeyValue for Slow {
 
     async fn delete(&self, keys: &[String]) -> Result<()> {
         if keys.iter().any(|key| key.contains("/threads/")) {
-            self.begun.send(()).unwrap();
-            self.may_go_on.lock().unwrap().recv().unwrap();
+            self.started.send(()).unwrap();
+            self.may_continue.lock().unwrap().recv().unwrap();
         }
         self.values.delete(keys).await
     }
@@ -142,18 +142,18 @@ fn a_slow_deletion_does_not_hide_a_thread_made_anew() {
         };
         let plain = MemoryKeyValue::default();
         write(&diary(options(old).open(plain.other()).unwrap(), 100), "t", 5);
-        let ((begun, has_begun), (go_on, may_go_on)) = (channel(), channel());
-        let slow = Slow { values: plain.other(), begun, may_go_on: Mutex::new(may_go_on) };
+        let ((started, has_started), (proceed, may_continue)) = (channel(), channel());
+        let slow = Slow { values: plain.other(), started, may_continue: Mutex::new(may_continue) };
         let slow = options(old).open(slow).unwrap();
         let store = options(new).open(plain.other()).unwrap();
         let graph = diary(store.clone(), 100);
         std::thread::scope(|scope| {
             let deleting = scope.spawn(|| block_on(slow.delete_thread(&"t".into())));
-            has_begun.recv().unwrap();
+            has_started.recv().unwrap();
             assert!(listed(&store).is_empty());
             assert_eq!(write(&graph, "t", 2), 2);
             assert_eq!(listed(&store), ["t"]);
-            go_on.send(()).unwrap();
+            proceed.send(()).unwrap();
             deleting.join().unwrap().unwrap();
         });
         assert_eq!((listed(&store), pages(&graph, "t").unwrap()), (vec!["t".to_owned()], 2), "{old} {new}");

@@ -9,7 +9,7 @@ use super::{folder, sqlite};
 use crate::sqlite::folder as scratch;
 
 /// Opens a copy of the file that was changed by SQL statements.
-fn bent(statements: &str) -> LangGraphImporter {
+fn tampered_copy(statements: &str) -> LangGraphImporter {
     let path = scratch().join("bent.sqlite");
     std::fs::copy(folder().join("threads.sqlite"), &path).unwrap();
     Connection::open(&path).unwrap().execute_batch(statements).unwrap();
@@ -17,7 +17,7 @@ fn bent(statements: &str) -> LangGraphImporter {
 }
 
 /// Returns the import error of a thread after checking that nothing was imported.
-async fn refused(python: &LangGraphImporter, thread: &str) -> String {
+async fn import_error(python: &LangGraphImporter, thread: &str) -> String {
     let store: SharedCheckpointer = MemoryCheckpointer::new().into();
     let error = python.import(thread, store.clone()).await.unwrap_err();
     assert!(store.threads(&Default::default()).await.unwrap().is_empty());
@@ -26,18 +26,21 @@ async fn refused(python: &LangGraphImporter, thread: &str) -> String {
 
 /// R-NFR-16b: a pickle is executable code and is rejected with thread, checkpoint and channel.
 #[tokio::test]
-async fn a_pickle_is_refused_by_name() {
-    let python = bent("UPDATE writes SET type = 'pickle', value = x'80' WHERE channel = '__interrupt__'");
-    let said = refused(&python, "asked").await;
-    assert!(said.starts_with("thread `asked` of LangGraph, checkpoint 1f"), "{said}");
-    assert!(said.ends_with(", channel `__interrupt__`: it is a pickle, which is a program: it is never run"), "{said}");
-    let python = bent("UPDATE checkpoints SET type = 'pickle'");
-    assert!(refused(&python, "asked").await.ends_with("it is a pickle, which is a program: it is never run"));
+async fn a_pickle_is_rejected_by_name() {
+    let python = tampered_copy("UPDATE writes SET type = 'pickle', value = x'80' WHERE channel = '__interrupt__'");
+    let message = import_error(&python, "asked").await;
+    assert!(message.starts_with("thread `asked` of LangGraph, checkpoint 1f"), "{message}");
+    assert!(
+        message.ends_with(", channel `__interrupt__`: it is a pickle, which is a program: it is never run"),
+        "{message}"
+    );
+    let python = tampered_copy("UPDATE checkpoints SET type = 'pickle'");
+    assert!(import_error(&python, "asked").await.ends_with("it is a pickle, which is a program: it is never run"));
 }
 
 /// R-NFR-16b: encrypted, corrupt or unknown values are rejected, and other threads are not affected.
 #[tokio::test]
-async fn what_cannot_be_read_is_refused_with_its_place() {
+async fn unreadable_values_are_rejected_with_their_location() {
     let rows = [
         ("UPDATE checkpoints SET type = 'msgpack+aes'", "it is encrypted (`msgpack+aes`)"),
         (
@@ -49,31 +52,36 @@ async fn what_cannot_be_read_is_refused_with_its_place() {
         ("UPDATE checkpoints SET metadata = x'7b'", "its metadata cannot be read"),
         ("UPDATE checkpoints SET checkpoint_id = 'one' WHERE parent_checkpoint_id IS NULL", "`one` is not an id"),
     ];
-    for (statement, says) in rows {
-        let said = refused(&bent(statement), "asked").await;
-        assert!(said.starts_with("thread `asked` of LangGraph, checkpoint ") && said.contains(says), "{said}");
+    for (statement, expected) in rows {
+        let message = import_error(&tampered_copy(statement), "asked").await;
+        assert!(
+            message.starts_with("thread `asked` of LangGraph, checkpoint ") && message.contains(expected),
+            "{message}"
+        );
     }
-    let python = bent("UPDATE checkpoints SET type = 'pickle' WHERE thread_id = 'asked'");
-    refused(&python, "asked").await;
+    let python = tampered_copy("UPDATE checkpoints SET type = 'pickle' WHERE thread_id = 'asked'");
+    import_error(&python, "asked").await;
     python.import("jobs", MemoryCheckpointer::new()).await.unwrap();
 }
 
 /// R-NFR-16b: a delta channel is rejected by name: its value depends on a Python reducer.
 #[tokio::test]
-async fn channels_of_deltas_are_refused_by_name() {
-    let said = refused(&sqlite(), "delta").await;
-    assert!(said.contains("channel `log`: it is kept as what was written since a snapshot"), "{said}");
+async fn delta_channels_are_rejected_by_name() {
+    let message = import_error(&sqlite(), "delta").await;
+    assert!(message.contains("channel `log`: it is kept as what was written since a snapshot"), "{message}");
 }
 
 /// Opens the file with another checkpoint version: replaces the number 4 of the key `v` wherever it occurs.
 fn of_version(version: u8) -> LangGraphImporter {
-    bent(&format!("UPDATE checkpoints SET checkpoint = unhex(replace(hex(checkpoint), 'A17604', 'A1760{version}'))"))
+    tampered_copy(&format!(
+        "UPDATE checkpoints SET checkpoint = unhex(replace(hex(checkpoint), 'A17604', 'A1760{version}'))"
+    ))
 }
 
 /// R-NFR-16b: checkpoints of versions with other channels are rejected with help.
 #[tokio::test]
-async fn old_versions_are_refused() {
-    assert!(refused(&of_version(2), "jobs").await.ends_with("it is of version 2; 3 is the oldest that is read"));
+async fn old_versions_are_rejected() {
+    assert!(import_error(&of_version(2), "jobs").await.ends_with("it is of version 2; 3 is the oldest that is read"));
 }
 
 /// R-NFR-16b: sends of versions before 4 are stored with pending writes, and are found there.
@@ -87,7 +95,7 @@ async fn sends_of_version_3_are_found() {
 
 /// R-NFR-16b: a file of another program is rejected and not changed.
 #[tokio::test]
-async fn another_file_is_told_so() {
+async fn a_file_of_another_program_is_rejected() {
     let folder = scratch();
     let error = LangGraphImporter::sqlite(folder.join("none.sqlite")).err().unwrap();
     assert!(error.message().contains("none.sqlite` cannot be read"), "{error}");

@@ -25,10 +25,10 @@ struct Chat {
 fn chat(store: SharedCheckpointer) -> CompiledGraph<Chat> {
     let mut graph = StateGraph::<Chat>::new("chat");
     let listen = graph.add_node("listen", || Chat::update().rounds(1_i64));
-    let approve = graph.add_node("approve", |ask: Interrupts| async move {
-        let says: bool = ask.raise("send it?", ()).await?;
-        let why: String = ask.raise("why?", ()).await?;
-        Ok::<_, NodeError>(Chat::update().messages(Message::assistant(format!("{says}: {why}"))))
+    let approve = graph.add_node("approve", |interrupts: Interrupts| async move {
+        let approved: bool = interrupts.raise("send it?", ()).await?;
+        let reason: String = interrupts.raise("why?", ()).await?;
+        Ok::<_, NodeError>(Chat::update().messages(Message::assistant(format!("{approved}: {reason}"))))
     });
     let close = graph.add_node("close", || Chat::update().rounds(1_i64));
     graph.add_sequence([START, listen.into(), approve.into(), close.into(), END]);
@@ -46,13 +46,15 @@ async fn an_interrupted_chat_is_answered_in_rust() {
         assert_eq!(state.next, ["approve"]);
         assert_eq!(state.interrupts()[0].value, json!({ "question": "send it?", "topic": "hello" }));
         assert_eq!(state.state.kinds["uuid"], json!("12345678-1234-5678-1234-567812345678"));
-        let said: Vec<&str> =
-            state.state.messages.iter().map(|message| message.id.as_ref().unwrap().as_str()).collect();
-        assert_eq!(said, ["sys", "h-1", "ai-2", "tool-2"]);
-        let asks = state.state.messages.iter().nth(2).unwrap();
-        assert_eq!((asks.tool_calls[0].name.as_str(), asks.usage.as_ref().unwrap().total_tokens), ("search", 7));
-        let again = chat.resume("asked", true).await.unwrap();
-        assert!(matches!(again.end, RunEnd::Interrupted(_)));
+        let ids: Vec<&str> = state.state.messages.iter().map(|message| message.id.as_ref().unwrap().as_str()).collect();
+        assert_eq!(ids, ["sys", "h-1", "ai-2", "tool-2"]);
+        let assistant = state.state.messages.iter().nth(2).unwrap();
+        assert_eq!(
+            (assistant.tool_calls[0].name.as_str(), assistant.usage.as_ref().unwrap().total_tokens),
+            ("search", 7)
+        );
+        let paused = chat.resume("asked", true).await.unwrap();
+        assert!(matches!(paused.end, RunEnd::Interrupted(_)));
         let done = chat.resume("asked", "fine").await.unwrap();
         assert_eq!(done.state.messages.iter().last().unwrap().text(), "true: fine");
         assert_eq!((done.state.rounds, done.state.messages.len()), (2, 5));
@@ -77,14 +79,14 @@ async fn answers_given_in_python_count() {
 
 /// R-NFR-16b: a thread that was forked in Python continues from the newest branch.
 #[tokio::test]
-async fn a_fork_made_in_python_goes_on() {
+async fn a_fork_made_in_python_continues() {
     for (python, _) in both().await {
         let store: SharedCheckpointer = MemoryCheckpointer::new().into();
         python.import("done", store.clone()).await.unwrap();
         let chat = chat(store);
-        let asked = chat.continue_thread("done").await.unwrap();
-        assert!(matches!(asked.end, RunEnd::Interrupted(_)));
-        assert_eq!((asked.state.topic.as_deref(), asked.state.messages.len()), (Some("forked"), 4));
+        let paused = chat.continue_thread("done").await.unwrap();
+        assert!(matches!(paused.end, RunEnd::Interrupted(_)));
+        assert_eq!((paused.state.topic.as_deref(), paused.state.messages.len()), (Some("forked"), 4));
     }
 }
 
@@ -101,18 +103,18 @@ struct Job {
     n: usize,
 }
 
-fn says(line: &'static str) -> impl Fn() -> JobsUpdate + Clone {
+fn log_line(line: &'static str) -> impl Fn() -> JobsUpdate + Clone {
     move || Jobs::update().log(line)
 }
 
 fn jobs(store: SharedCheckpointer, ran: &Arc<AtomicUsize>) -> CompiledGraph<Jobs> {
     let mut graph = StateGraph::<Jobs>::new("jobs");
-    let [plan, side, left, last] = ["plan", "side", "left", "last"].map(|name| graph.add_node(name, says(name)));
+    let [plan, side, left, last] = ["plan", "side", "left", "last"].map(|name| graph.add_node(name, log_line(name)));
     let ran = ran.clone();
-    let worker = graph.add_node("worker", move |job: SendPayload<Job>, ask: Interrupts| {
+    let worker = graph.add_node("worker", move |job: SendPayload<Job>, interrupts: Interrupts| {
         ran.fetch_add(1, Ordering::Relaxed);
         async move {
-            let answer: String = ask.raise("go on?", job.0.n).await?;
+            let answer: String = interrupts.raise("go on?", job.0.n).await?;
             Ok::<_, NodeError>(Jobs::update().log(format!("worker {}: {answer}", job.0.n)))
         }
     });
@@ -128,7 +130,7 @@ fn jobs(store: SharedCheckpointer, ran: &Arc<AtomicUsize>) -> CompiledGraph<Jobs
 
 /// R-NFR-16b: results recorded in Python are not computed again; a partially filled join is completed.
 #[tokio::test]
-async fn results_kept_in_python_are_not_made_again() {
+async fn results_recorded_in_python_are_not_computed_again() {
     for (python, _) in both().await {
         let (store, ran): (SharedCheckpointer, Arc<AtomicUsize>) = (MemoryCheckpointer::new().into(), Arc::default());
         assert_eq!(python.import("jobs", store.clone()).await.unwrap().interrupts, 1);
@@ -143,23 +145,23 @@ async fn results_kept_in_python_are_not_made_again() {
 }
 
 /// Adds a node with an interrupt, as in `make.py`.
-fn asks(graph: &mut StateGraph<Jobs>, name: &'static str, question: &'static str) -> NodeHandle {
-    graph.add_node(name, move |ask: Interrupts| async move {
-        let answer: String = ask.raise(question, ()).await?;
+fn add_interrupt_node(graph: &mut StateGraph<Jobs>, name: &'static str, question: &'static str) -> NodeHandle {
+    graph.add_node(name, move |interrupts: Interrupts| async move {
+        let answer: String = interrupts.raise(question, ()).await?;
         Ok::<_, NodeError>(Jobs::update().log(format!("{question} {answer}")))
     })
 }
 
 /// R-NFR-16b: a partially filled join is completed, and a deferred node runs at the end.
 #[tokio::test]
-async fn joins_and_deferred_nodes_go_on() {
+async fn joins_and_deferred_nodes_continue() {
     for (python, _) in both().await {
         let store: SharedCheckpointer = MemoryCheckpointer::new().into();
         python.import("half", store.clone()).await.unwrap();
         let mut graph = StateGraph::<Jobs>::new("half");
-        let [a, b, d] = ["a", "b", "d"].map(|name| graph.add_node(name, says(name)));
-        let c = asks(&mut graph, "c", "c?");
-        let late = graph.add_node("late", node(says("late")).defer());
+        let [a, b, d] = ["a", "b", "d"].map(|name| graph.add_node(name, log_line(name)));
+        let c = add_interrupt_node(&mut graph, "c", "c?");
+        let late = graph.add_node("late", node(log_line("late")).defer());
         graph
             .add_edge(START, a)
             .add_edge(START, b)
@@ -181,9 +183,9 @@ async fn a_command_given_in_python_is_followed() {
         let store: SharedCheckpointer = MemoryCheckpointer::new().into();
         python.import("goto", store.clone()).await.unwrap();
         let mut graph = StateGraph::<Jobs>::new("leaving");
-        let x = graph.add_node("x", says("x"));
+        let x = graph.add_node("x", log_line("x"));
         let left = graph.add_node("left", node(|| -> Command<Jobs> { unreachable!("it is done") }).goto_targets([x]));
-        let right = asks(&mut graph, "right", "right?");
+        let right = add_interrupt_node(&mut graph, "right", "right?");
         graph.add_edge(START, left).add_edge(START, right).add_edge(right, END).add_edge(x, END);
         let leaving = graph.checkpointer(store).compile().unwrap();
         let done = leaving.resume("goto", "yes").await.unwrap();
@@ -194,12 +196,12 @@ async fn a_command_given_in_python_is_followed() {
 
 /// R-NFR-16b: a thread that stopped before a node continues with it.
 #[tokio::test]
-async fn a_breakpoint_is_gone_on_from() {
+async fn a_run_continues_from_a_breakpoint() {
     for (python, _) in both().await {
         let store: SharedCheckpointer = MemoryCheckpointer::new().into();
         python.import("paused", store.clone()).await.unwrap();
         let mut graph = StateGraph::<Jobs>::new("paused");
-        let [one, two] = ["one", "two"].map(|name| graph.add_node(name, says(name)));
+        let [one, two] = ["one", "two"].map(|name| graph.add_node(name, log_line(name)));
         graph.add_sequence([START, one.into(), two.into(), END]);
         let paused = graph.checkpointer(store).compile().unwrap();
         assert_eq!(paused.continue_thread("paused").await.unwrap().state.log, ["in", "one", "two"]);
@@ -208,22 +210,23 @@ async fn a_breakpoint_is_gone_on_from() {
 
 /// R-NFR-16b: each of several parallel calls of a subgraph is resumed.
 #[tokio::test]
-async fn graphs_side_by_side_go_on() {
+async fn parallel_subgraphs_continue() {
     for (python, _) in both().await {
         let store: SharedCheckpointer = MemoryCheckpointer::new().into();
         assert_eq!(python.import("fan", store.clone()).await.unwrap().interrupts, 2);
         let mut graph = StateGraph::<Jobs>::new("inner");
-        let ask = asks(&mut graph, "ask", "n?");
-        let inner = graph.add_edge(START, ask).add_edge(ask, END).compile().unwrap();
+        let interrupting = add_interrupt_node(&mut graph, "ask", "n?");
+        let inner = graph.add_edge(START, interrupting).add_edge(interrupting, END).compile().unwrap();
         let mut graph = StateGraph::<Jobs>::new("fan");
-        let plan = graph.add_node("plan", says("plan"));
+        let plan = graph.add_node("plan", log_line("plan"));
         let child = graph.add_node("child", inner);
         let spread = move |_: &Jobs| Goto::sends([SendTo::new(child, json!({ "log": ["n"] }))]);
         graph.add_edge(START, plan).add_edge(child, END);
         graph.add_conditional_edges(plan, spread, [child]);
         let fan = graph.checkpointer(store).compile().unwrap();
         let state = fan.threads().get_state("fan").await.unwrap();
-        let answers = state.interrupts().into_iter().map(|asked| (asked.id, json!(format!("to {}", asked.value))));
+        let answers =
+            state.interrupts().into_iter().map(|interrupt| (interrupt.id, json!(format!("to {}", interrupt.value))));
         let done = fan.resume_with("fan", answers.collect()).await.unwrap();
         assert_eq!(done.state.log, ["in", "plan", "n? to \"n0\"", "n? to \"n1\""]);
     }
@@ -231,15 +234,16 @@ async fn graphs_side_by_side_go_on() {
 
 /// R-NFR-16b: a subgraph of a subgraph continues.
 #[tokio::test]
-async fn a_graph_two_levels_inside_goes_on() {
+async fn a_subgraph_two_levels_deep_continues() {
     for (python, _) in both().await {
         let store: SharedCheckpointer = MemoryCheckpointer::new().into();
         python.import("deep", store.clone()).await.unwrap();
         let mut graph = StateGraph::<Jobs>::new("grandchild");
-        let (look, ask) = (graph.add_node("look", says("look")), asks(&mut graph, "ask", "deep?"));
-        let inner = graph.add_sequence([START, look.into(), ask.into(), END]).compile().unwrap();
+        let (lookup, interrupting) =
+            (graph.add_node("look", log_line("look")), add_interrupt_node(&mut graph, "ask", "deep?"));
+        let inner = graph.add_sequence([START, lookup.into(), interrupting.into(), END]).compile().unwrap();
         let mut graph = StateGraph::<Jobs>::new("child");
-        let (first, grandchild) = (graph.add_node("first", says("first")), graph.add_node("grandchild", inner));
+        let (first, grandchild) = (graph.add_node("first", log_line("first")), graph.add_node("grandchild", inner));
         let middle = graph.add_sequence([START, first.into(), grandchild.into(), END]).compile().unwrap();
         let mut graph = StateGraph::<Jobs>::new("deep");
         let child = graph.add_node("child", middle);
@@ -256,38 +260,38 @@ async fn a_graph_that_keeps_its_state_has_it() {
         let store: SharedCheckpointer = MemoryCheckpointer::new().into();
         python.import("kept", store.clone()).await.unwrap();
         let mut graph = StateGraph::<Jobs>::new("inner");
-        let ask = asks(&mut graph, "ask", "kept?");
+        let interrupting = add_interrupt_node(&mut graph, "ask", "kept?");
         let inner = graph
-            .add_edge(START, ask)
-            .add_edge(ask, END)
+            .add_edge(START, interrupting)
+            .add_edge(interrupting, END)
             .subgraph_persistence(SubgraphPersistence::PerThread)
             .compile()
             .unwrap();
         let mut graph = StateGraph::<Jobs>::new("kept");
         let child = graph.add_node("child", inner.clone());
-        let kept = graph.add_edge(START, child).add_edge(child, END).checkpointer(store.clone()).compile().unwrap();
-        let done = kept.resume("kept", "twice").await.unwrap();
+        let parent = graph.add_edge(START, child).add_edge(child, END).checkpointer(store.clone()).compile().unwrap();
+        let done = parent.resume("kept", "twice").await.unwrap();
         assert_eq!(done.state.log, ["in", "in", "kept? once", "again", "kept? twice"]);
-        let inside = inner
+        let subgraph = inner
             .threads()
             .checkpointer(store)
             .get_subgraph_state("kept", &CheckpointNamespace::from("child"))
             .await
             .unwrap();
-        assert_eq!(inside.state.log, ["in", "kept? once", "in", "in", "kept? once", "again", "kept? twice"]);
+        assert_eq!(subgraph.state.log, ["in", "kept? once", "in", "in", "kept? once", "again", "kept? twice"]);
     }
 }
 
 fn nested(store: SharedCheckpointer) -> CompiledGraph<Jobs> {
     let mut graph = StateGraph::<Jobs>::new("inner");
-    let look = graph.add_node("look", says("look"));
-    let ask = graph.add_node("ask", |ask: Interrupts| async move {
-        let answer: String = ask.raise("inside?", ()).await?;
+    let lookup = graph.add_node("look", log_line("look"));
+    let interrupts = graph.add_node("ask", |interrupts: Interrupts| async move {
+        let answer: String = interrupts.raise("inside?", ()).await?;
         Ok::<_, NodeError>(Jobs::update().log(format!("asked: {answer}")))
     });
-    let inner = graph.add_sequence([START, look.into(), ask.into(), END]).compile().unwrap();
+    let inner = graph.add_sequence([START, lookup.into(), interrupts.into(), END]).compile().unwrap();
     let mut graph = StateGraph::<Jobs>::new("outer");
-    let (before, after) = (graph.add_node("before", says("before")), graph.add_node("after", says("after")));
+    let (before, after) = (graph.add_node("before", log_line("before")), graph.add_node("after", log_line("after")));
     let child = graph.add_node("child", inner);
     graph.add_sequence([START, before.into(), child.into(), after.into(), END]);
     graph.checkpointer(store).compile().unwrap()
@@ -295,7 +299,7 @@ fn nested(store: SharedCheckpointer) -> CompiledGraph<Jobs> {
 
 /// R-NFR-16b: an interrupt of a subgraph is resumed; the subgraph continues where it was and returns its changes.
 #[tokio::test]
-async fn a_graph_inside_goes_on_where_it_was() {
+async fn a_subgraph_continues_where_it_was() {
     for (python, _) in both().await {
         let store: SharedCheckpointer = MemoryCheckpointer::new().into();
         python.import("inner", store.clone()).await.unwrap();
@@ -313,7 +317,7 @@ async fn a_failed_thread_is_tried_again() {
         let store: SharedCheckpointer = MemoryCheckpointer::new().into();
         python.import("failed", store.clone()).await.unwrap();
         let mut graph = StateGraph::<Jobs>::new("failing");
-        let fails = graph.add_node("fails", says("works now"));
+        let fails = graph.add_node("fails", log_line("works now"));
         graph.add_edge(START, fails).add_edge(fails, END);
         let graph = graph.checkpointer(store).compile().unwrap();
         let state = graph.threads().get_state("failed").await.unwrap();

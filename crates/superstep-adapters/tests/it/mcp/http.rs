@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-use super::{RecordedProgress, call, names, puppet, server, soon, tell, text};
+use super::{RecordedProgress, call, call_first_tool, names, scripted_tool, server, soon, text};
 
 /// A server on its own runtime, so that all its tasks end at once.
 struct Site {
@@ -28,12 +28,12 @@ impl Site {
     fn open_at(server: &McpServer, address: SocketAddr) -> Self {
         let service = server.http_service().unwrap();
         let (stop, stopped) = oneshot::channel();
-        let (tell, told) = mpsc::channel();
+        let (address_tx, address_rx) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Runtime::new().unwrap();
             runtime.block_on(async {
                 let listener = TcpListener::bind(address).await.unwrap();
-                tell.send(listener.local_addr().unwrap()).unwrap();
+                address_tx.send(listener.local_addr().unwrap()).unwrap();
                 let app = axum::Router::new().nest_service("/mcp", service);
                 tokio::select! {
                     served = axum::serve(listener, app) => served.unwrap(),
@@ -42,7 +42,7 @@ impl Site {
             });
             runtime.shutdown_background();
         });
-        Self { address: told.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
+        Self { address: address_rx.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
     }
 
     fn url(&self) -> String {
@@ -64,15 +64,15 @@ impl Site {
     async fn knock(&self, headers: &str) -> String {
         let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "n", "version": "1"}}});
-        let (body, mut door) = (hello.to_string(), TcpStream::connect(self.address).await.unwrap());
+        let (body, mut stream) = (hello.to_string(), TcpStream::connect(self.address).await.unwrap());
         let request = format!(
             "POST /mcp HTTP/1.1\r\n{headers}Accept: application/json, text/event-stream\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        door.write_all(request.as_bytes()).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = [0; 64];
-        let length = soon(door.read(&mut answer)).await.unwrap();
+        let length = soon(stream.read(&mut answer)).await.unwrap();
         String::from_utf8_lossy(&answer[..length]).lines().next().unwrap_or_default().to_owned()
     }
 }
@@ -88,26 +88,26 @@ impl Drop for Site {
 async fn a_tool_is_called_over_http() {
     let site = Site::open(&server());
     let client = site.client().await;
-    let heard = RecordedProgress::default();
+    let progress = RecordedProgress::default();
     let mut steps = call(json!({"do": "step", "with": [1, 2, "three"]}));
-    steps.progress = heard.progress();
+    steps.progress = progress.progress();
     let tools = client.tools().await.unwrap();
     assert_eq!(text(&tools[0].call(steps).await.unwrap()), "done");
     let expected = [json!({"progress": 1}), json!({"progress": 2}), json!({"progress": 3, "message": "three"})];
-    assert_eq!(heard.all(), expected);
+    assert_eq!(progress.all(), expected);
     assert_eq!(
-        tell(&client, json!({"do": "structure", "with": {"a": 1}})).await.unwrap().artifact,
+        call_first_tool(&client, json!({"do": "structure", "with": {"a": 1}})).await.unwrap().artifact,
         Some(json!({"a": 1}))
     );
-    assert!(tell(&client, json!({"do": "complain"})).await.unwrap().is_error);
+    assert!(call_first_tool(&client, json!({"do": "complain"})).await.unwrap().is_error);
     let long = "x".repeat(200_000);
-    assert_eq!(text(&tell(&client, json!({"do": "say", "with": long})).await.unwrap()), long);
+    assert_eq!(text(&call_first_tool(&client, json!({"do": "say", "with": long})).await.unwrap()), long);
 }
 
 /// R-FWK-82, R-FWK-84: a call whose future is dropped is cancelled at the server over HTTP as well.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_call_is_cancelled_over_http() {
-    let (tool, mut life) = puppet("puppet");
+    let (tool, mut life) = scripted_tool("puppet");
     let site = Site::open(&McpServer::new("theatre", "1.0").tools([tool]));
     let client = site.client().await;
     let tools = client.tools().await.unwrap();
@@ -127,9 +127,9 @@ async fn clients_over_http_and_in_the_program_share_a_server() {
     let site = Site::open(&server);
     let (near, far, other) = (connect_in_process(&server).await.unwrap(), site.client().await, site.client().await);
     for client in [&near, &far, &other] {
-        assert_eq!(text(&tell(client, json!({"do": "say", "with": "all"})).await.unwrap()), "all");
+        assert_eq!(text(&call_first_tool(client, json!({"do": "say", "with": "all"})).await.unwrap()), "all");
     }
-    server.add_tool(puppet("second").0).await.unwrap();
+    server.add_tool(scripted_tool("second").0).await.unwrap();
     for client in [&near, &far, &other] {
         assert_eq!(names(client).await, ["puppet", "second"]);
     }
@@ -182,22 +182,22 @@ async fn answered(answer: &'static str) -> (String, superstep_core::error::Error
     let url = format!("http://{}/mcp?key=hush", listener.local_addr().unwrap());
     let connecting = McpClient::http(url).bearer("hush-token").header("X-Team", "hush-team").connect();
     let listening = async {
-        let (mut door, _) = listener.accept().await.unwrap();
-        let mut said = vec![0; 4096];
-        let length = door.read(&mut said).await.unwrap();
-        door.write_all(answer.as_bytes()).await.unwrap();
-        String::from_utf8_lossy(&said[..length]).into_owned()
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut received = vec![0; 4096];
+        let length = stream.read(&mut received).await.unwrap();
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        String::from_utf8_lossy(&received[..length]).into_owned()
     };
-    let (said, client) = soon(async { tokio::join!(listening, connecting) }).await;
-    (said, client.unwrap_err())
+    let (request, client) = soon(async { tokio::join!(listening, connecting) }).await;
+    (request, client.unwrap_err())
 }
 
 /// R-FWK-84: configured headers are sent and appear in no error.
 #[tokio::test]
 async fn headers_are_sent_and_not_repeated() {
-    let (said, error) = answered("HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
-    let said = said.to_lowercase();
-    assert!(said.contains("authorization: bearer hush-token") && said.contains("x-team: hush-team"), "{said}");
+    let (request, error) = answered("HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
+    let request = request.to_lowercase();
+    assert!(request.contains("authorization: bearer hush-token") && request.contains("x-team: hush-team"), "{request}");
     assert!(error.code() == ErrorCode::ToolFailed && !format!("{error:?}").contains("hush"), "{error:?}");
     let error = McpClient::http("http://127.0.0.1:1/mcp?key=hush").connect().await.unwrap_err();
     assert!(error.message().contains("efused") && !format!("{error:?}").contains("hush"), "{error:?}");
@@ -221,7 +221,7 @@ async fn pages_and_redirects_are_no_answers() {
 
 /// R-FWK-84: a private or unencrypted address is rejected before a request is sent.
 #[tokio::test]
-async fn an_address_that_may_not_be_asked_is_refused() {
+async fn a_forbidden_address_is_rejected() {
     for address in ["http://tools.example.com/mcp", "https://10.0.0.1/mcp", "https://169.254.169.254/mcp"] {
         let error = McpClient::http(address).connect().await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::PolicyRefused, "{address}: {error}");

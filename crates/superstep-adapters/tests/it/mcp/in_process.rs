@@ -10,7 +10,7 @@ use superstep_core::message::{ContentPart, Media, Message, Role};
 use superstep_core::port::{SharedTool, Tool, ToolInvocation};
 use superstep_core::tool::{ToolError, ToolOutput, ToolSpec};
 
-use super::{RecordedProgress, argument, call, names, puppet, server, soon, tell, text};
+use super::{RecordedProgress, argument, call, call_first_tool, names, scripted_tool, server, soon, text};
 
 /// R-FWK-82, R-FWK-83, R-FWK-84: a tool is listed and called over an in-process connection.
 #[tokio::test]
@@ -20,8 +20,8 @@ async fn a_tool_is_listed_and_called() {
     let spec = tools[0].spec();
     assert_eq!((spec.name.as_str(), spec.description.as_str()), ("puppet", "Does as it is told."));
     assert_eq!(spec.input_schema["required"], json!(["do"]));
-    let told = spec.annotations;
-    assert!(!told.read_only && told.idempotent && told.destructive);
+    let annotations = spec.annotations;
+    assert!(!annotations.read_only && annotations.idempotent && annotations.destructive);
     let output = tools[0].call(call(json!({"do": "say", "with": "hello"}))).await.unwrap();
     assert_eq!(text(&output), "hello");
     assert!(!output.is_error && output.metadata["mcp_server"] == "theatre");
@@ -31,13 +31,13 @@ async fn a_tool_is_listed_and_called() {
 #[tokio::test]
 async fn structure_is_an_artifact() {
     let client = connect_in_process(&server()).await.unwrap();
-    let output = tell(&client, json!({"do": "structure", "with": {"a": [1]}})).await.unwrap();
+    let output = call_first_tool(&client, json!({"do": "structure", "with": {"a": [1]}})).await.unwrap();
     assert_eq!((text(&output).as_str(), output.artifact), ("see the structure", Some(json!({"a": [1]}))));
 }
 
 /// R-FWK-82, R-FWK-83: any error of a tool is an error result, and the server keeps running.
 #[tokio::test]
-async fn failures_are_results_that_say_so() {
+async fn tool_failures_are_error_results() {
     let client = connect_in_process(&server()).await.unwrap();
     for (args, words) in [
         (json!({"do": "complain"}), "that did not work"),
@@ -48,10 +48,13 @@ async fn failures_are_results_that_say_so() {
         (json!({"do": "say", "more": 1}), "more"),
         (json!({"do": "say", "with": "x".repeat(300_000)}), "262144 is the limit"),
     ] {
-        let output = tell(&client, args).await.unwrap();
+        let output = call_first_tool(&client, args).await.unwrap();
         assert!(output.is_error && text(&output).contains(words), "{words}: {}", text(&output));
     }
-    assert_eq!(text(&tell(&client, json!({"do": "say", "with": "still here"})).await.unwrap()), "still here");
+    assert_eq!(
+        text(&call_first_tool(&client, json!({"do": "say", "with": "still here"})).await.unwrap()),
+        "still here"
+    );
 }
 
 /// R-FWK-82: a call of a removed tool results in an error with its name.
@@ -72,10 +75,10 @@ async fn progress_arrives_in_order() {
     let client = connect_in_process(&server()).await.unwrap();
     let tools = client.tools().await.unwrap();
     for _ in 0..20 {
-        let (heard, steps) =
+        let (progress, steps) =
             (RecordedProgress::default(), json!([1, 2.5, {"progress": 3, "total": 4, "message": "nearly"}, "there"]));
         let mut call = call(json!({"do": "step", "with": steps}));
-        call.progress = heard.progress();
+        call.progress = progress.progress();
         assert_eq!(text(&tools[0].call(call).await.unwrap()), "done");
         let expected = [
             json!({"progress": 1}),
@@ -83,14 +86,14 @@ async fn progress_arrives_in_order() {
             json!({"progress": 3, "total": 4, "message": "nearly"}),
             json!({"progress": 4, "message": "there"}),
         ];
-        assert_eq!(heard.all(), expected);
+        assert_eq!(progress.all(), expected);
     }
 }
 
 /// R-FWK-82, R-FWK-83: a call whose future is dropped is cancelled at the server.
 #[tokio::test]
 async fn a_call_that_is_dropped_is_cancelled() {
-    let (tool, mut life) = puppet("puppet");
+    let (tool, mut life) = scripted_tool("puppet");
     let client = connect_in_process(&McpServer::new("theatre", "1.0").tools([tool])).await.unwrap();
     let tools = client.tools().await.unwrap();
     let mut hanging = Box::pin(tools[0].call(call(json!({"do": "hang"}))));
@@ -100,17 +103,17 @@ async fn a_call_that_is_dropped_is_cancelled() {
     }
     drop(hanging);
     assert_eq!(soon(life.recv()).await, Some("let go"));
-    assert_eq!(text(&tell(&client, json!({"do": "say", "with": "next"})).await.unwrap()), "next");
+    assert_eq!(text(&call_first_tool(&client, json!({"do": "say", "with": "next"})).await.unwrap()), "next");
 }
 
 /// R-FWK-82: a call without a response for a minute is given up and cancelled at the server.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_takes_too_long_is_given_up() {
-    let (tool, mut life) = puppet("puppet");
+    let (tool, mut life) = scripted_tool("puppet");
     let client = connect_in_process(&McpServer::new("theatre", "1.0").tools([tool])).await.unwrap();
-    let begun = tokio::time::Instant::now();
-    let error = tell(&client, json!({"do": "hang"})).await.unwrap_err();
-    assert_eq!(begun.elapsed().as_secs(), 60);
+    let started = tokio::time::Instant::now();
+    let error = call_first_tool(&client, json!({"do": "hang"})).await.unwrap_err();
+    assert_eq!(started.elapsed().as_secs(), 60);
     assert_eq!(error.message, "the MCP server `theatre` has not answered `tools/call` within 60 s");
     let cause = error.cause.unwrap();
     assert_eq!(cause.downcast_ref::<superstep_core::error::Error>().unwrap().code(), ErrorCode::Timeout);
@@ -120,10 +123,10 @@ async fn a_call_that_takes_too_long_is_given_up() {
 /// R-FWK-83: the timeout of a tool applies to MCP clients.
 #[tokio::test(start_paused = true)]
 async fn a_tool_with_a_limit_is_stopped_at_it() {
-    let (tool, _life) = puppet("puppet");
+    let (tool, _life) = scripted_tool("puppet");
     let spec = ToolSpec::clone(tool.spec()).timeout(std::time::Duration::from_secs(3));
     let client = connect_in_process(&McpServer::new("theatre", "1.0").tools([tool.with_spec(spec)])).await.unwrap();
-    let output = tell(&client, json!({"do": "hang"})).await.unwrap();
+    let output = call_first_tool(&client, json!({"do": "hang"})).await.unwrap();
     assert!(output.is_error && text(&output) == "the tool took longer than 3 s", "{}", text(&output));
 }
 
@@ -136,19 +139,19 @@ async fn a_tool_added_later_is_seen() {
     let before = source.tools().await.unwrap();
     // Nothing has changed, so no request is sent.
     assert!(Arc::ptr_eq(before[0].spec(), source.tools().await.unwrap()[0].spec()));
-    server.add_tool(puppet("second").0).await.unwrap();
+    server.add_tool(scripted_tool("second").0).await.unwrap();
     assert_eq!(names(&client).await, ["puppet", "second"]);
     let after = source.tools().await.unwrap();
     assert_eq!(after.len(), 2);
     assert_eq!(text(&after[1].call(call(json!({"do": "say", "with": 1}))).await.unwrap()), "1");
-    let error = server.add_tool(puppet("second").0).await.unwrap_err();
+    let error = server.add_tool(scripted_tool("second").0).await.unwrap_err();
     assert!(error.to_string().contains("there are two tools `second`"), "{error}");
 }
 
 /// R-FWK-85: with a pinned list, another list is rejected until it is approved; this includes calls of tools listed
 /// before.
 #[tokio::test]
-async fn a_pinned_list_that_changed_is_refused() {
+async fn a_pinned_list_that_changed_is_rejected() {
     let server = server();
     let client = connect_in_process(&server).await.unwrap();
     let mark = client.tools_hash().await.unwrap();
@@ -156,7 +159,7 @@ async fn a_pinned_list_that_changed_is_refused() {
     let tools = pinned.tools().await.unwrap();
     assert_eq!(text(&tools[0].call(call(json!({"do": "say", "with": 1}))).await.unwrap()), "1");
 
-    server.add_tool(puppet("second").0).await.unwrap();
+    server.add_tool(scripted_tool("second").0).await.unwrap();
     let error = pinned.tools().await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::PolicyRefused);
     let new_mark = client.tools_hash().await.unwrap();
@@ -173,7 +176,7 @@ async fn a_pinned_list_that_changed_is_refused() {
 /// R-FWK-82, R-FWK-83: lists are read page by page to their end.
 #[tokio::test]
 async fn long_lists_come_in_pages() {
-    let tools = ["a", "b", "c", "d", "e"].map(|name| puppet(name).0);
+    let tools = ["a", "b", "c", "d", "e"].map(|name| scripted_tool(name).0);
     let mut server = McpServer::new("theatre", "1.0").tools(tools).page_size(2);
     for number in 0..4 {
         let resource = Resource::new(format!("memo:{number}"), "memo");
@@ -243,12 +246,12 @@ async fn a_pair_for_each_run_and_a_shared_one_work_at_once() {
         let (server, shared) = (server.clone(), shared.clone());
         runs.spawn(async move {
             let client = if number % 2 == 0 { shared } else { connect_in_process(&server).await.unwrap() };
-            let heard = RecordedProgress::default();
+            let progress = RecordedProgress::default();
             let mut call = call(json!({"do": "step", "with": [number + 1]}));
-            call.progress = heard.progress();
+            call.progress = progress.progress();
             client.tools().await.unwrap()[0].call(call).await.unwrap();
-            assert_eq!(heard.all(), [json!({"progress": number + 1})]);
-            let output = tell(&client, json!({"do": "say", "with": number})).await.unwrap();
+            assert_eq!(progress.all(), [json!({"progress": number + 1})]);
+            let output = call_first_tool(&client, json!({"do": "say", "with": number})).await.unwrap();
             assert_eq!(text(&output), number.to_string());
         });
     }
@@ -258,24 +261,25 @@ async fn a_pair_for_each_run_and_a_shared_one_work_at_once() {
 /// R-FWK-83: a server with duplicate tool names or invalid schemas does not serve.
 #[tokio::test]
 async fn tools_that_cannot_be_offered_are_all_listed() {
-    let (tool, _life) = puppet("odd");
+    let (tool, _life) = scripted_tool("odd");
     let odd = tool.clone().with_spec(ToolSpec::new("odd", "").with_input(json!({"type": 7})));
-    let error =
-        connect_in_process(&McpServer::new("s", "1").tools([puppet("a").0, puppet("a").0, odd])).await.unwrap_err();
+    let error = connect_in_process(&McpServer::new("s", "1").tools([scripted_tool("a").0, scripted_tool("a").0, odd]))
+        .await
+        .unwrap_err();
     assert_eq!(error.code(), ErrorCode::ConfigInvalid);
     assert!(error.to_string().contains("two tools `a`") && error.to_string().contains("`odd`"), "{error}");
 }
 
 /// A compiled graph as a tool.
-struct Shout(superstep::CompiledGraph<Voice>);
+struct Shout(superstep::CompiledGraph<Phrase>);
 
 #[derive(Clone, GraphState)]
-struct Voice {
+struct Phrase {
     words: String,
 }
 
-async fn louder(voice: View<Voice>) -> VoiceUpdate {
-    Voice::update().words(voice.words.to_uppercase())
+async fn louder(phrase: View<Phrase>) -> PhraseUpdate {
+    Phrase::update().words(phrase.words.to_uppercase())
 }
 
 impl Tool for Shout {
@@ -286,7 +290,7 @@ impl Tool for Shout {
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let words = call.args["words"].as_str().unwrap_or_default().to_owned();
-        let outcome = self.0.invoke(Voice::input().words(words)).await?;
+        let outcome = self.0.invoke(Phrase::input().words(words)).await?;
         Ok(outcome.state.words.clone().into())
     }
 }
@@ -294,13 +298,13 @@ impl Tool for Shout {
 /// R-FWK-83: a compiled graph is a tool like any other.
 #[tokio::test]
 async fn a_graph_is_offered_as_a_tool() {
-    let mut graph = StateGraph::<Voice>::new("shout");
+    let mut graph = StateGraph::<Phrase>::new("shout");
     let louder = graph.add_node("louder", louder);
     graph.add_sequence([START, louder.into(), END]);
     let shout = SharedTool::from(Shout(graph.compile().unwrap()));
     let client = connect_in_process(&McpServer::new("voices", "1.0").tools([shout])).await.unwrap();
-    let output = tell(&client, json!({"words": "hear me"})).await.unwrap();
+    let output = call_first_tool(&client, json!({"words": "hear me"})).await.unwrap();
     assert_eq!(text(&output), "HEAR ME");
-    let output = tell(&client, Value::Object(argument("word", "x"))).await.unwrap();
+    let output = call_first_tool(&client, Value::Object(argument("word", "x"))).await.unwrap();
     assert!(output.is_error);
 }

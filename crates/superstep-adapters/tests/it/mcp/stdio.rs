@@ -8,7 +8,7 @@ use superstep_adapters::mcp::{McpClient, StdioServerCommand};
 use superstep_core::error::ErrorCode;
 use superstep_core::message::{Content, ContentPart};
 
-use super::{call, server, soon, tell, text};
+use super::{call, call_first_tool, server, soon, text};
 
 /// A server that speaks the protocol and misbehaves as its argument says.
 const SCRIPT: &str = r#"
@@ -70,14 +70,14 @@ async fn start(how: &str) -> McpClient {
 
 /// R-FWK-84: a program gets only the given environment, and ends with its client.
 #[tokio::test]
-async fn a_program_gets_only_what_it_is_told_and_ends_with_its_client() {
+async fn a_program_gets_only_the_configured_environment_and_ends_with_its_client() {
     let folder = std::env::temp_dir().canonicalize().unwrap();
     let client = program("behaves").working_dir(&folder).connect().await.unwrap();
     let tools = client.tools().await.unwrap();
     let output = tools[0].call(call(json!({}))).await.unwrap();
-    let (pid, names, place): (u32, Vec<String>, String) = serde_json::from_str(&text(&output)).unwrap();
-    assert_eq!(Path::new(&place), folder);
-    let has = |name: &str| names.iter().any(|found| found == name);
+    let (pid, names, directory): (u32, Vec<String>, String) = serde_json::from_str(&text(&output)).unwrap();
+    assert_eq!(Path::new(&directory), folder);
+    let has = |name: &str| names.iter().any(|other| other == name);
     // Cargo sets this variable for the tests.
     assert!(has("GIVEN") && has("PATH") && std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     assert!(!has("CARGO_MANIFEST_DIR"), "{names:?}");
@@ -98,14 +98,14 @@ async fn a_program_gets_only_what_it_is_told_and_ends_with_its_client() {
 async fn a_server_that_exits_is_gone_with_its_last_words() {
     let client = start("exits").await;
     let tools = client.tools().await.unwrap();
-    let gone = "the MCP server `python3` has gone; it ended with exit status: 3; \
+    let message = "the MCP server `python3` has gone; it ended with exit status: 3; \
                 its last words: out of \u{fffd}[31mmemory";
     for _ in 0..2 {
         let error = soon(tools[0].call(call(json!({})))).await.unwrap_err();
-        assert_eq!((error.message.as_str(), error.retryable), (gone, false));
+        assert_eq!((error.message.as_str(), error.retryable), (message, false));
     }
     let error = client.tools().await.unwrap_err();
-    assert_eq!((error.code(), error.message()), (ErrorCode::ToolFailed, gone));
+    assert_eq!((error.code(), error.message()), (ErrorCode::ToolFailed, message));
 }
 
 /// R-FWK-82: the error of a server that exits before its first response contains the reason.
@@ -132,19 +132,19 @@ async fn a_server_that_hangs_is_given_up() {
 
 /// R-FWK-82: lines that are not messages are skipped.
 #[tokio::test]
-async fn a_server_that_babbles_is_heard() {
+async fn lines_that_are_not_messages_are_skipped() {
     let client = start("babbles").await;
-    assert!(!tell(&client, json!({})).await.unwrap().is_error);
+    assert!(!call_first_tool(&client, json!({})).await.unwrap().is_error);
 }
 
 /// R-FWK-82: an invalid response, an error response and an invalid list result in errors that say so.
 #[tokio::test]
 async fn nonsense_is_called_nonsense() {
     let client = start("answers_nonsense").await;
-    let error = tell(&client, json!({})).await.unwrap_err();
+    let error = call_first_tool(&client, json!({})).await.unwrap_err();
     let nonsense = "the MCP server `python3` answered `tools/call` with something that is no answer to it";
     assert_eq!(error.message, nonsense);
-    let error = tell(&start("refuses").await, json!({})).await.unwrap_err();
+    let error = call_first_tool(&start("refuses").await, json!({})).await.unwrap_err();
     assert_eq!(error.message, "the MCP server `python3` refuses: not today");
     for (how, words) in [
         ("lists_nonsense", "answered `tools/list` with something that is no answer to it"),
@@ -159,17 +159,17 @@ async fn nonsense_is_called_nonsense() {
 /// R-FWK-82: a long response is received completely; an unlimited one ends the connection instead of filling the
 /// memory.
 #[tokio::test]
-async fn an_answer_without_measure_is_refused() {
-    let output = tell(&start("says_much").await, json!({})).await.unwrap();
+async fn a_response_without_limit_is_rejected() {
+    let output = call_first_tool(&start("says_much").await, json!({})).await.unwrap();
     assert_eq!(text(&output).len(), 2 << 20);
-    let error = tell(&start("floods").await, json!({})).await.unwrap_err();
+    let error = call_first_tool(&start("floods").await, json!({})).await.unwrap_err();
     assert!(error.message.contains("has gone") && error.message.contains("more than 16 MiB in one message"), "{error}");
 }
 
 /// R-FWK-82: content of an unknown kind is kept, and an error result stays an error whatever its content.
 #[tokio::test]
-async fn unknown_content_is_kept() {
-    let output = tell(&start("invents").await, json!({})).await.unwrap();
+async fn unknown_content_is_preserved() {
+    let output = call_first_tool(&start("invents").await, json!({})).await.unwrap();
     let hologram = ContentPart::Other(json!({"type": "hologram", "depth": 3}));
     assert_eq!(output.content, Some(Content::Parts(vec![ContentPart::text("look"), hologram])));
     assert!(output.is_error);
@@ -178,7 +178,7 @@ async fn unknown_content_is_kept() {
 /// R-FWK-82: structured content without text becomes text for the model.
 #[tokio::test]
 async fn structure_alone_is_text_for_the_model() {
-    let output = tell(&start("structures").await, json!({})).await.unwrap();
+    let output = call_first_tool(&start("structures").await, json!({})).await.unwrap();
     assert_eq!((text(&output).as_str(), output.artifact), ("{\"a\":1}", Some(json!({"a": 1}))));
 }
 
@@ -193,6 +193,9 @@ async fn our_server_serves_over_standard_input_and_output() {
     let args = ["--exact", name, "--nocapture", "--quiet", "--test-threads=2"];
     let program = std::env::current_exe().unwrap();
     let client = McpClient::stdio(program, args, [("SERVES", "1")]).connect().await.unwrap();
-    assert_eq!(text(&tell(&client, json!({"do": "say", "with": "over the pipe"})).await.unwrap()), "over the pipe");
-    assert!(tell(&client, json!({"do": 7})).await.unwrap().is_error);
+    assert_eq!(
+        text(&call_first_tool(&client, json!({"do": "say", "with": "over the pipe"})).await.unwrap()),
+        "over the pipe"
+    );
+    assert!(call_first_tool(&client, json!({"do": 7})).await.unwrap().is_error);
 }

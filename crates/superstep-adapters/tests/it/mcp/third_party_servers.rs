@@ -24,7 +24,7 @@ async fn everything() -> McpClient {
     start(&servers().everything(), &[]).await
 }
 
-async fn ask(client: &McpClient, name: &str, args: Value) -> ToolOutput {
+async fn call_tool(client: &McpClient, name: &str, args: Value) -> ToolOutput {
     tool(client, name).await.call(call(args)).await.unwrap()
 }
 
@@ -42,36 +42,37 @@ async fn tools_of_everything_are_called() {
     assert!(names(&client).await.len() >= 12);
     let echo = tool(&client, "echo").await;
     assert!(echo.spec().annotations.read_only && echo.spec().input_schema["properties"]["message"].is_object());
-    assert_eq!(text(&ask(&client, "echo", json!({"message": "hi"})).await), "Echo: hi");
-    assert!(text(&ask(&client, "get-sum", json!({"a": 2, "b": 40})).await).contains("42"));
-    let wrong = ask(&client, "echo", json!({})).await;
-    assert!(wrong.is_error && text(&wrong).contains("message"));
+    assert_eq!(text(&call_tool(&client, "echo", json!({"message": "hi"})).await), "Echo: hi");
+    assert!(text(&call_tool(&client, "get-sum", json!({"a": 2, "b": 40})).await).contains("42"));
+    let invalid = call_tool(&client, "echo", json!({})).await;
+    assert!(invalid.is_error && text(&invalid).contains("message"));
 }
 
 /// R-FWK-82: images, links, resources and structured content of `server-everything` are kept, and its texts are for
 /// the model.
 #[tokio::test]
-async fn content_of_everything_is_kept() {
+async fn content_of_everything_is_preserved() {
     let client = everything().await;
-    let image = ask(&client, "get-tiny-image", json!({})).await;
+    let image = call_tool(&client, "get-tiny-image", json!({})).await;
     assert!(text(&image).starts_with("Here's the image you requested:"));
     assert!(matches!(&parts(image)[1], ContentPart::Image(media) if media.mime_type.as_deref() == Some("image/png")));
-    let links = parts(ask(&client, "get-resource-links", json!({"count": 2})).await);
+    let links = parts(call_tool(&client, "get-resource-links", json!({"count": 2})).await);
     assert!(matches!(&links[1], ContentPart::Other(link) if link["type"] == "resource_link"), "{links:?}");
-    let reference = ask(&client, "get-resource-reference", json!({"resourceType": "Blob", "resourceId": 1})).await;
+    let reference =
+        call_tool(&client, "get-resource-reference", json!({"resourceType": "Blob", "resourceId": 1})).await;
     assert!(matches!(&parts(reference)[1], ContentPart::File(_)));
-    let weather = ask(&client, "get-structured-content", json!({"location": "New York"})).await;
+    let weather = call_tool(&client, "get-structured-content", json!({"location": "New York"})).await;
     assert_eq!(weather.artifact.as_ref().unwrap(), &serde_json::from_str::<Value>(&text(&weather)).unwrap());
 }
 
 /// R-FWK-82: progress of `server-everything` is received.
 #[tokio::test]
-async fn progress_of_everything_is_heard() {
-    let (client, heard) = (everything().await, RecordedProgress::default());
+async fn progress_of_everything_is_received() {
+    let (client, progress) = (everything().await, RecordedProgress::default());
     let mut call = call(json!({"duration": 0.2, "steps": 2}));
-    call.progress = heard.progress();
+    call.progress = progress.progress();
     tool(&client, "trigger-long-running-operation").await.call(call).await.unwrap();
-    assert_eq!(heard.all(), [json!({"progress": 1, "total": 2}), json!({"progress": 2, "total": 2})]);
+    assert_eq!(progress.all(), [json!({"progress": 1, "total": 2}), json!({"progress": 2, "total": 2})]);
 }
 
 /// R-FWK-82: resources and prompts of `server-everything` are read.
@@ -92,7 +93,7 @@ async fn resources_and_prompts_of_everything_are_read() {
 /// R-FWK-84: a third-party program inherits only the variables that every program needs.
 #[tokio::test]
 async fn everything_sees_only_what_it_is_given() {
-    let seen: Value = serde_json::from_str(&text(&ask(&everything().await, "get-env", json!({})).await)).unwrap();
+    let seen: Value = serde_json::from_str(&text(&call_tool(&everything().await, "get-env", json!({})).await)).unwrap();
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some() && seen["CARGO_MANIFEST_DIR"].is_null());
     assert_eq!(seen["GIVEN"], "yes");
 }
@@ -108,10 +109,10 @@ async fn files_are_written_and_read() {
     assert!(write.destructive && write.idempotent && !write.read_only);
     assert!(tool(&client, "read_text_file").await.spec().annotations.read_only);
     let path = folder.join("note.txt");
-    ask(&client, "write_file", json!({"path": path, "content": "remember"})).await;
+    call_tool(&client, "write_file", json!({"path": path, "content": "remember"})).await;
     assert_eq!(fs::read_to_string(&path).unwrap(), "remember");
-    assert_eq!(text(&ask(&client, "read_text_file", json!({"path": path})).await), "remember");
-    let outside = ask(&client, "read_text_file", json!({"path": "/etc/hostname"})).await;
+    assert_eq!(text(&call_tool(&client, "read_text_file", json!({"path": path})).await), "remember");
+    let outside = call_tool(&client, "read_text_file", json!({"path": "/etc/hostname"})).await;
     assert!(outside.is_error && text(&outside).contains("Access denied"));
     assert!(client.prompts().await.unwrap().is_empty());
 }
@@ -121,8 +122,8 @@ async fn files_are_written_and_read() {
 async fn times_are_converted() {
     let client = start(&servers().time(), &[]).await;
     let args = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
-    let output = ask(&client, "convert_time", args).await;
+    let output = call_tool(&client, "convert_time", args).await;
     assert!(output.artifact.unwrap()["target"]["datetime"].as_str().unwrap().contains("T21:00:00+09:00"));
-    let unknown = ask(&client, "get_current_time", json!({"timezone": "Mars/Base"})).await;
+    let unknown = call_tool(&client, "get_current_time", json!({"timezone": "Mars/Base"})).await;
     assert!(unknown.is_error && text(&unknown).contains("Mars/Base"));
 }

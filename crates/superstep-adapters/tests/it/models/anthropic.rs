@@ -6,7 +6,7 @@ use superstep_core::message::{ContentPart, Media, Message};
 use superstep_core::model::{ChatRequest, MessageChunk, ModelErrorKind, ResponseFormat, StopReason, ToolChoice};
 
 use super::server::{ScriptedResponse, Server};
-use super::{KEY, ask, calls, conversation, heard, weather};
+use super::{KEY, calls, conversation, generate, generate_streamed, weather};
 
 fn model(server: &Server) -> ProviderModel {
     ProviderModel::anthropic("claude-sonnet-4-5").api_key(KEY).base_url(format!("{}/v1/", server.address))
@@ -51,22 +51,22 @@ fn end(reason: &str) -> [Value; 2] {
 
 /// R-FWK-67, R-FWK-69, R-FWK-70, R-FWK-75: a non-streamed response, and the form of the request.
 #[tokio::test]
-async fn an_answer_comes_at_once_when_nobody_listens() {
+async fn a_response_without_a_listener_is_complete() {
     let content = json!([{"type": "text", "text": "Hello"}, {"type": "text", "text": ", you."}]);
     let server = Server::start([ScriptedResponse::json(&message(&content, "end_turn"))]).await;
     let request = ChatRequest::new([Message::system("Be short."), Message::user("Hi")]).max_tokens(99);
-    let answer = ask(&model(&server), &request).await.unwrap();
+    let answer = generate(&model(&server), &request).await.unwrap();
     assert_eq!((&*answer.message.text(), &answer.stop), ("Hello, you.", &StopReason::End));
     let usage = answer.usage();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.estimated), (20, 6, false));
     assert_eq!(answer.model.to_string(), "anthropic/claude-sonnet-4-5 (remote)");
 
-    let asked = server.last();
-    assert_eq!((asked.line.as_str(), asked.head("x-api-key")), ("POST /v1/messages", Some(KEY)));
-    assert_eq!((asked.head("anthropic-version"), asked.head("authorization")), (Some("2023-06-01"), None));
-    assert_eq!((&asked.body["model"], &asked.body["system"]), (&json!("claude-sonnet-4-5"), &json!("Be short.")));
-    assert_eq!(asked.body["messages"], json!([{"role": "user", "content": "Hi"}]));
-    assert_eq!(asked.body["max_tokens"], 99);
+    let sent = server.last();
+    assert_eq!((sent.line.as_str(), sent.head("x-api-key")), ("POST /v1/messages", Some(KEY)));
+    assert_eq!((sent.head("anthropic-version"), sent.head("authorization")), (Some("2023-06-01"), None));
+    assert_eq!((&sent.body["model"], &sent.body["system"]), (&json!("claude-sonnet-4-5"), &json!("Be short.")));
+    assert_eq!(sent.body["messages"], json!([{"role": "user", "content": "Hi"}]));
+    assert_eq!(sent.body["max_tokens"], 99);
 }
 
 /// R-FWK-69, U21: streamed text and a tool call, independent of how the connection splits them.
@@ -91,7 +91,8 @@ async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
     events.extend(end("tool_use"));
     for size in [1, 5, 100_000] {
         let server = Server::start([ScriptedResponse::events(stream(&events)).cut_every(size)]).await;
-        let (answer, pieces) = heard(&model(&server), &ChatRequest::from("Weather?").tools([weather()])).await;
+        let (answer, pieces) =
+            generate_streamed(&model(&server), &ChatRequest::from("Weather?").tools([weather()])).await;
         assert_eq!((&*answer.message.text(), &answer.stop), ("Ich schaue nach – 😀", &StopReason::ToolCalls));
         let expected = [("toolu_1", "weather", json!({"city": "Kyōto"})), ("toolu_2", "now", json!({}))];
         assert_eq!(calls(&answer), expected);
@@ -107,7 +108,7 @@ async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
 
 /// R-FWK-69: thinking is separated from the text and sent back unchanged, as the provider requires.
 #[tokio::test]
-async fn thoughts_are_told_apart_from_the_text_and_go_back() {
+async fn reasoning_is_separated_from_the_text_and_sent_back() {
     let hidden = json!({"type": "redacted_thinking", "data": "c2VjcmV0"});
     let call = json!({"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {}});
     let mut events = vec![
@@ -126,16 +127,16 @@ async fn thoughts_are_told_apart_from_the_text_and_go_back() {
     ];
     events.extend(end("tool_use"));
     let thought = json!({"type": "thinking", "thinking": "Hm.", "signature": "c2ln"});
-    let said = json!({"type": "text", "text": "I look."});
-    let content = json!([thought, hidden, said, call]);
+    let text = json!({"type": "text", "text": "I look."});
+    let content = json!([thought, hidden, text, call]);
     let scripts = [ScriptedResponse::events(stream(&events)), ScriptedResponse::json(&message(&content, "tool_use"))];
     let server = Server::start(scripts).await;
-    let (in_pieces, _) = heard(&model(&server), &ChatRequest::from("Weather?")).await;
-    let whole = ask(&model(&server), &ChatRequest::from("Weather?")).await.unwrap();
-    for answer in [in_pieces, whole] {
+    let (in_pieces, _) = generate_streamed(&model(&server), &ChatRequest::from("Weather?")).await;
+    let complete = generate(&model(&server), &ChatRequest::from("Weather?")).await.unwrap();
+    for answer in [in_pieces, complete] {
         assert_eq!((&*answer.message.text(), &answer.message.metadata["reasoning"]), ("I look.", &json!("Hm.")));
-        let again = [Message::user("Weather?"), answer.message, Message::tool("toolu_1", "rain")];
-        ask(&model(&server), &ChatRequest::new(again)).await.unwrap();
+        let messages = [Message::user("Weather?"), answer.message, Message::tool("toolu_1", "rain")];
+        generate(&model(&server), &ChatRequest::new(messages)).await.unwrap();
         let sent = server.last().body;
         assert_eq!((&sent["messages"][1]["content"], sent.get("thinking")), (&content, None));
     }
@@ -157,13 +158,13 @@ async fn everything_of_a_request_arrives() {
         .temperature(0.25)
         .stop("END");
     request.top_p = Some(0.5);
-    let answer = ask(&model(&server), &request).await.unwrap();
+    let answer = generate(&model(&server), &request).await.unwrap();
     assert_eq!(calls(&answer), [("toolu_1", "weather", json!({"city": "Rome"}))]);
 
     let body = server.last().body;
     let call = |id: &str, city: &str| json!({"type": "tool_use", "id": id, "name": "weather", "input": {"city": city}});
     let open = "not executed: the conversation went on without it";
-    let said = json!([
+    let expected = json!([
         {"role": "user", "content": "Weather in Paris, Rome and Oslo?"},
         {"role": "assistant", "content": [
             {"type": "text", "text": "I look."}, call("a", "Paris"), call("b", "Rome"), call("c", "Oslo"),
@@ -175,7 +176,7 @@ async fn everything_of_a_request_arrives() {
         ]},
         {"role": "user", "content": "Well?"},
     ]);
-    assert_eq!(body["messages"], said);
+    assert_eq!(body["messages"], expected);
     assert_eq!(body["tool_choice"], json!({"type": "any"}));
     assert_eq!((&body["tools"][0]["name"], &body["tools"][1]["name"]), (&json!("weather"), &json!("web_search")));
     assert_eq!((body["tools"][1].get("type"), &body["tools"][1]["input_schema"]["required"]), (None, &json!(["city"])));
@@ -188,7 +189,7 @@ async fn everything_of_a_request_arrives() {
 /// R-FWK-68: a conversation with another provider continues here: tool call ids are converted consistently for calls
 /// and results, and empty content is omitted.
 #[tokio::test]
-async fn a_conversation_of_another_provider_goes_on() {
+async fn a_conversation_of_another_provider_continues() {
     let content = json!([{"type": "text", "text": "Fine."}]);
     let server = Server::start([ScriptedResponse::json(&message(&content, "end_turn"))]).await;
     let long = "x".repeat(65);
@@ -202,12 +203,12 @@ async fn a_conversation_of_another_provider_goes_on() {
         Message::user(""),
         Message::user("Well?"),
     ]);
-    ask(&model(&server), &request).await.unwrap();
-    let said = server.last().body["messages"].clone();
-    assert_eq!(said.as_array().unwrap().len(), 4, "{said}");
-    assert!(!said.to_string().contains("\"text\":\"\""), "{said}");
+    generate(&model(&server), &request).await.unwrap();
+    let messages = server.last().body["messages"].clone();
+    assert_eq!(messages.as_array().unwrap().len(), 4, "{messages}");
+    assert!(!messages.to_string().contains("\"text\":\"\""), "{messages}");
     let ids = |message: usize, key: &str| -> Vec<String> {
-        let blocks = said[message]["content"].as_array().unwrap();
+        let blocks = messages[message]["content"].as_array().unwrap();
         blocks.iter().map(|block| block[key].as_str().unwrap().to_owned()).collect()
     };
     let called = ids(1, "id");
@@ -231,31 +232,32 @@ async fn pictures_arrive() {
         ContentPart::Image(Media::url("data:image/webp;base64,aGk=")),
     ]);
     all[3] = Message::tool("a", parts());
-    ask(&model(&server), &ChatRequest::new(all)).await.unwrap();
+    generate(&model(&server), &ChatRequest::new(all)).await.unwrap();
     let body = server.last().body;
-    let whole = |kind: &str| json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": "aGk="}});
+    let embedded =
+        |kind: &str| json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": "aGk="}});
     let by_address = json!({"type": "image", "source": {"type": "url", "url": "https://pictures.example/cat.jpg"}});
-    assert_eq!(body["messages"][0]["content"], json!([by_address, whole("image/webp")]));
+    assert_eq!(body["messages"][0]["content"], json!([by_address, embedded("image/webp")]));
     let result = &body["messages"][2]["content"][0]["content"];
-    assert_eq!(*result, json!([{"type": "text", "text": "Look"}, whole("image/png")]));
+    assert_eq!(*result, json!([{"type": "text", "text": "Look"}, embedded("image/png")]));
 }
 
 /// R-FWK-69, R-FWK-71: an unsupported setting is rejected before a request is sent; an error in the middle of a
 /// response is classified by the provider's text.
 #[tokio::test]
-async fn what_cannot_be_asked_is_refused_and_trouble_on_the_way_is_told() {
+async fn unsupported_requests_are_rejected_and_errors_during_a_response_are_reported() {
     let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     let events = [start(), block(0, &json!({"type": "text", "text": ""})), overloaded];
     let server = Server::start([ScriptedResponse::events(stream(&events))]).await;
     let mut seeded = ChatRequest::from("Hi");
     seeded.seed = Some(7);
-    let error = ask(&model(&server), &seeded).await.unwrap_err();
+    let error = generate(&model(&server), &seeded).await.unwrap_err();
     assert_eq!(
         (ModelErrorKind::from_error(&error), error.message().contains("seed")),
         (Some(ModelErrorKind::BadRequest), true)
     );
     let odd = ProviderModel::anthropic("claude-high").api_key(KEY).base_url(&server.address);
-    assert!(ask(&odd, &ChatRequest::from("Hi")).await.unwrap_err().message().contains("`-high`"));
+    assert!(generate(&odd, &ChatRequest::from("Hi")).await.unwrap_err().message().contains("`-high`"));
     assert_eq!(server.count(), 0);
     let (answer, _) = super::listen(&model(&server), &ChatRequest::from("Hi")).await;
     assert_eq!(ModelErrorKind::from_error(&answer.unwrap_err()), Some(ModelErrorKind::Overloaded));

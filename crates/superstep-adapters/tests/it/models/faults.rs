@@ -9,23 +9,23 @@ use superstep_core::model::{ChatRequest, MessageChunk, ModelErrorKind};
 
 use super::openai::{chunk, stream};
 use super::server::{ScriptedResponse, Server, data};
-use super::{KEY, ask, listen};
+use super::{KEY, generate, listen};
 
 fn model(server: &Server) -> ProviderModel {
     ProviderModel::openai("gpt-4.1-mini").api_key(KEY).base_url(format!("{}/v1", server.address))
 }
 
 /// Returns the errors of a non-streamed and a streamed call after checking that none contains the key.
-async fn troubles(script: ScriptedResponse) -> [Error; 2] {
+async fn call_errors(script: ScriptedResponse) -> [Error; 2] {
     let server = Server::start([script]).await;
     let model = model(&server);
     let errors = [
-        ask(&model, &ChatRequest::from("Hi")).await.unwrap_err(),
+        generate(&model, &ChatRequest::from("Hi")).await.unwrap_err(),
         listen(&model, &ChatRequest::from("Hi")).await.0.unwrap_err(),
     ];
     for error in &errors {
-        let shown = format!("{error} {error:?}");
-        assert!(!shown.contains(KEY), "{shown}");
+        let text = format!("{error} {error:?}");
+        assert!(!text.contains(KEY), "{text}");
         assert!(error.to_string().contains("help: "), "{error}");
     }
     errors
@@ -33,38 +33,38 @@ async fn troubles(script: ScriptedResponse) -> [Error; 2] {
 
 /// R-FWK-71: an error status is classified by itself and by the body, for both kinds of calls.
 #[tokio::test]
-async fn refusals_of_the_provider_are_told_apart() {
-    let said =
+async fn error_statuses_of_the_provider_are_classified() {
+    let error_body =
         |message: &str, code: &str| json!({"error": {"message": message, "type": "x", "param": null, "code": code}});
-    let wrong_key = said(&format!("Incorrect API key provided: {KEY}"), "invalid_api_key");
+    let wrong_key = error_body(&format!("Incorrect API key provided: {KEY}"), "invalid_api_key");
     let rows = [
         (401, wrong_key, ModelErrorKind::InvalidApiKey, ErrorCode::ModelAuth),
-        (403, said("Country not supported", "x"), ModelErrorKind::InvalidApiKey, ErrorCode::ModelAuth),
+        (403, error_body("Country not supported", "x"), ModelErrorKind::InvalidApiKey, ErrorCode::ModelAuth),
         (
             404,
-            said("The model `x` does not exist", "model_not_found"),
+            error_body("The model `x` does not exist", "model_not_found"),
             ModelErrorKind::ModelNotFound,
             ErrorCode::ConfigInvalid,
         ),
         (
             400,
-            said("This model's maximum context length is 8192", "context_length_exceeded"),
+            error_body("This model's maximum context length is 8192", "context_length_exceeded"),
             ModelErrorKind::ContextLengthExceeded,
             ErrorCode::TooLarge,
         ),
         (
             400,
-            said("The response was filtered", "content_filter"),
+            error_body("The response was filtered", "content_filter"),
             ModelErrorKind::ContentFiltered,
             ErrorCode::PolicyRefused,
         ),
-        (400, said("Unrecognized request argument", "x"), ModelErrorKind::BadRequest, ErrorCode::ConfigInvalid),
-        (500, said("The server had an error", "x"), ModelErrorKind::Overloaded, ErrorCode::ModelUnavailable),
-        (503, said("Overloaded", "x"), ModelErrorKind::Overloaded, ErrorCode::ModelUnavailable),
+        (400, error_body("Unrecognized request argument", "x"), ModelErrorKind::BadRequest, ErrorCode::ConfigInvalid),
+        (500, error_body("The server had an error", "x"), ModelErrorKind::Overloaded, ErrorCode::ModelUnavailable),
+        (503, error_body("Overloaded", "x"), ModelErrorKind::Overloaded, ErrorCode::ModelUnavailable),
     ];
-    for (status, body, trouble, code) in rows {
-        for error in troubles(ScriptedResponse::error(status, "", &body)).await {
-            assert_eq!((ModelErrorKind::from_error(&error), error.code()), (Some(trouble), code), "{error}");
+    for (status, body, kind, code) in rows {
+        for error in call_errors(ScriptedResponse::error(status, "", &body)).await {
+            assert_eq!((ModelErrorKind::from_error(&error), error.code()), (Some(kind), code), "{error}");
             assert!(error.message().contains(&status.to_string()), "{error}");
         }
     }
@@ -84,7 +84,7 @@ async fn a_rate_limit_says_how_long_to_wait() {
         ("retry-after: 7\r\n", &empty, None),
     ];
     for (head, body, wait) in rows {
-        for error in troubles(ScriptedResponse::error(429, head, body)).await {
+        for error in call_errors(ScriptedResponse::error(429, head, body)).await {
             assert_eq!(
                 (ModelErrorKind::from_error(&error), error.code()),
                 (Some(ModelErrorKind::RateLimited), ErrorCode::ModelRateLimited)
@@ -108,17 +108,17 @@ async fn what_is_not_an_answer_is_a_bad_one() {
         ScriptedResponse::new(200, json, "{\"choices\": []}"),
     ];
     for script in rows {
-        let shown = format!("{script:?}");
-        for error in troubles(script).await {
+        let description = format!("{script:?}");
+        for error in call_errors(script).await {
             assert_eq!(
                 (ModelErrorKind::from_error(&error), error.code()),
                 (Some(ModelErrorKind::InvalidResponse), ErrorCode::ModelBadAnswer),
-                "{shown}"
+                "{description}"
             );
         }
     }
     let gateway = ScriptedResponse::new(502, "content-type: text/html\r\n", "<html><h1>502 Bad Gateway</h1></html>");
-    for error in troubles(gateway).await {
+    for error in call_errors(gateway).await {
         assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::Overloaded));
         assert!(error.message().contains("a page of HTML") && !error.message().contains("<h1>"), "{error}");
     }
@@ -127,7 +127,7 @@ async fn what_is_not_an_answer_is_a_bad_one() {
 /// R-FWK-71, U21: in the middle of a response, an invalid event or invalid UTF-8 is an invalid response, and an error
 /// of the provider is classified by its text.
 #[tokio::test]
-async fn broken_events_are_told_apart() {
+async fn invalid_events_are_classified() {
     let half = data(&[chunk(&json!({"content": "Half"}), None)]);
     let error = json!({"error": {"message": "The server had an error", "type": "server_error", "code": null}});
     let mut no_text = half.clone().into_bytes();
@@ -145,13 +145,13 @@ async fn broken_events_are_told_apart() {
             ModelErrorKind::StreamInterrupted,
         ),
     ];
-    for (what, body, trouble) in rows {
+    for (case, body, kind) in rows {
         let script = ScriptedResponse::events(body);
-        let script = if what == "no text" { script.cut_every(half.len()) } else { script };
+        let script = if case == "no text" { script.cut_every(half.len()) } else { script };
         let server = Server::start([script]).await;
         let (answer, pieces) = listen(&model(&server), &ChatRequest::from("Hi")).await;
-        assert_eq!(ModelErrorKind::from_error(&answer.unwrap_err()), Some(trouble), "{what}");
-        assert_eq!(pieces, [MessageChunk::Text("Half".to_owned())], "{what}");
+        assert_eq!(ModelErrorKind::from_error(&answer.unwrap_err()), Some(kind), "{case}");
+        assert_eq!(pieces, [MessageChunk::Text("Half".to_owned())], "{case}");
     }
 }
 
@@ -170,7 +170,7 @@ async fn a_cut_connection_breaks_the_answer_off() {
     assert_eq!(pieces, [MessageChunk::Text("Half".to_owned())]);
     let server =
         Server::start([ScriptedResponse::new(200, "content-type: application/json\r\n", "{\"choi").broken()]).await;
-    let error = ask(&model(&server), &ChatRequest::from("Hi")).await.unwrap_err();
+    let error = generate(&model(&server), &ChatRequest::from("Hi")).await.unwrap_err();
     assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::StreamInterrupted), "{error}");
 }
 
@@ -181,9 +181,10 @@ async fn silence_ends_the_call() {
     let half = data(&[chunk(&json!({"content": "Half"}), None)]);
     for body in ["", half.as_str()] {
         let server = Server::start([ScriptedResponse::events(body).hanging()]).await;
-        let patient = model(&server).idle_timeout(Duration::from_millis(150)).timeout(Duration::from_secs(600));
+        let with_idle_timeout =
+            model(&server).idle_timeout(Duration::from_millis(150)).timeout(Duration::from_secs(600));
         let before = Instant::now();
-        let error = listen(&patient, &ChatRequest::from("Hi")).await.0.unwrap_err();
+        let error = listen(&with_idle_timeout, &ChatRequest::from("Hi")).await.0.unwrap_err();
         assert_eq!(
             (ModelErrorKind::from_error(&error), error.code()),
             (Some(ModelErrorKind::Timeout), ErrorCode::Timeout),
@@ -192,7 +193,7 @@ async fn silence_ends_the_call() {
         assert!(before.elapsed() < Duration::from_secs(60), "the idle time counts, not the whole");
         let hurried = model(&server).timeout(Duration::from_millis(150));
         for error in [
-            ask(&hurried, &ChatRequest::from("Hi")).await.unwrap_err(),
+            generate(&hurried, &ChatRequest::from("Hi")).await.unwrap_err(),
             listen(&hurried, &ChatRequest::from("Hi")).await.0.unwrap_err(),
         ] {
             assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::Timeout), "{error}");
@@ -206,7 +207,7 @@ async fn silence_ends_the_call() {
 async fn a_whole_answer_follows_a_comment() {
     let body = format!(": waiting\n\n: waiting\n\n{}", stream(&[chunk(&json!({"content": "Late."}), Some("stop"))]));
     let server = Server::start([ScriptedResponse::events(body).cut_every(9)]).await;
-    let (answer, _) = super::heard(&model(&server), &ChatRequest::from("Hi")).await;
+    let (answer, _) = super::generate_streamed(&model(&server), &ChatRequest::from("Hi")).await;
     assert_eq!(answer.message.text(), "Late.");
 }
 
@@ -215,10 +216,10 @@ async fn a_whole_answer_follows_a_comment() {
 #[tokio::test]
 async fn without_a_way_there_is_no_network() {
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let nobody = ProviderModel::openai("m").api_key(KEY).base_url(format!("http://{closed}/v1"));
+    let unreachable = ProviderModel::openai("m").api_key(KEY).base_url(format!("http://{closed}/v1"));
     for error in [
-        ask(&nobody, &ChatRequest::from("Hi")).await.unwrap_err(),
-        listen(&nobody, &ChatRequest::from("Hi")).await.0.unwrap_err(),
+        generate(&unreachable, &ChatRequest::from("Hi")).await.unwrap_err(),
+        listen(&unreachable, &ChatRequest::from("Hi")).await.0.unwrap_err(),
     ] {
         assert_eq!(
             (ModelErrorKind::from_error(&error), error.code()),
@@ -228,7 +229,7 @@ async fn without_a_way_there_is_no_network() {
     }
     let thief = Server::start([ScriptedResponse::json(&json!({}))]).await;
     let head = format!("location: {}/v1/chat/completions\r\n", thief.address);
-    for error in troubles(ScriptedResponse::new(307, &head, "")).await {
+    for error in call_errors(ScriptedResponse::new(307, &head, "")).await {
         assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::BadRequest), "{error}");
     }
     assert_eq!(thief.count(), 0);

@@ -6,7 +6,7 @@ use superstep_core::message::{ContentPart, Media, Message};
 use superstep_core::model::{ChatRequest, ModelErrorKind, ResponseFormat, StopReason, ToolChoice};
 
 use super::server::{ScriptedResponse, Server};
-use super::{KEY, ask, calls, conversation, heard, listen, weather};
+use super::{KEY, calls, conversation, generate, generate_streamed, listen, weather};
 
 fn model(server: &Server) -> ProviderModel {
     ProviderModel::google("gemini-2.5-flash").api_key(KEY).base_url(format!("{}/v1beta", server.address))
@@ -34,21 +34,21 @@ fn stream(events: &[Value]) -> String {
 
 /// R-FWK-67, R-FWK-69, R-FWK-70, R-FWK-75: a non-streamed response, and the form of the request.
 #[tokio::test]
-async fn an_answer_comes_at_once_when_nobody_listens() {
+async fn a_response_without_a_listener_is_complete() {
     let server = Server::start([ScriptedResponse::json(&content(&json!([{"text": " Hello."}]), Some("STOP")))]).await;
     let request = ChatRequest::new([Message::system("Be short."), Message::user("Hi")]);
-    let answer = ask(&model(&server), &request).await.unwrap();
+    let answer = generate(&model(&server), &request).await.unwrap();
     assert_eq!((&*answer.message.text(), &answer.stop), (" Hello.", &StopReason::End));
     let usage = answer.usage();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.total_tokens, usage.estimated), (11, 9, 20, false));
     assert_eq!(answer.model.to_string(), "google/gemini-2.5-flash (remote)");
 
-    let asked = server.last();
-    assert_eq!(asked.line, "POST /v1beta/models/gemini-2.5-flash:generateContent");
-    assert_eq!((asked.head("x-goog-api-key"), asked.head("authorization")), (Some(KEY), None));
-    assert_eq!(asked.body["contents"], json!([{"role": "user", "parts": [{"text": "Hi"}]}]));
-    assert_eq!(asked.body["systemInstruction"], json!({"parts": [{"text": "Be short."}]}));
-    assert_eq!(asked.body.get("generationConfig"), None);
+    let sent = server.last();
+    assert_eq!(sent.line, "POST /v1beta/models/gemini-2.5-flash:generateContent");
+    assert_eq!((sent.head("x-goog-api-key"), sent.head("authorization")), (Some(KEY), None));
+    assert_eq!(sent.body["contents"], json!([{"role": "user", "parts": [{"text": "Hi"}]}]));
+    assert_eq!(sent.body["systemInstruction"], json!({"parts": [{"text": "Be short."}]}));
+    assert_eq!(sent.body.get("generationConfig"), None);
 }
 
 /// R-FWK-69, U21: streamed text and complete tool calls, independent of how the connection splits them. Calls of two
@@ -66,7 +66,8 @@ async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
     ];
     for size in [1, 5, 100_000] {
         let server = Server::start([ScriptedResponse::events(stream(&events)).cut_every(size)]).await;
-        let (answer, pieces) = heard(&model(&server), &ChatRequest::from("Weather?").tools([weather()])).await;
+        let (answer, pieces) =
+            generate_streamed(&model(&server), &ChatRequest::from("Weather?").tools([weather()])).await;
         assert_eq!((&*answer.message.text(), &answer.stop), ("Ich schaue nach – 😀", &StopReason::ToolCalls));
         let expected =
             [("tool_call_0", "weather", json!({"city": "Kyōto"})), ("tool_call_1", "weather", json!({"city": "Rome"}))];
@@ -75,8 +76,8 @@ async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
         assert_eq!(server.last().line, "POST /v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse");
 
         let results = ["tool_call_0", "tool_call_1"].map(|id| Message::tool(id, "rain"));
-        let again = [Message::user("Weather?"), answer.message].into_iter().chain(results);
-        let (answer, _) = heard(&model(&server), &ChatRequest::new(again)).await;
+        let messages = [Message::user("Weather?"), answer.message].into_iter().chain(results);
+        let (answer, _) = generate_streamed(&model(&server), &ChatRequest::new(messages)).await;
         // The server repeats its response: tool calls of another turn get other ids.
         assert_eq!(calls(&answer).iter().map(|call| call.0).collect::<Vec<_>>(), ["tool_call_2", "tool_call_3"]);
         let sent = server.last().body;
@@ -101,7 +102,7 @@ async fn everything_of_a_request_arrives() {
         .max_tokens(300)
         .stop("END");
     (request.top_p, request.seed) = (Some(0.5), Some(42));
-    assert_eq!(ask(&model(&server), &request).await.unwrap().stop, StopReason::Length);
+    assert_eq!(generate(&model(&server), &request).await.unwrap().stop, StopReason::Length);
 
     let body = server.last().body;
     let roles: Vec<_> = body["contents"].as_array().unwrap().iter().map(|content| &content["role"]).collect();
@@ -129,14 +130,14 @@ async fn everything_of_a_request_arrives() {
 /// R-FWK-71: a blocked prompt is a content refusal, a filtered response reports its stop reason, and a response
 /// without a stop reason is incomplete.
 #[tokio::test]
-async fn blocked_filtered_and_broken_answers_are_told_apart() {
+async fn blocked_filtered_and_broken_responses_are_distinguished() {
     let blocked =
         json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": {"promptTokenCount": 3}});
     let scripts = [ScriptedResponse::json(&blocked), ScriptedResponse::events(stream(std::slice::from_ref(&blocked)))];
     let server = Server::start(scripts).await;
-    let whole = ask(&model(&server), &ChatRequest::from("Harm?")).await.unwrap_err();
+    let complete = generate(&model(&server), &ChatRequest::from("Harm?")).await.unwrap_err();
     let in_pieces = listen(&model(&server), &ChatRequest::from("Harm?")).await.0.unwrap_err();
-    for error in [whole, in_pieces] {
+    for error in [complete, in_pieces] {
         assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::ContentFiltered), "{error}");
         assert!(error.message().contains("PROHIBITED_CONTENT"), "{error}");
     }
@@ -149,10 +150,10 @@ async fn blocked_filtered_and_broken_answers_are_told_apart() {
         ScriptedResponse::events(""),
     ];
     let server = Server::start(scripts).await;
-    let (answer, _) = heard(&model(&server), &ChatRequest::from("Hm?")).await;
-    assert_eq!((&*answer.message.text(), &answer.stop), ("Half", &StopReason::Refused));
-    for trouble in [ModelErrorKind::StreamInterrupted, ModelErrorKind::InvalidResponse] {
+    let (answer, _) = generate_streamed(&model(&server), &ChatRequest::from("Hm?")).await;
+    assert_eq!((&*answer.message.text(), &answer.stop), ("Half", &StopReason::ContentFilter));
+    for kind in [ModelErrorKind::StreamInterrupted, ModelErrorKind::InvalidResponse] {
         let (answer, _) = listen(&model(&server), &ChatRequest::from("Hm?")).await;
-        assert_eq!(ModelErrorKind::from_error(&answer.unwrap_err()), Some(trouble));
+        assert_eq!(ModelErrorKind::from_error(&answer.unwrap_err()), Some(kind));
     }
 }

@@ -6,7 +6,7 @@ use superstep_core::message::{ContentPart, Media, Message, ToolCall};
 use superstep_core::model::{ChatRequest, MessageChunk, ModelErrorKind, ResponseFormat, StopReason, ToolChoice};
 
 use super::server::{ScriptedResponse, Server, data};
-use super::{KEY, ask, calls, conversation, heard, weather};
+use super::{KEY, calls, conversation, generate, generate_streamed, weather};
 
 fn model(server: &Server) -> ProviderModel {
     ProviderModel::openai("gpt-4.1-mini").api_key(KEY).base_url(format!("{}/v1", server.address))
@@ -47,25 +47,25 @@ pub(super) fn stream(events: &[Value]) -> String {
 
 /// R-FWK-67, R-FWK-69, R-FWK-70, R-FWK-75: a non-streamed response with usage and model. The text is not trimmed.
 #[tokio::test]
-async fn an_answer_comes_at_once_when_nobody_listens() {
+async fn a_response_without_a_listener_is_complete() {
     let message = json!({"role": "assistant", "content": "  Hello.\n", "refusal": null, "annotations": []});
     let server = Server::start([ScriptedResponse::json(&completion(&message, "stop"))]).await;
     let request = ChatRequest::new([Message::system("Be short."), Message::user("Hi")]);
-    let answer = ask(&model(&server), &request).await.unwrap();
+    let answer = generate(&model(&server), &request).await.unwrap();
     assert_eq!((&*answer.message.text(), &answer.stop), ("  Hello.\n", &StopReason::End));
     let usage = answer.usage();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.total_tokens, usage.estimated), (19, 10, 29, false));
     assert_eq!((&usage.details["cached_tokens"], &usage.details["reasoning_tokens"]), (&json!(4), &json!(3)));
     assert_eq!(answer.model.to_string(), "openai/gpt-4.1-mini (remote)");
 
-    let asked = server.last();
-    assert_eq!(asked.line, "POST /v1/chat/completions");
-    assert_eq!(asked.head("authorization"), Some("Bearer sk-very-secret-0123456789"));
-    assert_eq!((&asked.body["model"], &asked.body["stream"]), (&json!("gpt-4.1-mini"), &json!(false)));
-    let said = json!([{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hi"}]);
-    assert_eq!(asked.body["messages"], said);
+    let sent = server.last();
+    assert_eq!(sent.line, "POST /v1/chat/completions");
+    assert_eq!(sent.head("authorization"), Some("Bearer sk-very-secret-0123456789"));
+    assert_eq!((&sent.body["model"], &sent.body["stream"]), (&json!("gpt-4.1-mini"), &json!(false)));
+    let messages = json!([{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hi"}]);
+    assert_eq!(sent.body["messages"], messages);
     for unset in ["temperature", "top_p", "max_tokens", "stop", "seed", "tools", "tool_choice", "reasoning_effort"] {
-        assert_eq!(asked.body.get(unset), None, "{unset}");
+        assert_eq!(sent.body.get(unset), None, "{unset}");
     }
 }
 
@@ -82,13 +82,13 @@ async fn an_answer_comes_in_pieces_wherever_it_is_cut() {
     ]);
     for size in [1, 2, 3, 7, 100, 100_000] {
         let server = Server::start([ScriptedResponse::events(events.as_str()).cut_every(size)]).await;
-        let (answer, pieces) = heard(&model(&server), &ChatRequest::from("Hi")).await;
+        let (answer, pieces) = generate_streamed(&model(&server), &ChatRequest::from("Hi")).await;
         assert_eq!((&*answer.message.text(), &answer.stop), ("Grüße, 日本 😀!", &StopReason::End), "{size}");
         assert_eq!(pieces.len(), 3, "{size}");
         assert_eq!((answer.usage().total_tokens, answer.usage().estimated), (29, false));
-        let asked = server.last();
-        assert_eq!(asked.body["stream"], true);
-        assert_eq!(asked.body["stream_options"], json!({"include_usage": true}));
+        let sent = server.last();
+        assert_eq!(sent.body["stream"], true);
+        assert_eq!(sent.body["stream_options"], json!({"include_usage": true}));
     }
 }
 
@@ -117,7 +117,7 @@ async fn calls_in_fragments_are_put_together() {
     for size in [1, 10_000] {
         let server = Server::start([ScriptedResponse::events(body.as_str()).cut_every(size)]).await;
         let request = ChatRequest::from("Weather?").tools([weather()]);
-        let (answer, pieces) = heard(&model(&server), &request).await;
+        let (answer, pieces) = generate_streamed(&model(&server), &request).await;
         let expected =
             [("call_Xy1", "weather", json!({"city": "Paris"})), ("call_Xy2", "weather", json!({"city": "Rome"}))];
         assert_eq!((calls(&answer), &answer.stop), (expected.to_vec(), &StopReason::ToolCalls));
@@ -149,7 +149,7 @@ async fn everything_of_a_request_arrives() {
         .max_tokens(300)
         .stop("END");
     (request.top_p, request.seed) = (Some(0.5), Some(42));
-    ask(&model(&server), &request).await.unwrap();
+    generate(&model(&server), &request).await.unwrap();
 
     let body = server.last().body;
     let call = |id: &str, city: &str| {
@@ -157,7 +157,7 @@ async fn everything_of_a_request_arrives() {
         json!({"id": id, "type": "function", "function": {"name": "weather", "arguments": args}})
     };
     let result = |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
-    let said = json!([
+    let expected = json!([
         {"role": "system", "content": "Be short."},
         {"role": "user", "content": "Weather in Paris, Rome and Oslo?"},
         {"role": "assistant", "content": "I look.", "tool_calls": [call("a", "Paris"), call("b", "Rome"), call("c", "Oslo")]},
@@ -166,7 +166,7 @@ async fn everything_of_a_request_arrives() {
         result("c", "not executed: the conversation went on without it"),
         {"role": "user", "content": "Well?"},
     ]);
-    assert_eq!(body["messages"], said);
+    assert_eq!(body["messages"], expected);
     let tool = &body["tools"][0]["function"];
     assert_eq!((&tool["name"], &tool["parameters"]["required"]), (&json!("weather"), &json!(["city"])));
     assert_eq!(body["tool_choice"], json!({"type": "function", "function": {"name": "weather"}}));
@@ -197,22 +197,22 @@ async fn arguments_that_are_not_json_do_not_lose_the_answer() {
         [ScriptedResponse::json(&completion(&message, "tool_calls")), ScriptedResponse::events(stream(&events))];
     let server = Server::start(scripts).await;
     let request = ChatRequest::from("Weather?").tools([weather()]);
-    let whole = ask(&model(&server), &request).await.unwrap();
-    let (in_pieces, _) = heard(&model(&server), &request).await;
+    let complete = generate(&model(&server), &request).await.unwrap();
+    let (in_pieces, _) = generate_streamed(&model(&server), &request).await;
     let expected = [("x", "weather", json!("{city: Paris"))];
-    assert_eq!((calls(&whole), calls(&in_pieces)), (expected.to_vec(), expected.to_vec()));
+    assert_eq!((calls(&complete), calls(&in_pieces)), (expected.to_vec(), expected.to_vec()));
     // The stream contained no usage, so it is estimated and marked as such.
     assert!(in_pieces.usage().estimated && in_pieces.usage().output_tokens > 0);
 
-    let again = ChatRequest::new([Message::user("Weather?"), in_pieces.message, Message::tool("x", "not JSON")]);
-    let _ = heard(&model(&server), &again).await;
+    let follow_up = ChatRequest::new([Message::user("Weather?"), in_pieces.message, Message::tool("x", "not JSON")]);
+    let _ = generate_streamed(&model(&server), &follow_up).await;
     let sent = server.last().body["messages"][1]["tool_calls"][0]["function"]["arguments"].clone();
     assert_eq!(serde_json::from_str::<Value>(sent.as_str().unwrap()).unwrap(), json!({"unparsed": "{city: Paris"}));
 }
 
 /// R-FWK-71: a refusal, a filtered and a truncated response report their stop reason, and the text is kept.
 #[tokio::test]
-async fn a_refusal_and_a_cut_answer_say_so() {
+async fn a_declined_and_a_truncated_response_report_their_stop_reason() {
     let refusal = json!({"role": "assistant", "content": null, "refusal": "I cannot help with that."});
     let events = [
         chunk(&json!({"role": "assistant", "content": "", "refusal": null}), None),
@@ -223,20 +223,22 @@ async fn a_refusal_and_a_cut_answer_say_so() {
     let scripts = [ScriptedResponse::json(&completion(&refusal, "stop")), ScriptedResponse::events(stream(&events))];
     let server = Server::start(scripts).await;
     let request = ChatRequest::from("Harm?");
-    for answer in [ask(&model(&server), &request).await.unwrap(), heard(&model(&server), &request).await.0] {
-        let expected = ("I cannot help with that.", &StopReason::Refused);
+    for answer in
+        [generate(&model(&server), &request).await.unwrap(), generate_streamed(&model(&server), &request).await.0]
+    {
+        let expected = ("I cannot help with that.", &StopReason::ContentFilter);
         assert_eq!((&*answer.message.text(), &answer.stop), expected);
     }
-    for (word, stop) in [("content_filter", StopReason::Refused), ("length", StopReason::Length)] {
+    for (word, stop) in [("content_filter", StopReason::ContentFilter), ("length", StopReason::Length)] {
         let message = json!({"role": "assistant", "content": "Half"});
         let server = Server::start([ScriptedResponse::json(&completion(&message, word))]).await;
-        assert_eq!(ask(&model(&server), &request).await.unwrap().stop, stop);
+        assert_eq!(generate(&model(&server), &request).await.unwrap().stop, stop);
     }
 }
 
 /// R-FWK-69: reasoning is emitted as separate chunks and kept with the message.
 #[tokio::test]
-async fn reasoning_is_told_apart_from_the_text() {
+async fn reasoning_is_separated_from_the_text() {
     let events = [
         chunk(&json!({"reasoning_content": "Let me "}), None),
         chunk(&json!({"reasoning_content": "see."}), None),
@@ -246,17 +248,17 @@ async fn reasoning_is_told_apart_from_the_text() {
     let message = json!({"role": "assistant", "content": "Four.", "reasoning_content": "Let me see."});
     let scripts = [ScriptedResponse::events(stream(&events)), ScriptedResponse::json(&completion(&message, "stop"))];
     let server = Server::start(scripts).await;
-    let (in_pieces, pieces) = heard(&model(&server), &ChatRequest::from("2+2?")).await;
+    let (in_pieces, pieces) = generate_streamed(&model(&server), &ChatRequest::from("2+2?")).await;
     assert_eq!(pieces[0], MessageChunk::Reasoning("Let me ".to_owned()));
-    let whole = ask(&model(&server), &ChatRequest::from("2+2?")).await.unwrap();
-    for answer in [in_pieces, whole] {
+    let complete = generate(&model(&server), &ChatRequest::from("2+2?")).await.unwrap();
+    for answer in [in_pieces, complete] {
         assert_eq!((&*answer.message.text(), &answer.message.metadata["reasoning"]), ("Four.", &json!("Let me see.")));
     }
 }
 
 /// R-FWK-69: images are sent with texts, by URL or embedded; unsupported parts are rejected before a request is sent.
 #[tokio::test]
-async fn pictures_arrive_and_sounds_are_refused() {
+async fn pictures_arrive_and_sounds_are_rejected() {
     let server = Server::start([ScriptedResponse::json(&completion(
         &json!({"role": "assistant", "content": "A cat."}),
         "stop",
@@ -267,7 +269,7 @@ async fn pictures_arrive_and_sounds_are_refused() {
         ContentPart::Image(Media::url("https://pictures.example/cat.png")),
         ContentPart::Image(Media::base64("aGk=", "image/gif")),
     ];
-    ask(&model(&server), &ChatRequest::new([Message::user(parts)])).await.unwrap();
+    generate(&model(&server), &ChatRequest::new([Message::user(parts)])).await.unwrap();
     let expected = json!([
         {"type": "text", "text": "What is this?"},
         {"type": "image_url", "image_url": {"url": "https://pictures.example/cat.png"}},
@@ -283,7 +285,7 @@ async fn pictures_arrive_and_sounds_are_refused() {
     ];
     for (message, named) in rows {
         let call = Message::assistant("").with_tool_calls([ToolCall::new("a", "weather", json!({}))]);
-        let error = ask(&model(&server), &ChatRequest::new([call, message])).await.unwrap_err();
+        let error = generate(&model(&server), &ChatRequest::new([call, message])).await.unwrap_err();
         assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::BadRequest), "{error}");
         assert!(error.message().contains(named), "{error}");
     }

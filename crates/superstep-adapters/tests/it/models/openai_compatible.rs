@@ -7,12 +7,12 @@ use superstep_core::model::{ChatRequest, ModelErrorKind, ResponseFormat, StopRea
 
 use super::openai::{chunk, completion, stream, usage_event};
 use super::server::{ScriptedResponse, Server};
-use super::{KEY, ask, calls, heard, weather};
+use super::{KEY, calls, generate, generate_streamed, weather};
 
 /// R-FWK-70: Azure uses endpoint, deployment, API version and its own header; its first event contains filter
 /// results.
 #[tokio::test]
-async fn azure_is_asked_at_its_deployment() {
+async fn azure_is_called_at_its_deployment() {
     let filters = json!({"choices": [], "created": 0, "id": "", "model": "", "object": "",
         "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": {"hate": {"filtered": false}}}]});
     let events = [
@@ -26,16 +26,16 @@ async fn azure_is_asked_at_its_deployment() {
     let scripts = [ScriptedResponse::events(stream(&events)), ScriptedResponse::json(&completion(&message, "stop"))];
     let server = Server::start(scripts).await;
     let model = ProviderModel::azure(&server.address, "support-bot", "2024-10-21").api_key(KEY);
-    let (in_pieces, _) = heard(&model, &ChatRequest::from("Hi")).await;
-    let whole = ask(&model, &ChatRequest::from("Hi")).await.unwrap();
-    for answer in [in_pieces, whole] {
+    let (in_pieces, _) = generate_streamed(&model, &ChatRequest::from("Hi")).await;
+    let complete = generate(&model, &ChatRequest::from("Hi")).await.unwrap();
+    for answer in [in_pieces, complete] {
         assert_eq!((&*answer.message.text(), answer.usage().total_tokens), ("Hello.", 29));
         assert_eq!(answer.model.to_string(), "azure/support-bot (remote)");
     }
-    let asked = server.last();
+    let sent = server.last();
     let expected = "POST /openai/deployments/support-bot/chat/completions?api-version=2024-10-21";
-    assert_eq!((asked.line.as_str(), asked.head("api-key")), (expected, Some(KEY)));
-    assert_eq!(asked.head("authorization"), None);
+    assert_eq!((sent.line.as_str(), sent.head("api-key")), (expected, Some(KEY)));
+    assert_eq!(sent.head("authorization"), None);
 }
 
 /// R-FWK-70: Groq reports the usage in a field of its own.
@@ -47,19 +47,19 @@ async fn groq_tells_its_usage_in_its_own_place() {
     let server = Server::start([ScriptedResponse::events(stream(&events))]).await;
     let model =
         ProviderModel::groq("llama-3.1-8b-instant").api_key(KEY).base_url(format!("{}/openai/v1", server.address));
-    let (answer, _) = heard(&model, &ChatRequest::from("Hi")).await;
+    let (answer, _) = generate_streamed(&model, &ChatRequest::from("Hi")).await;
     assert_eq!((answer.usage().input_tokens, answer.usage().estimated), (36, false));
     assert_eq!(answer.model.to_string(), "groq/llama-3.1-8b-instant (remote)");
-    let asked = server.last();
-    assert_eq!(asked.line, "POST /openai/v1/chat/completions");
-    assert_eq!(asked.head("authorization"), Some("Bearer sk-very-secret-0123456789"));
-    assert_eq!(asked.body["model"], "llama-3.1-8b-instant");
+    let sent = server.last();
+    assert_eq!(sent.line, "POST /openai/v1/chat/completions");
+    assert_eq!(sent.head("authorization"), Some("Bearer sk-very-secret-0123456789"));
+    assert_eq!(sent.body["model"], "llama-3.1-8b-instant");
 }
 
 /// R-FWK-69, R-FWK-70: Ollama needs no key, accepts schemas, sends complete tool calls, and settings that it ignores
 /// are rejected.
 #[tokio::test]
-async fn ollama_needs_no_key_and_refuses_what_it_would_not_heed() {
+async fn ollama_needs_no_key_and_rejects_settings_that_it_would_ignore() {
     let call = json!({"id": "call_q1", "index": 0, "type": "function",
         "function": {"name": "weather", "arguments": "{\"city\":\"Paris\"}"}});
     let events = [
@@ -71,24 +71,24 @@ async fn ollama_needs_no_key_and_refuses_what_it_would_not_heed() {
     let model = ProviderModel::ollama("llama3.2:1b").base_url(format!("{}/v1", server.address));
     let schema = json!({"type": "object", "properties": {"mood": {"type": "string"}}, "required": ["mood"]});
     let request = ChatRequest::from("Weather?").tools([weather()]).format(ResponseFormat::new("report", schema));
-    let (answer, _) = heard(&model, &request).await;
+    let (answer, _) = generate_streamed(&model, &request).await;
     assert_eq!(calls(&answer), [("call_q1", "weather", json!({"city": "Paris"}))]);
     assert_eq!((&answer.stop, answer.usage().total_tokens), (&StopReason::ToolCalls, 29));
-    let asked = server.last();
-    assert_eq!((asked.line.as_str(), asked.head("authorization")), ("POST /v1/chat/completions", None));
-    assert_eq!(asked.body["response_format"]["json_schema"]["name"], "report");
+    let sent = server.last();
+    assert_eq!((sent.line.as_str(), sent.head("authorization")), ("POST /v1/chat/completions", None));
+    assert_eq!(sent.body["response_format"]["json_schema"]["name"], "report");
 
     let forbidden = ChatRequest::from("Weather?").tools([weather()]).tool_choice(ToolChoice::None);
-    let _ = heard(&model, &forbidden).await;
+    let _ = generate_streamed(&model, &forbidden).await;
     assert_eq!((server.last().body.get("tools"), server.last().body.get("tool_choice")), (None, None));
 
     let picture = Message::user(vec![ContentPart::Image(Media::url("https://a.example/b.png"))]);
-    for refused in [
+    for unsupported in [
         ChatRequest::from("Weather?").tools([weather()]).tool_choice(ToolChoice::Required),
         ChatRequest::from("Weather?").tools([weather()]).tool_choice(ToolChoice::Named("weather".to_owned())),
         ChatRequest::new([picture]),
     ] {
-        let error = ask(&model, &refused).await.unwrap_err();
+        let error = generate(&model, &unsupported).await.unwrap_err();
         assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::BadRequest), "{error}");
     }
     assert_eq!(server.count(), 2);
@@ -97,21 +97,21 @@ async fn ollama_needs_no_key_and_refuses_what_it_would_not_heed() {
 /// R-FWK-67, R-FWK-70: any compatible server works without a key, with headers of a gateway, with a model name that
 /// the library would shorten, and without usage.
 #[tokio::test]
-async fn any_server_that_speaks_so_is_asked() {
+async fn any_compatible_server_is_called() {
     let mut body = completion(&json!({"role": "assistant", "content": "Hello."}), "stop");
     body.as_object_mut().unwrap().remove("usage");
     let server = Server::start([ScriptedResponse::json(&body)]).await;
     let model = ProviderModel::openai_compatible(format!("{}/api?team=red", server.address), "qwen-max")
         .header("X-Team", "blue-team");
-    let answer = ask(&model, &ChatRequest::from("Say hello to everybody.")).await.unwrap();
+    let answer = generate(&model, &ChatRequest::from("Say hello to everybody.")).await.unwrap();
     assert!(answer.usage().estimated && answer.usage().input_tokens > 4);
     assert_eq!(answer.model.to_string(), "compatible/qwen-max (remote)");
-    let asked = server.last();
-    assert_eq!(asked.line, "POST /api/chat/completions?team=red");
-    assert_eq!((asked.head("authorization"), asked.head("x-team")), (None, Some("blue-team")));
-    assert_eq!((&asked.body["model"], asked.body.get("reasoning_effort")), (&json!("qwen-max"), None));
+    let sent = server.last();
+    assert_eq!(sent.line, "POST /api/chat/completions?team=red");
+    assert_eq!((sent.head("authorization"), sent.head("x-team")), (None, Some("blue-team")));
+    assert_eq!((&sent.body["model"], sent.body.get("reasoning_effort")), (&json!("qwen-max"), None));
 
     let instead = model.clone().api_key(KEY).header("Authorization", "Basic abcdefgh");
-    ask(&instead, &ChatRequest::from("Hi")).await.unwrap();
+    generate(&instead, &ChatRequest::from("Hi")).await.unwrap();
     assert_eq!(server.last().head("authorization"), Some("Basic abcdefgh"));
 }

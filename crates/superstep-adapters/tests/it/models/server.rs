@@ -19,7 +19,7 @@ pub(super) struct ScriptedResponse {
 /// End of a response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum ResponseEnd {
-    Whole,
+    Complete,
     Cut,
     Hang,
 }
@@ -27,7 +27,7 @@ enum ResponseEnd {
 impl ScriptedResponse {
     /// Creates a response with a status, header lines and a body.
     pub(super) fn new(status: u16, head: &str, body: impl Into<Vec<u8>>) -> Self {
-        Self { status, head: head.to_owned(), chunks: vec![body.into()], end: ResponseEnd::Whole }
+        Self { status, head: head.to_owned(), chunks: vec![body.into()], end: ResponseEnd::Complete }
     }
 
     pub(super) fn json(body: &Value) -> Self {
@@ -86,16 +86,16 @@ impl ReceivedRequest {
 /// The server: returns the responses one after the other, and repeats the last one.
 pub(super) struct Server {
     pub(super) address: String,
-    asked: Arc<Mutex<Vec<ReceivedRequest>>>,
+    received: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
 impl Server {
     pub(super) async fn start(scripts: impl IntoIterator<Item = ScriptedResponse>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let asked: Arc<Mutex<Vec<ReceivedRequest>>> = Arc::default();
+        let received: Arc<Mutex<Vec<ReceivedRequest>>> = Arc::default();
         let mut scripts: VecDeque<ScriptedResponse> = scripts.into_iter().collect();
-        let record = asked.clone();
+        let record = received.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let script = if scripts.len() > 1 { scripts.pop_front() } else { scripts.front().cloned() };
@@ -103,16 +103,16 @@ impl Server {
                 tokio::spawn(async move { drop(serve(stream, &script.unwrap(), &record).await) });
             }
         });
-        Self { address, asked }
+        Self { address, received }
     }
 
     /// Returns the last received request.
     pub(super) fn last(&self) -> ReceivedRequest {
-        self.asked.lock().unwrap().last().unwrap().clone()
+        self.received.lock().unwrap().last().unwrap().clone()
     }
 
     pub(super) fn count(&self) -> usize {
-        self.asked.lock().unwrap().len()
+        self.received.lock().unwrap().len()
     }
 }
 
@@ -122,8 +122,8 @@ async fn serve(
     record: &Mutex<Vec<ReceivedRequest>>,
 ) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
-    let asked = read(&mut stream).await?;
-    record.lock().unwrap().push(asked);
+    let request = read(&mut stream).await?;
+    record.lock().unwrap().push(request);
     let ScriptedResponse { status, head, chunks, end } = script;
     let start = format!("HTTP/1.1 {status} So\r\n{head}transfer-encoding: chunked\r\nconnection: close\r\n\r\n");
     stream.write_all(start.as_bytes()).await?;
@@ -135,7 +135,7 @@ async fn serve(
         tokio::task::yield_now().await;
     }
     match end {
-        ResponseEnd::Whole => stream.write_all(b"0\r\n\r\n").await?,
+        ResponseEnd::Complete => stream.write_all(b"0\r\n\r\n").await?,
         ResponseEnd::Cut => {}
         ResponseEnd::Hang => std::future::pending().await,
     }

@@ -8,7 +8,7 @@ use superstep_core::port::{Model, SharedModel};
 
 use super::openai::completion;
 use super::server::{ScriptedResponse, Server};
-use super::{KEY, ask, weather};
+use super::{KEY, generate, weather};
 
 async fn answering() -> Server {
     Server::start([ScriptedResponse::json(&completion(&json!({"role": "assistant", "content": "Hello."}), "stop"))])
@@ -20,18 +20,18 @@ async fn answering() -> Server {
 async fn a_missing_key_is_named_and_nothing_is_sent() {
     let server = answering().await;
     let keyless = ProviderModel::openai("m").base_url(&server.address).api_key_env("SUPERSTEP_TEST_NO_SUCH_KEY");
-    let error = ask(&keyless, &ChatRequest::from("Hi")).await.unwrap_err();
+    let error = generate(&keyless, &ChatRequest::from("Hi")).await.unwrap_err();
     assert_eq!(
         (ModelErrorKind::from_error(&error), error.code()),
         (Some(ModelErrorKind::MissingApiKey), ErrorCode::ModelAuth)
     );
     assert!(error.to_string().matches("`SUPERSTEP_TEST_NO_SUCH_KEY`").count() == 2, "{error}");
     assert!(!error.is_retryable());
-    let empty = ask(&keyless.clone().api_key(" "), &ChatRequest::from("Hi")).await.unwrap_err();
+    let empty = generate(&keyless.clone().api_key(" "), &ChatRequest::from("Hi")).await.unwrap_err();
     assert_eq!(ModelErrorKind::from_error(&empty), Some(ModelErrorKind::MissingApiKey));
     assert_eq!(server.count(), 0);
     let local = ProviderModel::openai_compatible(&server.address, "m").api_key("");
-    ask(&local, &ChatRequest::from("Hi")).await.unwrap();
+    generate(&local, &ChatRequest::from("Hi")).await.unwrap();
     assert_eq!(server.last().head("authorization"), None);
 }
 
@@ -41,8 +41,8 @@ async fn a_key_comes_from_the_environment_and_is_not_shown() {
     let server = answering().await;
     // A variable that is always set in tests.
     let key = std::env::var("CARGO_PKG_NAME").unwrap();
-    let found = ProviderModel::openai("m").base_url(&server.address).api_key_env("CARGO_PKG_NAME");
-    ask(&found, &ChatRequest::from("Hi")).await.unwrap();
+    let from_env = ProviderModel::openai("m").base_url(&server.address).api_key_env("CARGO_PKG_NAME");
+    generate(&from_env, &ChatRequest::from("Hi")).await.unwrap();
     assert_eq!(server.last().head("authorization"), Some(format!("Bearer {key}").as_str()));
 
     let model = ProviderModel::openai("m")
@@ -50,10 +50,10 @@ async fn a_key_comes_from_the_environment_and_is_not_shown() {
         .header("x-gateway", "gateway-secret")
         .proxy("http://me:proxy-secret@127.0.0.1:1")
         .base_url("https://me:address-secret@models.example/v1?token=query-secret");
-    let shown = format!("{model:?} {:?}", SharedModel::from(model.clone()));
-    assert!(!shown.contains("secret"), "{shown}");
-    assert!(shown.contains("openai/m (remote)") && shown.contains("https://models.example"), "{shown}");
-    let error = ask(&model, &ChatRequest::from("Hi")).await.unwrap_err();
+    let text = format!("{model:?} {:?}", SharedModel::from(model.clone()));
+    assert!(!text.contains("secret"), "{text}");
+    assert!(text.contains("openai/m (remote)") && text.contains("https://models.example"), "{text}");
+    let error = generate(&model, &ChatRequest::from("Hi")).await.unwrap_err();
     assert!(!format!("{error} {error:?}").contains("secret"), "{error}");
     assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::Connection), "{error}");
 }
@@ -87,15 +87,15 @@ fn a_name_makes_a_model() {
 async fn requests_go_through_the_proxy() {
     let proxy = answering().await;
     let model = ProviderModel::openai("m").api_key(KEY).base_url("http://models.example/v1").proxy(&proxy.address);
-    ask(&model, &ChatRequest::from("Hi")).await.unwrap();
+    generate(&model, &ChatRequest::from("Hi")).await.unwrap();
     assert_eq!(proxy.last().line, "POST http://models.example/v1/chat/completions");
-    let wrong = ask(&model.proxy("::"), &ChatRequest::from("Hi")).await.unwrap_err();
-    assert_eq!(wrong.code(), ErrorCode::ConfigInvalid, "{wrong}");
+    let error = generate(&model.proxy("::"), &ChatRequest::from("Hi")).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{error}");
 }
 
 /// R-FWK-69, R-FWK-71: an unsupported request is rejected before it is sent.
 #[tokio::test]
-async fn what_cannot_be_asked_is_refused() {
+async fn unsupported_requests_are_rejected() {
     let server = answering().await;
     let model = || ProviderModel::openai("m").api_key(KEY).base_url(&server.address);
     let named = |name: &str| ToolChoice::Named(name.to_owned());
@@ -108,10 +108,10 @@ async fn what_cannot_be_asked_is_refused() {
         (model().header("no name", "x"), ChatRequest::from("Hi"), "look at the key"),
         (ProviderModel::openai_compatible("models.example/v1", "m"), ChatRequest::from("Hi"), "not an address"),
     ];
-    for (model, request, why) in rows {
-        let error = ask(&model, &request).await.unwrap_err();
+    for (model, request, expected) in rows {
+        let error = generate(&model, &request).await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{error}");
-        assert!(error.to_string().contains(why) && !error.to_string().contains("0123456789"), "{error}");
+        assert!(error.to_string().contains(expected) && !error.to_string().contains("0123456789"), "{error}");
     }
     assert_eq!(server.count(), 0);
 }

@@ -40,7 +40,7 @@ async fn headers_are_sent_and_not_shown() {
 
 /// R-FWK-88: an invalid address is rejected at installation, also in an async program.
 #[tokio::test]
-async fn an_address_that_is_none_is_refused() {
+async fn an_invalid_address_is_rejected() {
     for address in ["no address", "", "127.0.0.1:4318", "localhost:4318", "ftp://127.0.0.1", "http://"] {
         let error = OtlpExporter::new(address).install().unwrap_err();
         assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{address}");
@@ -50,7 +50,7 @@ async fn an_address_that_is_none_is_refused() {
 
 /// R-FWK-88: an invalid header is rejected without showing its value.
 #[tokio::test]
-async fn a_header_that_is_none_is_refused() {
+async fn an_invalid_header_is_rejected() {
     for (name, value) in [("no name", SECRET.to_owned()), ("x-key", format!("{SECRET}\n"))] {
         let error = OtlpExporter::new("http://127.0.0.1:4318").header(name, value).install().unwrap_err();
         assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{name}");
@@ -63,7 +63,7 @@ async fn a_header_that_is_none_is_refused() {
 fn a_silent_collector_does_not_stop_the_export() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut program = Command::new(std::env::current_exe().unwrap());
-    program.args(["otlp::errors::inside_of_a_patient_program", "--exact", "--nocapture"]).env(INSIDE, "1");
+    program.args(["otlp::errors::inside_of_a_waiting_program", "--exact", "--nocapture"]).env(CHILD_VARIABLE, "1");
     program.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{}", listener.local_addr().unwrap()));
     program.env("OTEL_EXPORTER_OTLP_TIMEOUT", "5000");
     let mut program = program.spawn().unwrap();
@@ -83,8 +83,8 @@ fn a_silent_collector_does_not_stop_the_export() {
 
 /// Child process of the test above; does nothing when run alone.
 #[test]
-fn inside_of_a_patient_program() {
-    if std::env::var_os(INSIDE).is_none() {
+fn inside_of_a_waiting_program() {
+    if std::env::var_os(CHILD_VARIABLE).is_none() {
         return;
     }
     let guard = OtlpExporter::from_environment().install().unwrap();
@@ -95,7 +95,7 @@ fn inside_of_a_patient_program() {
 }
 
 /// Environment variable that marks the child process of a test.
-const INSIDE: &str = "SUPERSTEP_TEST_OTLP_INSIDE";
+const CHILD_VARIABLE: &str = "SUPERSTEP_TEST_OTLP_INSIDE";
 
 /// R-FWK-88: an exporter installed for the whole program reads other settings from the standard environment
 /// variables, and sends the remaining spans when the guard is dropped.
@@ -104,7 +104,7 @@ fn the_environment_says_what_the_program_does_not() {
     let collector = collector();
     let name = "otlp::errors::inside_of_a_program";
     let mut program = Command::new(std::env::current_exe().unwrap());
-    program.args([name, "--exact", "--nocapture"]).env(INSIDE, "1");
+    program.args([name, "--exact", "--nocapture"]).env(CHILD_VARIABLE, "1");
     program.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url()).env("OTEL_SERVICE_NAME", "from-outside");
     program.env("OTEL_EXPORTER_OTLP_HEADERS", "x-key=from-outside,x-own=from-outside");
     assert!(program.status().unwrap().success());
@@ -119,7 +119,7 @@ fn the_environment_says_what_the_program_does_not() {
 /// Child process of the test above; does nothing when run alone.
 #[test]
 fn inside_of_a_program() {
-    if std::env::var_os(INSIDE).is_none() {
+    if std::env::var_os(CHILD_VARIABLE).is_none() {
         return;
     }
     let guard = OtlpExporter::from_environment().header("x-own", "from 100%25 inside").install().unwrap();

@@ -83,10 +83,10 @@ async fn failed_spans_have_a_status() {
 #[tokio::test]
 async fn no_user_text_is_in_the_bytes() {
     let has = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes());
-    for asks in [false, true] {
+    for traces_content in [false, true] {
         let collector = collector();
         let mut agent = agent();
-        if asks {
+        if traces_content {
             agent.trace_content();
         }
         let agent = agent.compile().unwrap();
@@ -96,7 +96,7 @@ async fn no_user_text_is_in_the_bytes() {
         assert_eq!(done.state.messages.last().unwrap().text(), SECRET);
         let (_, spans) = received(&collector);
         assert_eq!(named(&spans, "execute_tool look_up").attributes["error.type"], json!("failed"));
-        assert_eq!(has(&collector.bytes().unwrap()), asks);
+        assert_eq!(has(&collector.bytes().unwrap()), traces_content);
     }
 }
 

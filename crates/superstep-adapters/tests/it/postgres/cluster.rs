@@ -18,12 +18,12 @@ impl Cluster {
     pub(crate) fn shared() -> Self {
         let _lock = lock();
         let folder = server_dir(parent_id(), "shared");
-        let place = folder.join("port");
-        if let Ok(port) = std::fs::read_to_string(&place) {
+        let port_file = folder.join("port");
+        if let Ok(port) = std::fs::read_to_string(&port_file) {
             return Self(superstep_cluster::PostgresServer::at(folder, port.trim().parse().unwrap()));
         }
         let cluster = superstep_cluster::PostgresServer::start(folder, parent_id()).unwrap();
-        std::fs::write(place, cluster.port().to_string()).unwrap();
+        std::fs::write(port_file, cluster.port().to_string()).unwrap();
         Self(cluster)
     }
 
@@ -35,13 +35,13 @@ impl Cluster {
         assert!(is_there, "no PostgreSQL with pgvector: `cargo xtask test` gets one");
         let _lock = lock();
         let folder = server_dir(parent_id(), "pgvector");
-        let place = folder.join("port");
-        if let Ok(port) = std::fs::read_to_string(&place) {
+        let port_file = folder.join("port");
+        if let Ok(port) = std::fs::read_to_string(&port_file) {
             return Self(superstep_cluster::PostgresServer::at(folder, port.trim().parse().unwrap()));
         }
         let cluster =
             superstep_cluster::PostgresServer::start_from(Some((&home, programs)), folder, parent_id()).unwrap();
-        std::fs::write(place, cluster.port().to_string()).unwrap();
+        std::fs::write(port_file, cluster.port().to_string()).unwrap();
         Self(cluster)
     }
 
@@ -69,8 +69,8 @@ impl Cluster {
     /// Returns the port of a pgbouncer in transaction mode for this server; the first test starts it.
     pub(crate) fn pooler(&self) -> u16 {
         let _lock = lock();
-        let place = self.server_dir().join("pooler");
-        if let Ok(port) = std::fs::read_to_string(&place) {
+        let port_file = self.server_dir().join("pooler");
+        if let Ok(port) = std::fs::read_to_string(&port_file) {
             return port.trim().parse().unwrap();
         }
         let port = free_port().unwrap();
@@ -86,7 +86,7 @@ impl Cluster {
         run(postgres("pgbouncer").unwrap().arg("-d").arg(file)).unwrap();
         // It may report success before it listens.
         super::until(|| std::net::TcpStream::connect(("127.0.0.1", port)).ok());
-        std::fs::write(place, port.to_string()).unwrap();
+        std::fs::write(port_file, port.to_string()).unwrap();
         port
     }
 }

@@ -23,19 +23,19 @@ use super::{open, options, schema};
 #[test]
 fn tables_are_made_once() {
     let (cluster, name) = (Cluster::shared(), schema());
-    let begun: Vec<_> = (0..8)
+    let threads: Vec<_> = (0..8)
         .map(|_| {
             let (options, url) = (PostgresCheckpointer::options().schema(&name), cluster.url());
             std::thread::spawn(move || block_on(options.connect(&url)).map(drop))
         })
         .collect();
-    begun.into_iter().for_each(|connecting| connecting.join().unwrap().unwrap());
+    threads.into_iter().for_each(|connecting| connecting.join().unwrap().unwrap());
     assert_eq!(cluster.query(&format!("SELECT number FROM {name}.version")), "3");
 }
 
 /// R-FWK-47: tables of a newer program are rejected and not changed.
 #[test]
-fn newer_tables_are_refused() {
+fn newer_tables_are_rejected() {
     let (cluster, name) = (Cluster::shared(), schema());
     let options = PostgresCheckpointer::options().schema(&name);
     drop(block_on(options.connect(&cluster.url())).unwrap());
@@ -59,7 +59,7 @@ fn tables_of_others_are_left_alone() {
 
 /// R-FWK-37: an unsupported or invalid URL is rejected.
 #[test]
-fn a_wrong_address_is_told() {
+fn an_invalid_url_is_reported() {
     let url = Cluster::shared().url();
     let cases = [
         (url.replace("disable", "require"), "sslmode"),
@@ -68,17 +68,17 @@ fn a_wrong_address_is_told() {
         (url.replace("postgres@", "nobody:secret@"), "does not let the user in"),
         ("postgres://a:secret@[::1".to_owned(), "cannot be read"),
     ];
-    for (url, told) in cases {
+    for (url, expected) in cases {
         let error = block_on(options().connect(&url)).unwrap_err();
         assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{error:?}");
         let text = format!("{error:?}");
-        assert!(text.contains(told) && !text.contains("secret"), "{text}");
+        assert!(text.contains(expected) && !text.contains("secret"), "{text}");
     }
 }
 
 /// R-FWK-37, S9: a connection attempt to an unreachable server fails after the retry timeout.
 #[test]
-fn a_server_that_is_not_there_is_told() {
+fn an_unreachable_server_is_reported() {
     let url = "postgres://postgres@127.0.0.1:1/postgres";
     let error = block_on(options().retry_timeout(Duration::from_millis(100)).connect(url)).unwrap_err();
     assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, true));
@@ -95,8 +95,8 @@ fn weak_settings_are_named() {
     let store = block_on(options().connect(&url)).unwrap();
     assert!(store.warnings()[0].contains("`synchronous_commit` is off"), "{:?}", store.warnings());
     let url = cluster.url().replace("postgres@", "postgres:secret@");
-    let shown = format!("{:?}", block_on(options().connect(&url)).unwrap());
-    assert!(shown.starts_with("PostgresCheckpointer(`127.0.0.1:") && !shown.contains("secret"), "{shown}");
+    let text = format!("{:?}", block_on(options().connect(&url)).unwrap());
+    assert!(text.starts_with("PostgresCheckpointer(`127.0.0.1:") && !text.contains("secret"), "{text}");
 }
 
 fn checkpoint(lease: &Lease, namespace: &CheckpointNamespace) -> Checkpoint {
@@ -152,7 +152,7 @@ fn names_may_hold_anything() {
 
 /// R-FWK-46a: a modified row is detected.
 #[test]
-fn damage_is_noticed() {
+fn corruption_is_detected() {
     let (cluster, name) = (Cluster::shared(), schema());
     let store = block_on(PostgresCheckpointer::options().schema(&name).connect(&cluster.url())).unwrap();
     let lease = block_on(store.acquire(&"t".into(), RunId::from_bits(1))).unwrap();

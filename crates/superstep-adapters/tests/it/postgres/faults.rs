@@ -12,12 +12,12 @@ use superstep_adapters::postgres::PostgresCheckpointer;
 use superstep_core::testing::block_on;
 
 use super::cluster::Cluster;
-use super::full_graph::{Held, Walk, held, walk};
+use super::full_graph::{StoredNamespaces, Walk, held, walk};
 use super::proxy::{DisconnectPoint, Proxy};
 use super::{options, schema, until};
 
 /// Returns the result of an undisturbed run.
-fn undisturbed(steps: u64, durability: Durability) -> (Walk, Held) {
+fn undisturbed(steps: u64, durability: Durability) -> (Walk, StoredNamespaces) {
     let memory = MemoryCheckpointer::new();
     let run = walk(memory.clone(), steps, |_| ())
         .invoke(Walk::input().log("begin".to_owned()))
@@ -48,21 +48,21 @@ fn a_run_survives_the_end_of_its_connections() {
     let (cluster, name) = (Cluster::shared(), schema());
     let url = format!("{}&application_name={name}", cluster.url());
     let store = block_on(options().connect(&url)).unwrap();
-    let (is_done, has_begun) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let (watched, begun) = (is_done.clone(), has_begun.clone());
+    let (is_done, has_started) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (watched, started) = (is_done.clone(), has_started.clone());
     let end =
         format!("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = '{name}'");
     let ending = std::thread::spawn(move || {
         let mut ended = 0;
         while !watched.load(Ordering::Relaxed) {
             ended += cluster.query(&end).parse::<usize>().unwrap();
-            begun.store(ended > 0, Ordering::Relaxed);
+            started.store(ended > 0, Ordering::Relaxed);
         }
         ended
     });
     // The second half runs while connections are terminated.
     check(&store, 12, Durability::Sync, move |steps| {
-        while steps == 6 && !has_begun.load(Ordering::Relaxed) {
+        while steps == 6 && !has_started.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
     });
@@ -87,7 +87,7 @@ fn a_run_survives_the_death_of_the_server() {
 /// R-FWK-37, S9: a server that stays unavailable results in an error that states the outcome, and the thread can be
 /// continued later.
 #[test]
-fn a_server_that_stays_away_is_told() {
+fn a_server_that_stays_unavailable_is_reported() {
     let cluster = Arc::new(Cluster::own("away"));
     let store = block_on(options().retry_timeout(Duration::from_millis(500)).connect(&cluster.url())).unwrap();
     let killed = cluster.clone();
@@ -112,7 +112,7 @@ fn a_server_that_stays_away_is_told() {
 /// R-FWK-37, S14: a server that lost committed data, for example after a failover, is detected: the run does not
 /// continue on a different history.
 #[test]
-fn a_history_that_moved_back_is_told() {
+fn a_history_that_moved_back_is_reported() {
     let (cluster, name) = (Cluster::shared(), schema());
     let store = block_on(PostgresCheckpointer::options().schema(&name).connect(&cluster.url())).unwrap();
     let lose = format!(
@@ -130,7 +130,7 @@ fn a_history_that_moved_back_is_told() {
 
 /// R-FWK-37, S11: a commit during which the connection breaks is stored once, whether or not the server executed it.
 #[test]
-fn a_commit_of_which_nobody_heard_comes_out_once() {
+fn a_commit_with_a_lost_response_is_stored_once() {
     let cluster = Cluster::shared();
     let proxy = Proxy::to(cluster.port());
     for durability in [Durability::Sync, Durability::Exit] {
@@ -175,17 +175,17 @@ fn what_passes_is_tried_again() {
         let store = block_on(PostgresCheckpointer::options().schema(&name).connect(&cluster.url())).unwrap();
         plant(&cluster, &name, code, times);
         check(&store, 1, Durability::Sync, |_| ());
-        let tries: usize = cluster.query(&format!("SELECT last_value FROM {name}.tries")).parse().unwrap();
-        assert!(tries > times, "{code}: it was not even tried");
+        let attempts: usize = cluster.query(&format!("SELECT last_value FROM {name}.tries")).parse().unwrap();
+        assert!(attempts > times, "{code}: it was not even tried");
     }
 }
 
 /// R-FWK-37, S12, S13, S16: a permanent error is returned with help, nothing is saved, and the thread can be
 /// continued afterwards.
 #[test]
-fn what_does_not_pass_is_told() {
+fn permanent_errors_are_reported() {
     let cluster = Cluster::shared();
-    for (code, told, is_retryable) in [
+    for (code, message, is_retryable) in [
         ("40001", "took a transaction back again and again", true),
         ("25006", "has only been readable for", true),
         ("53100", "is full", true),
@@ -194,15 +194,15 @@ fn what_does_not_pass_is_told() {
         ("42501", "may not do this", false),
     ] {
         let name = schema();
-        let patience = Duration::from_millis(200);
+        let timeout = Duration::from_millis(200);
         let store =
-            block_on(PostgresCheckpointer::options().schema(&name).retry_timeout(patience).connect(&cluster.url()))
+            block_on(PostgresCheckpointer::options().schema(&name).retry_timeout(timeout).connect(&cluster.url()))
                 .unwrap();
         plant(&cluster, &name, code, usize::MAX >> 1);
         let graph = walk(store.clone(), 1, |_| ());
         let error = graph.invoke(Walk::input().log("begin".to_owned())).thread("t").wait_blocking().unwrap_err();
         let text = error.to_string();
-        assert!(text.contains(told) && text.contains("help: "), "{code}: {text}");
+        assert!(text.contains(message) && text.contains("help: "), "{code}: {text}");
         assert_eq!(error.is_retryable(), is_retryable, "{code}");
         assert!(held(&store, "t").is_empty(), "{code}");
         cluster.query(&format!("DROP TRIGGER fail ON {name}.checkpoint"));
@@ -213,7 +213,7 @@ fn what_does_not_pass_is_told() {
 
 /// R-FWK-37, S15: while all connections are in use, a call waits for the retry timeout and then returns an error.
 #[test]
-fn a_crowd_is_told_to_come_again() {
+fn calls_without_a_free_connection_fail_after_the_retry_timeout() {
     let (cluster, name) = (Cluster::shared(), schema());
     let few =
         PostgresCheckpointer::options().schema(&name).max_connections(1).retry_timeout(Duration::from_millis(300));

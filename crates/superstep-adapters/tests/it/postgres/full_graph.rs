@@ -15,7 +15,7 @@ pub(crate) struct Walk {
     pub(crate) log: Vec<String>,
 }
 
-fn inside() -> CompiledGraph<Walk> {
+fn subgraph() -> CompiledGraph<Walk> {
     let mut graph = StateGraph::<Walk>::new("inside");
     let first = graph.add_node("first", || Walk::update().log("first".to_owned()));
     let second = graph.add_node("second", || Walk::update().log("second".to_owned()));
@@ -38,19 +38,19 @@ pub(crate) fn walk(
         Walk::update().steps(1_u64).log(format!("left {}", walk.steps))
     });
     let right = graph.add_node("right", |walk: View<Walk>| Walk::update().log(format!("right {}", walk.steps)));
-    let inside = graph.add_node("inside", inside());
-    graph.add_edge(START, left).add_edge(START, right).add_join([left, right], inside);
+    let nested = graph.add_node("inside", subgraph());
+    graph.add_edge(START, left).add_edge(START, right).add_join([left, right], nested);
     let turn = move |walk: &Walk| if walk.steps < steps { Goto::node(left).and_node(right) } else { Goto::end() };
-    graph.add_conditional_edges(inside, turn, [left.into(), right.into(), END]);
+    graph.add_conditional_edges(nested, turn, [left.into(), right.into(), END]);
     graph.checkpointer(store);
     graph.compile().unwrap()
 }
 
 /// Namespaces of a thread with their checkpoints, newest first: the step and the number of pending entries.
-pub(crate) type Held = Vec<(String, Vec<(i64, usize)>)>;
+pub(crate) type StoredNamespaces = Vec<(String, Vec<(i64, usize)>)>;
 
 /// Returns the stored data of a thread.
-pub(crate) fn held(store: &impl Checkpointer, thread: &str) -> Held {
+pub(crate) fn held(store: &impl Checkpointer, thread: &str) -> StoredNamespaces {
     block_on(async {
         let mut all = Vec::new();
         for namespace in store.namespaces(&thread.into()).await.unwrap() {

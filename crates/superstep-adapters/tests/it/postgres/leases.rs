@@ -15,8 +15,8 @@ use super::full_graph::{Walk, walk};
 use super::proxy::Proxy;
 use super::{schema, until};
 
-fn connect(schema: &str, url: &str, lapse: Duration) -> PostgresCheckpointer {
-    block_on(PostgresCheckpointer::options().schema(schema).lease_timeout(lapse).connect(url)).unwrap()
+fn connect(schema: &str, url: &str, lease_timeout: Duration) -> PostgresCheckpointer {
+    block_on(PostgresCheckpointer::options().schema(schema).lease_timeout(lease_timeout).connect(url)).unwrap()
 }
 
 fn take(store: &PostgresCheckpointer, run: u128) -> superstep::Result<Lease> {
@@ -31,7 +31,7 @@ fn note(store: &PostgresCheckpointer, lease: &Lease) -> superstep::Result<()> {
 
 /// R-FWK-37, D5: of two processes one holds a thread; after a takeover, writes of the first one are rejected.
 #[test]
-fn a_thread_that_was_taken_over_refuses_who_had_it() {
+fn a_former_lease_holder_is_rejected_after_a_takeover() {
     let (cluster, name) = (Cluster::shared(), schema());
     let hour = Duration::from_secs(3_600);
     let (first, second) = (connect(&name, &cluster.url(), hour), connect(&name, &cluster.url(), hour));
@@ -48,15 +48,15 @@ fn a_thread_that_was_taken_over_refuses_who_had_it() {
         take(&second, 2).ok()
     });
     assert!(newer.fence > lease.fence);
-    let refused = note(&first, &lease).unwrap_err();
-    assert_eq!((refused.code(), refused.is_retryable()), (ErrorCode::ThreadBusy, false));
+    let late_error = note(&first, &lease).unwrap_err();
+    assert_eq!((late_error.code(), late_error.is_retryable()), (ErrorCode::ThreadBusy, false));
     first.release(&lease);
     note(&second, &newer).unwrap();
 }
 
 /// R-FWK-37, D5: another process can acquire a released thread immediately.
 #[test]
-fn what_was_given_back_can_be_taken_elsewhere() {
+fn a_released_thread_can_be_acquired_elsewhere() {
     let (cluster, name) = (Cluster::shared(), schema());
     let hour = Duration::from_secs(3_600);
     let (first, second) = (connect(&name, &cluster.url(), hour), connect(&name, &cluster.url(), hour));
@@ -74,16 +74,16 @@ fn what_was_given_back_can_be_taken_elsewhere() {
 
 /// R-FWK-37, D5, S20: a live process keeps its threads however long it is idle; a disconnected one loses them.
 #[test]
-fn a_lease_lapses_when_its_holder_is_silent() {
+fn a_lease_expires_when_its_holder_is_silent() {
     let (cluster, name) = (Cluster::shared(), schema());
     let proxy = Proxy::to(cluster.port());
-    let lapse = Duration::from_secs(8);
-    let first = connect(&name, &cluster.url_at(proxy.port()), lapse);
-    let second = connect(&name, &cluster.url(), lapse);
+    let lease_timeout = Duration::from_secs(8);
+    let first = connect(&name, &cluster.url_at(proxy.port()), lease_timeout);
+    let second = connect(&name, &cluster.url(), lease_timeout);
     let lease = take(&first, 1).unwrap();
     note(&first, &lease).unwrap();
-    let begun = Instant::now();
-    while begun.elapsed() < lapse + Duration::from_secs(2) {
+    let started = Instant::now();
+    while started.elapsed() < lease_timeout + Duration::from_secs(2) {
         assert_eq!(take(&second, 2).unwrap_err().code(), ErrorCode::ThreadBusy);
     }
     proxy.close();
@@ -95,19 +95,20 @@ fn a_lease_lapses_when_its_holder_is_silent() {
 #[test]
 fn a_node_that_blocks_keeps_its_thread() {
     let (cluster, name) = (Cluster::shared(), schema());
-    let lapse = Duration::from_secs(8);
-    let (first, second) = (connect(&name, &cluster.url(), lapse), connect(&name, &cluster.url(), lapse));
+    let lease_timeout = Duration::from_secs(8);
+    let (first, second) =
+        (connect(&name, &cluster.url(), lease_timeout), connect(&name, &cluster.url(), lease_timeout));
     let others = Arc::new(Mutex::new(Vec::new()));
     let seen = others.clone();
     let graph = walk(first, 1, move |_| {
-        let begun = Instant::now();
-        let ask = || {
-            while begun.elapsed() < lapse + Duration::from_secs(2) {
+        let started = Instant::now();
+        let acquire_repeatedly = || {
+            while started.elapsed() < lease_timeout + Duration::from_secs(2) {
                 seen.lock().unwrap().push(take(&second, 2).map_err(|error| error.code()));
             }
         };
         // On a separate thread, like another process; the thread of the node only waits for it.
-        std::thread::scope(|scope| scope.spawn(ask).join().unwrap());
+        std::thread::scope(|scope| scope.spawn(acquire_repeatedly).join().unwrap());
     });
     graph.invoke(Walk::input().log("begin".to_owned())).thread("t").wait_blocking().unwrap();
     let others = others.lock().unwrap();
@@ -116,7 +117,7 @@ fn a_node_that_blocks_keeps_its_thread() {
 
 /// R-FWK-37, D5: a thread whose lease holder died is not busy.
 #[test]
-fn nobody_is_busy_once_its_holder_is_gone() {
+fn a_thread_is_not_busy_once_its_holder_is_gone() {
     let (cluster, name) = (Cluster::shared(), schema());
     let first = connect(&name, &cluster.url(), Duration::from_secs(3_600));
     let lease = take(&first, 1).unwrap();
@@ -131,7 +132,7 @@ fn nobody_is_busy_once_its_holder_is_gone() {
 
 /// R-FWK-37, D5: a run that is dropped while it acquires a thread does not keep it.
 #[test]
-fn whoever_stops_waiting_for_a_thread_does_not_keep_it() {
+fn a_dropped_acquisition_does_not_keep_the_thread() {
     let (cluster, name) = (Cluster::shared(), schema());
     let hour = Duration::from_secs(3_600);
     let (first, second) = (connect(&name, &cluster.url(), hour), connect(&name, &cluster.url(), hour));

@@ -79,7 +79,7 @@ fn tables_are_made_once() {
 
 /// R-FWK-87: tables of a newer program are rejected and not changed.
 #[test]
-fn newer_tables_are_refused() {
+fn newer_tables_are_rejected() {
     let (cluster, name) = (Cluster::shared(), schema());
     let server = block_on(PostgresCheckpointer::options().schema(&name).connect(&cluster.url())).unwrap();
     drop(block_on(server.store()).unwrap());
@@ -92,7 +92,7 @@ fn newer_tables_are_refused() {
 /// R-FWK-87: a corrupt item results in an error with its name; a batch that reads it is rolled back, and the
 /// connection can be reused.
 #[test]
-fn damage_is_named_and_the_batch_taken_back() {
+fn corruption_is_named_and_the_batch_rolled_back() {
     let (cluster, name) = (Cluster::shared(), schema());
     let server =
         block_on(PostgresCheckpointer::options().schema(&name).max_connections(1).connect(&cluster.url())).unwrap();

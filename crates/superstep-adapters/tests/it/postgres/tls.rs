@@ -11,20 +11,20 @@ use super::cluster::Cluster;
 use super::options;
 
 fn openssl(folder: &Path, words: &str) {
-    let made = Command::new("openssl").current_dir(folder).args(words.split_whitespace()).output().unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let output = Command::new("openssl").current_dir(folder).args(words.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Creates a CA and a certificate of it for a host.
 fn certificates(folder: &Path, authority: &str, host: &str) -> PathBuf {
     let (ca, key) = (format!("{authority}.crt"), format!("{authority}.key"));
-    let fresh = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2";
-    openssl(folder, &format!("{fresh} -subj /CN={authority} -keyout {key} -out {ca}"));
-    let ask = "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout server.key -out server.csr";
-    openssl(folder, &format!("{ask} -subj /CN={host}"));
+    let ca_request = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2";
+    openssl(folder, &format!("{ca_request} -subj /CN={authority} -keyout {key} -out {ca}"));
+    let server_request = "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout server.key -out server.csr";
+    openssl(folder, &format!("{server_request} -subj /CN={host}"));
     std::fs::write(folder.join("names"), format!("subjectAltName=DNS:{host}\nbasicConstraints=CA:FALSE\n")).unwrap();
-    let give = "x509 -req -in server.csr -days 2 -CAcreateserial -extfile names -out server.crt";
-    openssl(folder, &format!("{give} -CA {ca} -CAkey {key}"));
+    let sign = "x509 -req -in server.csr -days 2 -CAcreateserial -extfile names -out server.crt";
+    openssl(folder, &format!("{sign} -CA {ca} -CAkey {key}"));
     folder.join(ca)
 }
 
@@ -46,7 +46,7 @@ fn url(cluster: &Cluster, host: &str, mode: &str, root: Option<&Path>) -> String
 
 /// R-FWK-37: a TLS connection accepts exactly the certificates that the URL permits.
 #[test]
-fn a_server_is_believed_as_far_as_was_asked() {
+fn a_server_is_trusted_as_far_as_the_url_permits() {
     let cluster = Cluster::own("secret");
     let own = certificates(cluster.server_dir(), "ours", "localhost");
     encrypt(&cluster);
@@ -83,12 +83,12 @@ fn a_server_is_believed_as_far_as_was_asked() {
 
 /// R-FWK-37: a server without TLS is rejected if the URL requires TLS.
 #[test]
-fn a_server_that_does_not_encrypt_is_refused() {
+fn a_server_that_does_not_encrypt_is_rejected() {
     let cluster = Cluster::shared();
     for mode in ["require", "verify-full&sslrootcert=system"] {
-        let told = block_on(options().connect(&url(&cluster, "127.0.0.1", mode, None))).unwrap_err();
-        assert_eq!(told.code(), ErrorCode::ConfigInvalid, "{told}");
-        let text = told.to_string();
+        let error = block_on(options().connect(&url(&cluster, "127.0.0.1", mode, None))).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{error}");
+        let text = error.to_string();
         assert!(text.contains("does not encrypt") || text.contains("no authority"), "{text}");
     }
     assert!(block_on(options().connect(&url(&cluster, "127.0.0.1", "prefer", None))).is_ok());

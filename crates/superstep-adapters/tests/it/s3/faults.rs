@@ -16,8 +16,8 @@ fn answer(status: u16, word: &str) -> ProxyAction {
 
 /// Starts an empty server that responds like S3 unless `decide` returns something else.
 fn hollow(mut decide: impl FnMut(&ReceivedRequest) -> Option<ProxyAction> + Send + 'static) -> Server {
-    Server::start(None, move |asked| {
-        decide(asked).unwrap_or_else(|| match asked.is("list-type=2") {
+    Server::start(None, move |request| {
+        decide(request).unwrap_or_else(|| match request.is("list-type=2") {
             true => ProxyAction::Answer(200, String::new(), "<ListBucketResult></ListBucketResult>".to_owned()),
             false => answer(412, "PreconditionFailed"),
         })
@@ -26,22 +26,22 @@ fn hollow(mut decide: impl FnMut(&ReceivedRequest) -> Option<ProxyAction> + Send
 
 /// R-FWK-40: a server that ignores conditions is rejected when connecting.
 #[test]
-fn a_careless_server_is_refused() {
-    for (ignored, told) in [("if-none-match", "If-None-Match"), ("if-match", "If-Match")] {
-        let server = hollow(move |asked| {
-            let is_ignored = asked.is("put ") && asked.head.contains(&format!("\r\n{ignored}:"));
+fn a_server_that_ignores_conditions_is_rejected() {
+    for (ignored, header) in [("if-none-match", "If-None-Match"), ("if-match", "If-Match")] {
+        let server = hollow(move |request| {
+            let is_ignored = request.is("put ") && request.head.contains(&format!("\r\n{ignored}:"));
             is_ignored.then(|| ProxyAction::Answer(200, String::new(), String::new()))
         });
         let error = block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap_err();
-        assert!(error.message().contains(&format!("whatever `{told}` says")), "{error}");
+        assert!(error.message().contains(&format!("whatever `{header}` says")), "{error}");
         assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, false));
     }
 }
 
 /// R-FWK-40: error responses are returned with help; a response of another service is reported as such.
 #[test]
-fn refusals_are_told() {
-    for (status, word, told) in [
+fn error_responses_are_reported() {
+    for (status, word, message) in [
         (403, "AccessDenied", "does not let us in"),
         (400, "ExpiredToken", "does not take the token"),
         (301, "PermanentRedirect", "is in another region"),
@@ -50,9 +50,9 @@ fn refusals_are_told() {
     ] {
         let server = Server::start(None, move |_| answer(status, word));
         let error = block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap_err();
-        assert!(error.message().contains(told) && error.message().contains("planted"), "{error}");
+        assert!(error.message().contains(message) && error.message().contains("planted"), "{error}");
         assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, false));
-        assert_eq!(server.asked("http").len(), 1, "{word}");
+        assert_eq!(server.received("http").len(), 1, "{word}");
     }
     let server = Server::start(None, |_| ProxyAction::Answer(200, String::new(), "<html>a page</html>".to_owned()));
     let error = block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap_err();
@@ -62,8 +62,8 @@ fn refusals_are_told() {
 /// R-FWK-40: an object of another program in the folder results in an error with its name.
 #[test]
 fn a_foreign_object_is_named() {
-    let server = hollow(|asked| {
-        let is_object = asked.is("get ") && asked.is("/f/theirs ");
+    let server = hollow(|request| {
+        let is_object = request.is("get ") && request.is("/f/theirs ");
         is_object
             .then(|| ProxyAction::Answer(200, "etag: \"1\"\r\n".to_owned(), "a page of somebody else\n".to_owned()))
     });
@@ -79,14 +79,14 @@ fn a_foreign_object_is_named() {
 /// R-FWK-40: with a wrong local clock, the time of the server is used and the request is signed again.
 #[test]
 fn a_wrong_clock_is_set_right() {
-    let server = hollow(|asked| {
-        let is_dated = asked.head.contains("x-amz-date: 20400101t0000");
+    let server = hollow(|request| {
+        let is_dated = request.head.contains("x-amz-date: 20400101t0000");
         let date = "date: Sun, 01 Jan 2040 00:00:00 GMT\r\n".to_owned();
         let body = "<Error><Code>RequestTimeTooSkewed</Code></Error>".to_owned();
         (!is_dated).then_some(ProxyAction::Answer(403, date, body))
     });
     block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap();
-    assert_eq!(server.asked("list-type=2").len(), 2);
+    assert_eq!(server.received("list-type=2").len(), 2);
 }
 
 /// R-FWK-40: a retry delay requested by the server is respected, and a request without a response is given up.
@@ -94,10 +94,10 @@ fn a_wrong_clock_is_set_right() {
 fn a_server_is_waited_for_and_given_up() {
     let mut acts =
         VecDeque::from([ProxyAction::Cut, ProxyAction::Answer(503, "retry-after: 1\r\n".to_owned(), String::new())]);
-    let server = hollow(move |asked| if asked.is("list-type=2") { acts.pop_front() } else { None });
-    let begun = Instant::now();
+    let server = hollow(move |request| if request.is("list-type=2") { acts.pop_front() } else { None });
+    let started = Instant::now();
     block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap();
-    assert!(begun.elapsed() >= Duration::from_secs(1), "it was not waited");
+    assert!(started.elapsed() >= Duration::from_secs(1), "it was not waited");
 
     let server = hollow(|_| Some(ProxyAction::Hang));
     let options = options(&format!("http://{}", server.address), "f").retry_timeout(Duration::from_millis(600));
@@ -127,16 +127,17 @@ mod on_a_server {
             let direct = open(&options(&format!("http://{upstream}"), &name));
             let through = |method: &'static str| {
                 let mut acts: VecDeque<ProxyAction> = acts.iter().cloned().collect();
-                let server = Server::start(Some(upstream), move |asked| match asked.is(method) && asked.is("/new ") {
-                    true => acts.pop_front().unwrap_or(ProxyAction::Pass),
-                    false => ProxyAction::Pass,
-                });
+                let server =
+                    Server::start(Some(upstream), move |request| match request.is(method) && request.is("/new ") {
+                        true => acts.pop_front().unwrap_or(ProxyAction::Pass),
+                        false => ProxyAction::Pass,
+                    });
                 let store = open(&options(&format!("http://{}", server.address), &name));
                 (server, store)
             };
             let (server, store) = through("put ");
             assert!(block_on(store.put("new", b"1", ONLY_NEW)).unwrap(), "{acts:?}");
-            assert!(server.asked("/new ").len() > 1, "{acts:?}");
+            assert!(server.received("/new ").len() > 1, "{acts:?}");
             assert!(!block_on(through("put ").1.put("new", b"2", ONLY_NEW)).unwrap(), "{acts:?}");
             assert_eq!(block_on(through("get ").1.get("new")).unwrap(), Some(b"1".to_vec()), "{acts:?}");
             assert!(block_on(through("put ").1.put("new", b"3", PutOptions::default())).unwrap(), "{acts:?}");
@@ -148,7 +149,7 @@ mod on_a_server {
 
     /// R-FWK-40: a rejection after an attempt without a response leaves the outcome open.
     #[test]
-    fn a_refusal_after_silence_leaves_it_open() {
+    fn a_rejection_after_a_lost_response_leaves_the_outcome_open() {
         let upstream = shared().url();
         let name = own_folder();
         let acts = [ProxyAction::CutAfter, answer(403, "AccessDenied")];
@@ -157,7 +158,7 @@ mod on_a_server {
         let error = block_on(store.put("a", b"1", ONLY_NEW)).unwrap_err();
         assert!(error.is_retryable() && error.to_string().contains("may or may not"), "{error}");
         assert_eq!(block_on(open(&options(&upstream, &name)).get("a")).unwrap(), Some(b"1".to_vec()));
-        let sent = server.asked("/a ")[0].text();
+        let sent = server.received("/a ")[0].text();
         assert!(sent.starts_with("superstep1 ") && sent.ends_with("\n1"), "another form needs another number: {sent}");
     }
 }

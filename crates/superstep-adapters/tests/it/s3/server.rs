@@ -8,7 +8,7 @@ use superstep_core::error::{Error, ErrorCode};
 use superstep_core::port::{KeyValue, PutOptions};
 use superstep_core::testing::block_on;
 
-use super::{ONLY_NEW, Own, empty, open, options, own_folder, shared};
+use super::{DedicatedS3, ONLY_NEW, empty, open, options, own_folder, shared};
 
 mod keys {
     superstep_core::key_value_conformance!(crate::s3::empty);
@@ -40,7 +40,7 @@ mod checkpoints {
 }
 
 #[cfg(feature = "offloaded")]
-mod beside {
+mod offloading {
     use superstep::prelude::*;
     use superstep_adapters::offloaded::{CollectReport, OffloadedCheckpointer};
     use superstep_core::port::{Checkpointer, KeyValue};
@@ -54,10 +54,10 @@ mod beside {
     #[test]
     fn large_values_are_in_the_bucket_and_come_back() {
         let (store, values) = (MemoryCheckpointer::new(), crate::s3::empty());
-        let spilled = OffloadedCheckpointer::new(store, values.clone()).threshold_bytes(100_000);
+        let offloaded = OffloadedCheckpointer::new(store, values.clone()).threshold_bytes(100_000);
         let mut graph = StateGraph::<Page>::new("page");
         let read = graph.add_node("read", |page: View<Page>| assert!(page.text.len() > 100_000));
-        graph.add_edge(START, read).add_edge(read, END).checkpointer(spilled.clone());
+        graph.add_edge(START, read).add_edge(read, END).checkpointer(offloaded.clone());
         let graph = graph.compile().unwrap();
         let text = "a long page, ".repeat(80_000);
         for thread in ["one", "two"] {
@@ -68,11 +68,11 @@ mod beside {
             let keys = values.list("superstep/value/", None, 10).await.unwrap();
             assert_eq!(keys.len(), 1, "{keys:?}");
             for thread in ["one", "two"] {
-                spilled.delete_thread(&thread.into()).await.unwrap();
+                offloaded.delete_thread(&thread.into()).await.unwrap();
             }
             let wait = std::time::Duration::from_millis(1);
-            assert_eq!(spilled.collect_garbage(wait).await.unwrap().marked, 1);
-            while spilled.collect_garbage(wait).await.unwrap() != CollectReport::default() {}
+            assert_eq!(offloaded.collect_garbage(wait).await.unwrap().marked, 1);
+            while offloaded.collect_garbage(wait).await.unwrap() != CollectReport::default() {}
             assert!(values.list("superstep/value/", None, 10).await.unwrap().is_empty());
         });
     }
@@ -103,7 +103,7 @@ fn many_keys_take_several_lists() {
 
 /// R-FWK-40: of several clients that take an expired lock one succeeds, even if all write the same value.
 #[test]
-fn a_lapsed_lock_is_taken_once() {
+fn an_expired_lock_is_acquired_once() {
     let (endpoint, folder) = (shared().url(), own_folder());
     let stores = [(); 4].map(|()| open(&options(&endpoint, &folder)));
     let take = |store: &S3KeyValue, lasts| {
@@ -138,18 +138,18 @@ fn folders_stay_apart() {
 
 /// R-FWK-40: a permanent error is returned immediately with help and without secrets.
 #[test]
-fn what_cannot_work_is_told() {
+fn permanent_errors_are_reported() {
     let endpoint = shared().url();
     let folder = own_folder();
     let right = options(&endpoint, &folder);
-    for (options, told) in [
+    for (options, message) in [
         (right.clone().credentials("nobody", SECRET), "does not know the access key"),
         (right.clone().credentials(KEY_ID, "so/wrong"), "does not take the secret"),
         (S3KeyValue::options("no-such-bucket").endpoint(&endpoint).credentials(KEY_ID, SECRET), "has no such bucket"),
     ] {
         let error = block_on(options.connect()).unwrap_err();
         let text = format!("{error} {error:?} {options:?}");
-        assert!(text.contains(told) && text.contains("help: "), "{text}");
+        assert!(text.contains(message) && text.contains("help: "), "{text}");
         assert!(!text.contains(SECRET) && !text.contains("so/wrong"), "{text}");
         assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, false));
     }
@@ -160,7 +160,7 @@ fn what_cannot_work_is_told() {
 /// R-FWK-40: an unreachable server results in a retryable error.
 #[test]
 fn a_server_that_is_gone_may_come_back() {
-    let server = Own::start("gone");
+    let server = DedicatedS3::start("gone");
     // Long enough for the first responses of a server on a busy machine.
     let options = options(&server.0.url(), "f").retry_timeout(Duration::from_secs(9));
     let store = open(&options);

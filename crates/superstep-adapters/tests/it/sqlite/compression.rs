@@ -12,7 +12,7 @@ use super::fixtures::{Diary, diary, pages, size, write};
 use super::folder;
 
 /// Returns a message of a thread with an agent that looks up records.
-fn said(number: usize) -> Message {
+fn agent_message(number: usize) -> Message {
     let order = 40_000 + number * 37;
     let record = |row: usize| {
         let (total, city) = (19 + (order * 7 + row * 31) % 480, ["Ghent", "Porto", "Graz", "Turku"][(order + row) % 4]);
@@ -45,7 +45,8 @@ struct Chat {
 /// Builds a graph that answers each message with the next one.
 fn chat(store: SqliteCheckpointer) -> CompiledGraph<Chat> {
     let mut graph = StateGraph::<Chat>::new("chat");
-    let answer = graph.add_node("answer", |chat: View<Chat>| Chat::update().messages(vec![said(chat.messages.len())]));
+    let answer =
+        graph.add_node("answer", |chat: View<Chat>| Chat::update().messages(vec![agent_message(chat.messages.len())]));
     graph.add_edge(START, answer).add_edge(answer, END).checkpointer(store);
     graph.compile().unwrap()
 }
@@ -56,14 +57,21 @@ fn two_hundred(name: &str, compression: bool) -> (usize, usize, usize) {
     let store = SqliteCheckpointer::options().compression(compression).open(&path).unwrap();
     let graph = chat(store.clone());
     for turn in 0..100 {
-        graph.invoke(Chat::input().messages(vec![said(2 * turn)])).thread("t").wait_blocking().unwrap();
+        graph.invoke(Chat::input().messages(vec![agent_message(2 * turn)])).thread("t").wait_blocking().unwrap();
     }
     let state = block_on(graph.threads().get_state("t")).unwrap().state.clone();
     assert_eq!(state.messages.len(), 200);
     let stats = block_on(store.stats()).unwrap();
     drop((graph, store));
-    let again = block_on(chat(SqliteCheckpointer::open(&path).unwrap()).threads().get_state("t")).unwrap();
-    assert!(again.state.messages.iter().zip(0..).all(|(message, number)| message.content == said(number).content));
+    let reopened = block_on(chat(SqliteCheckpointer::open(&path).unwrap()).threads().get_state("t")).unwrap();
+    assert!(
+        reopened
+            .state
+            .messages
+            .iter()
+            .zip(0..)
+            .all(|(message, number)| message.content == agent_message(number).content)
+    );
     (stats.bytes as usize, size(&path) as usize, serde_json::to_string(&state.messages).unwrap().len())
 }
 
@@ -71,8 +79,8 @@ fn two_hundred(name: &str, compression: bool) -> (usize, usize, usize) {
 /// saved separately; a file with all 200 checkpoints is smaller than the messages.
 #[test]
 fn a_thread_of_two_hundred_messages_takes_less_than_a_third() {
-    let (squeezed, file, plain) = two_hundred("squeezed.db", true);
-    assert!(squeezed * 3 < plain, "{squeezed} of {plain}");
+    let (compressed, file, plain) = two_hundred("squeezed.db", true);
+    assert!(compressed * 3 < plain, "{compressed} of {plain}");
     assert!(file < plain, "a file of {file} for messages of {plain}");
     let (unsqueezed, larger, _) = two_hundred("plain.db", false);
     assert!(unsqueezed >= plain && file * 2 < larger, "{unsqueezed} of {plain}, {file} and {larger}");
@@ -88,20 +96,20 @@ fn both_forms_stand_side_by_side() {
     for (round, compression) in [true, false, true, true, false].into_iter().enumerate() {
         let graph = diary(SqliteCheckpointer::options().compression(compression).open(&path).unwrap(), 700);
         let threads = graph.threads();
-        let wanted = 10 * (round + 1);
-        assert_eq!(write(&graph, "t", wanted).pages, (0..wanted).map(page).collect::<Vec<_>>());
+        let target = 10 * (round + 1);
+        assert_eq!(write(&graph, "t", target).pages, (0..target).map(page).collect::<Vec<_>>());
         let copy = format!("copy-{round}");
         block_on(threads.copy("t", &*copy)).unwrap();
         let history = block_on(threads.get_state_history(&*copy, &HistoryQuery::default())).unwrap();
         let middle = &history[history.len() / 2];
         let update = threads
-            .update_state(&*copy, Diary::update().wanted(wanted + 5))
+            .update_state(&*copy, Diary::update().target(target + 5))
             .as_node("write")
             .from_checkpoint(middle.id());
         let forked = block_on(update.into_future()).unwrap();
         let done = graph.continue_thread(&*copy).from_checkpoint(forked).wait_blocking().unwrap();
-        assert_eq!(done.state.pages, (0..wanted + 5).map(page).collect::<Vec<_>>());
-        forks.push((copy, wanted + 5));
+        assert_eq!(done.state.pages, (0..target + 5).map(page).collect::<Vec<_>>());
+        forks.push((copy, target + 5));
     }
     let graph = diary(SqliteCheckpointer::open(&path).unwrap(), 700);
     for (copy, length) in forks {

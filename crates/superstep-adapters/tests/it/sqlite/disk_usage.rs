@@ -20,9 +20,9 @@ fn size_of(name: &str, steps: usize, length: usize) -> u64 {
     assert_eq!(write(&graph, "t", steps).pages.len(), steps);
     assert_eq!(checkpoints(&graph, "t"), steps + 1);
     drop(graph);
-    let again = diary(SqliteCheckpointer::open(&path).unwrap(), length);
-    assert_eq!(pages(&again, "t").unwrap().len(), steps);
-    drop(again);
+    let reopened = diary(SqliteCheckpointer::open(&path).unwrap(), length);
+    assert_eq!(pages(&reopened, "t").unwrap().len(), steps);
+    drop(reopened);
     size(&path)
 }
 
@@ -54,13 +54,13 @@ fn a_fork_costs_what_it_adds() {
     let threads = graph.threads();
     let history = block_on(threads.get_state_history("t", &Default::default())).unwrap();
     for at in history.iter().skip(10).step_by(50) {
-        let kept = at.state.pages.len();
-        let update = super::fixtures::Diary::update().wanted(kept + 3);
+        let page_count = at.state.pages.len();
+        let update = super::fixtures::Diary::update().target(page_count + 3);
         let forked =
             block_on(threads.update_state("t", update).as_node("write").from_checkpoint(at.id()).into_future())
                 .unwrap();
         let done = graph.continue_thread("t").from_checkpoint(forked).wait_blocking().unwrap().state.pages.clone();
-        assert_eq!((done.len(), done.last().map(String::len)), (kept + 3, Some(2_000)));
+        assert_eq!((done.len(), done.last().map(String::len)), (page_count + 3, Some(2_000)));
     }
     drop((history, threads, graph));
     let added = size(&path) - before;
@@ -68,25 +68,25 @@ fn a_fork_costs_what_it_adds() {
 }
 
 #[derive(GraphState, Clone, Serialize, Deserialize)]
-struct Board {
+struct GameState {
     #[reduce(merge)]
     marks: BTreeMap<String, u64>,
     #[reduce(append)]
     moves: Vec<u64>,
     turn: u64,
-    wanted: u64,
+    target: u64,
 }
 
 /// Builds a graph that sets one of ten marks in each superstep and records it, until there were enough.
-fn board(name: &str) -> StateGraph<Board> {
-    let mut graph = StateGraph::<Board>::new(name);
-    let step = graph.add_node("step", |board: View<Board>| {
-        let mark = BTreeMap::from([(format!("mark {}", board.turn % 10), board.turn)]);
-        Board::update().marks(mark).moves(board.turn).turn(board.turn + 1)
+fn game(name: &str) -> StateGraph<GameState> {
+    let mut graph = StateGraph::<GameState>::new(name);
+    let step = graph.add_node("step", |state: View<GameState>| {
+        let mark = BTreeMap::from([(format!("mark {}", state.turn % 10), state.turn)]);
+        GameState::update().marks(mark).moves(state.turn).turn(state.turn + 1)
     });
     graph.add_edge(START, step).recursion_limit(100_000);
-    let again = move |board: &Board| if board.turn < board.wanted { Goto::node(step) } else { Goto::end() };
-    graph.add_conditional_edges(step, again, [step.into(), END]);
+    let route = move |state: &GameState| if state.turn < state.target { Goto::node(step) } else { Goto::end() };
+    graph.add_conditional_edges(step, route, [step.into(), END]);
     graph
 }
 
@@ -107,15 +107,15 @@ fn saving_behind_the_run_keeps_reading_short() {
     let folder = folder();
     let taken = [1_000, 2_000].map(|steps| {
         let path = folder.join(format!("{steps}.db"));
-        let graph = board("board").checkpointer(SqliteCheckpointer::open(&path).unwrap()).compile().unwrap();
-        let run = graph.invoke(Board::input().wanted(steps)).thread("t").durability(Durability::Async);
+        let graph = game("board").checkpointer(SqliteCheckpointer::open(&path).unwrap()).compile().unwrap();
+        let run = graph.invoke(GameState::input().target(steps)).thread("t").durability(Durability::Async);
         let done = run.wait_blocking().unwrap().state.clone();
         drop(graph);
-        let again = board("board").checkpointer(SqliteCheckpointer::open(&path).unwrap()).compile().unwrap();
-        let read = block_on(again.threads().get_state("t")).unwrap().state;
+        let reopened = game("board").checkpointer(SqliteCheckpointer::open(&path).unwrap()).compile().unwrap();
+        let read = block_on(reopened.threads().get_state("t")).unwrap().state;
         assert_eq!((&read.marks, &read.moves), (&done.marks, &done.moves));
         assert_eq!((read.turn, read.marks.len(), read.moves.len()), (steps, 10, steps as usize));
-        drop(again);
+        drop(reopened);
         let (most, size) = (parts(&path, CheckpointNamespace::is_root), size(&path));
         // Twice the marks are about 400 bytes, and a change of them is about 80 bytes including its row.
         let marks = most.iter().find(|(_, name)| name == "marks").unwrap().0;
@@ -130,14 +130,14 @@ fn saving_behind_the_run_keeps_reading_short() {
 #[test]
 fn saving_at_the_end_keeps_reading_graphs_inside_short() {
     let path = folder().join("inside.db");
-    let inner = board("inner").subgraph_persistence(SubgraphPersistence::PerThread).compile().unwrap();
-    let mut graph = StateGraph::<Lap>::new("outer");
+    let inner = game("inner").subgraph_persistence(SubgraphPersistence::PerThread).compile().unwrap();
+    let mut graph = StateGraph::<RoundState>::new("outer");
     let node = graph.add_node("inner", inner);
     graph.add_edge(START, node).add_edge(node, END).checkpointer(SqliteCheckpointer::open(&path).unwrap());
     let graph = graph.compile().unwrap();
-    for lap in 1..=300 {
-        let run = graph.invoke(Lap::input().wanted(lap)).thread("t").durability(Durability::Exit);
-        assert_eq!(run.wait_blocking().unwrap().state.wanted, lap);
+    for round in 1..=300 {
+        let run = graph.invoke(RoundState::input().target(round)).thread("t").durability(Durability::Exit);
+        assert_eq!(run.wait_blocking().unwrap().state.target, round);
     }
     drop(graph);
     let most = parts(&path, |namespace| !namespace.is_root());
@@ -145,6 +145,6 @@ fn saving_at_the_end_keeps_reading_graphs_inside_short() {
 }
 
 #[derive(GraphState, Clone, Serialize, Deserialize)]
-struct Lap {
-    wanted: u64,
+struct RoundState {
+    target: u64,
 }

@@ -10,7 +10,7 @@ use superstep::{CompiledGraph, HistoryQuery};
 pub(super) struct Diary {
     #[reduce(append)]
     pub(super) pages: Vec<String>,
-    pub(super) wanted: usize,
+    pub(super) target: usize,
     pub(super) title: String,
 }
 
@@ -22,14 +22,14 @@ pub(super) fn diary(store: impl Into<SharedCheckpointer>, length: usize) -> Comp
         Diary::update().pages(page)
     });
     graph.add_edge(START, write).checkpointer(store).recursion_limit(100_000);
-    let decide = move |diary: &Diary| if diary.pages.len() < diary.wanted { Goto::node(write) } else { Goto::end() };
+    let decide = move |diary: &Diary| if diary.pages.len() < diary.target { Goto::node(write) } else { Goto::end() };
     graph.add_conditional_edges(write, decide, [write.into(), END]);
     graph.compile().unwrap()
 }
 
 /// Runs the graph until a thread has this many pages.
 pub(super) fn write(graph: &CompiledGraph<Diary>, thread: &str, pages: usize) -> Diary {
-    let input = Diary::input().wanted(pages).title("a diary");
+    let input = Diary::input().target(pages).title("a diary");
     (*graph.invoke(input).thread(thread).wait_blocking().unwrap().state).clone()
 }
 

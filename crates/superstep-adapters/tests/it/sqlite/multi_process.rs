@@ -12,7 +12,7 @@ use super::fixtures::{diary, pages, write};
 use super::{assert_opened_at_once, folder};
 
 /// Longer than the last of all writers waits, even on a slow disk.
-const PATIENT: Duration = Duration::from_secs(60);
+const LONG_BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn run(number: u128) -> RunId {
     RunId::from_bits(number)
@@ -24,8 +24,8 @@ fn one_of_two_stores_moves_a_thread() {
     let path = folder().join("shared.db");
     let (one, two) = (SqliteCheckpointer::open(&path).unwrap(), SqliteCheckpointer::open(&path).unwrap());
     let lease = block_on(one.acquire(&"t".into(), run(1))).unwrap();
-    let refused = block_on(two.acquire(&"t".into(), run(2))).unwrap_err();
-    assert_eq!((refused.code(), refused.message().contains(&run(1).to_string())), (ErrorCode::ThreadBusy, true));
+    let error = block_on(two.acquire(&"t".into(), run(2))).unwrap_err();
+    assert_eq!((error.code(), error.message().contains(&run(1).to_string())), (ErrorCode::ThreadBusy, true));
     block_on(one.commit(&Commit { status: Some(ThreadStatus::Busy), ..Commit::empty(lease.clone(), "".into()) }))
         .unwrap();
     assert_eq!(block_on(two.status(&"t".into())).unwrap(), Some(ThreadStatus::Busy));
@@ -52,9 +52,9 @@ fn a_thread_taken_again_at_once_is_of_the_new_run_alone() {
         let lease = block_on(one.acquire(&"t".into(), run(number))).unwrap();
         assert!(lease.fence > before.fence);
         for late in [number - 1, number + 1] {
-            let refused = block_on(one.acquire(&"t".into(), run(late))).unwrap_err();
-            assert_eq!(refused.code(), ErrorCode::ThreadBusy);
-            assert!(refused.message().contains(&run(number).to_string()), "{refused}");
+            let error = block_on(one.acquire(&"t".into(), run(late))).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::ThreadBusy);
+            assert!(error.message().contains(&run(number).to_string()), "{error}");
         }
         assert_eq!(block_on(two.acquire(&"t".into(), run(100))).unwrap_err().code(), ErrorCode::ThreadBusy);
         assert_eq!(block_on(two.delete_thread(&"t".into())).unwrap_err().code(), ErrorCode::ThreadBusy);
@@ -83,7 +83,7 @@ fn what_a_closed_store_held_is_free() {
 
 /// P7: after a power loss no thread is leased, because no process locks the files of the copy.
 #[test]
-fn a_copy_of_the_file_is_held_by_nobody() {
+fn a_copy_of_the_file_has_no_lease_holder() {
     let folder = folder();
     let (path, copy) = (folder.join("live.db"), folder.join("copy.db"));
     let live = SqliteCheckpointer::open(&path).unwrap();
@@ -93,9 +93,9 @@ fn a_copy_of_the_file_is_held_by_nobody() {
         let name = |path: &std::path::Path| format!("{}{end}", path.display());
         std::fs::copy(name(&path), name(&copy)).unwrap();
     }
-    let found = SqliteCheckpointer::open(&copy).unwrap();
-    assert_eq!(block_on(found.status(&"t".into())).unwrap(), Some(ThreadStatus::Idle));
-    block_on(found.acquire(&"t".into(), run(2))).unwrap();
+    let restored = SqliteCheckpointer::open(&copy).unwrap();
+    assert_eq!(block_on(restored.status(&"t".into())).unwrap(), Some(ThreadStatus::Idle));
+    block_on(restored.acquire(&"t".into(), run(2))).unwrap();
 }
 
 /// P6, P7, H2: a live process without heartbeats is taken over after a while, and its later writes are rejected.
@@ -105,15 +105,15 @@ fn a_store_that_stands_still_is_taken_over_and_fenced() {
     let one = SqliteCheckpointer::open(&path).unwrap();
     let two = SqliteCheckpointer::options().lease_timeout(Duration::from_millis(100)).open(&path).unwrap();
     let old = block_on(one.acquire(&"t".into(), run(1))).unwrap();
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     let new = loop {
         match block_on(two.acquire(&"t".into(), run(2))) {
             Ok(lease) => break lease,
             Err(error) => assert_eq!(error.code(), ErrorCode::ThreadBusy, "{error}"),
         }
-        assert!(begun.elapsed() < Duration::from_secs(20), "nobody took over");
+        assert!(started.elapsed() < Duration::from_secs(20), "nobody took over");
     };
-    assert!(begun.elapsed() >= Duration::from_millis(100) && new.fence > old.fence);
+    assert!(started.elapsed() >= Duration::from_millis(100) && new.fence > old.fence);
     let late = block_on(one.commit(&Commit::empty(old, "".into()))).unwrap_err();
     assert!(late.message().starts_with("fenced"), "{late}");
     block_on(two.commit(&Commit::empty(new, "".into()))).unwrap();
@@ -124,7 +124,7 @@ fn a_store_that_stands_still_is_taken_over_and_fenced() {
 #[test]
 fn two_stores_write_one_file_at_once() {
     let path = folder().join("both.db");
-    let open = || SqliteCheckpointer::options().busy_timeout(PATIENT).open(&path).unwrap();
+    let open = || SqliteCheckpointer::options().busy_timeout(LONG_BUSY_TIMEOUT).open(&path).unwrap();
     let stores = [open(), open()];
     std::thread::scope(|scope| {
         for (number, store) in stores.iter().enumerate() {
@@ -167,24 +167,24 @@ fn runs_of_two_stores_take_turns_on_one_thread() {
 /// S1, P5: a release that could not be written while another process locked the file is written later: the thread is
 /// free, and the checkpointer works as before.
 #[test]
-fn a_thread_given_back_while_nothing_could_be_written_is_free_afterwards() {
+fn a_thread_released_while_the_file_was_locked_is_free_afterwards() {
     let path = folder().join("kept.db");
     let store = SqliteCheckpointer::options().busy_timeout(Duration::from_millis(1)).open(&path).unwrap();
     let lease = block_on(store.acquire(&"t".into(), run(1))).unwrap();
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     store.release(&lease);
-    let refused = block_on(store.acquire(&"another".into(), run(2))).unwrap_err();
-    assert_eq!(refused.code(), ErrorCode::StoreUnavailable, "{refused}");
+    let error = block_on(store.acquire(&"another".into(), run(2))).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::StoreUnavailable, "{error}");
     other.execute_batch("ROLLBACK").unwrap();
-    let again = block_on(store.acquire(&"t".into(), run(3))).unwrap();
-    assert!(again.fence > lease.fence);
+    let newer = block_on(store.acquire(&"t".into(), run(3))).unwrap();
+    assert!(newer.fence > lease.fence);
     block_on(store.acquire(&"another".into(), run(4))).unwrap();
 }
 
 /// H10, H19: a thread that was acquired for a dropped future is free again.
 #[test]
-fn a_thread_taken_for_nobody_is_free_again() {
+fn a_thread_acquired_for_a_dropped_future_is_free_again() {
     let path = folder().join("nobody.db");
     let store = SqliteCheckpointer::options().lease_timeout(Duration::from_millis(300)).open(&path).unwrap();
     let waker = std::task::Waker::noop();
@@ -195,10 +195,10 @@ fn a_thread_taken_for_nobody_is_free_again() {
         assert!(taking.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_pending());
         drop(taking);
     }
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     for number in 0..20 {
         while block_on(store.acquire(&format!("t{number}").into(), run(2))).is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "t{number} stays taken");
+            assert!(started.elapsed() < Duration::from_secs(20), "t{number} stays taken");
         }
     }
 }
@@ -224,17 +224,17 @@ fn many_that_wait_for_a_locked_file_wait_once() {
     let store = SqliteCheckpointer::options().busy_timeout(Duration::from_secs(2)).open(&path).unwrap();
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     std::thread::scope(|scope| {
         for number in 0..20 {
             let store = &store;
             scope.spawn(move || {
-                let refused = block_on(store.acquire(&format!("t{number}").into(), run(1))).unwrap_err();
-                assert_eq!((refused.code(), refused.is_retryable()), (ErrorCode::StoreUnavailable, true), "{refused}");
+                let error = block_on(store.acquire(&format!("t{number}").into(), run(1))).unwrap_err();
+                assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, true), "{error}");
             });
         }
     });
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     other.execute_batch("ROLLBACK").unwrap();
     block_on(store.acquire(&"t0".into(), run(1))).unwrap();
 }
@@ -257,10 +257,10 @@ fn locks_of_the_dead_are_swept_away() {
     lock.lock().unwrap();
 
     let another = SqliteCheckpointer::open(&path).unwrap();
-    let found = lock_names(&folder);
-    assert!(!found.iter().any(|name| name == left), "{found:?}");
-    assert!(strange.iter().chain([&locked]).all(|name| found.iter().any(|found| found == name)), "{found:?}");
-    assert!(found.contains(&held[0]), "a store that is open lost its lock: {found:?}");
+    let names = lock_names(&folder);
+    assert!(!names.iter().any(|name| name == left), "{names:?}");
+    assert!(strange.iter().chain([&locked]).all(|name| names.iter().any(|found| found == name)), "{names:?}");
+    assert!(names.contains(&held[0]), "a store that is open lost its lock: {names:?}");
     drop((open, another, lock));
 
     drop(SqliteCheckpointer::open(&path).unwrap());
@@ -270,14 +270,14 @@ fn locks_of_the_dead_are_swept_away() {
 /// D5, S1: a new file that many callers open at once is created by one of them and works for all.
 #[test]
 fn a_new_file_is_opened_by_many_at_once() {
-    assert_opened_at_once(|path| SqliteCheckpointer::options().busy_timeout(PATIENT).open(path));
+    assert_opened_at_once(|path| SqliteCheckpointer::options().busy_timeout(LONG_BUSY_TIMEOUT).open(path));
 }
 
 /// P7: checkpointers that are opened and closed repeatedly never remove a lock file that is being created.
 #[test]
 fn a_lock_that_is_being_made_is_not_swept_away() {
     let path = folder().join("busy.db");
-    let open = || SqliteCheckpointer::options().busy_timeout(PATIENT).open(&path).unwrap();
+    let open = || SqliteCheckpointer::options().busy_timeout(LONG_BUSY_TIMEOUT).open(&path).unwrap();
     drop(open());
     std::thread::scope(|scope| {
         for number in 0..4 {
@@ -287,8 +287,8 @@ fn a_lock_that_is_being_made_is_not_swept_away() {
                     let thread = format!("t{number}").as_str().into();
                     block_on(store.acquire(&thread, run(number))).unwrap();
                     let other = open();
-                    let refused = block_on(other.acquire(&thread, run(9))).unwrap_err();
-                    assert_eq!(refused.code(), ErrorCode::ThreadBusy, "{refused}");
+                    let error = block_on(other.acquire(&thread, run(9))).unwrap_err();
+                    assert_eq!(error.code(), ErrorCode::ThreadBusy, "{error}");
                 }
             });
         }

@@ -8,7 +8,7 @@ use super::folder;
 
 /// R-FWK-47: a file of a newer version is rejected with a clear error and not changed.
 #[test]
-fn a_newer_file_is_refused() {
+fn a_newer_file_is_rejected() {
     let path = folder().join("newer.db");
     drop(SqliteCheckpointer::open(&path).unwrap());
     let connection = rusqlite::Connection::open(&path).unwrap();
@@ -23,7 +23,7 @@ fn a_newer_file_is_refused() {
 
 /// S6: a file of another program is rejected and not changed.
 #[test]
-fn a_file_of_another_program_is_refused() {
+fn a_file_of_another_program_is_rejected() {
     let path = folder().join("other.db");
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection.execute_batch("CREATE TABLE invoice (id INTEGER)").unwrap();
@@ -63,7 +63,7 @@ fn what_may_only_be_read_is_read_and_not_written() {
     std::fs::write(&path, &bytes).unwrap();
     let graph = diary(SqliteCheckpointer::open(&path).unwrap(), 5);
     assert_eq!(pages(&graph, "t").unwrap().len(), 3);
-    let error = graph.invoke(Diary::input().wanted(9_usize)).thread("t").wait_blocking().err().unwrap();
+    let error = graph.invoke(Diary::input().target(9_usize)).thread("t").wait_blocking().err().unwrap();
     assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, false), "{error}");
     assert!(error.message().contains("read.db` cannot be written") && error.help().is_some(), "{error}");
     drop(graph);
@@ -75,7 +75,7 @@ fn what_may_only_be_read_is_read_and_not_written() {
 
 /// R-FWK-36: a file keeps saved data; an in-memory database loses it when it is dropped.
 #[test]
-fn a_file_keeps_and_memory_forgets() {
+fn a_file_is_persistent_and_memory_is_not() {
     let path = folder().join("kept.db");
     write(&diary(SqliteCheckpointer::open(&path).unwrap(), 5), "t", 3);
     assert_eq!(pages(&diary(SqliteCheckpointer::open(&path).unwrap(), 5), "t").unwrap(), ["00000", "00001", "00002"]);

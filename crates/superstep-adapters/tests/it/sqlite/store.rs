@@ -61,9 +61,9 @@ fn items_outlive_the_store() {
 
 /// R-FWK-87: vectors of another embedder are ignored; an item is found after it is put again with the new embedder.
 #[test]
-fn embedders_are_kept_apart() {
+fn vectors_of_different_embedders_are_separated() {
     let path = folder().join("agent.db");
-    let with = |places| open(&path, StoreOptions::default().embedder(LexicalEmbedder::new(places)));
+    let with = |dimensions| open(&path, StoreOptions::default().embedder(LexicalEmbedder::new(dimensions)));
     let search = || SearchOp::new("n").query("moon");
     block_on(with(16).put("n", "k", "moon")).unwrap();
     let other = with(32);
@@ -104,7 +104,7 @@ fn checkpoints_and_items_share_a_file() {
 
 /// R-FWK-87: a file with a newer long-term store is rejected, whatever the version of its checkpoint tables.
 #[test]
-fn newer_tables_are_refused() {
+fn newer_tables_are_rejected() {
     let path = folder().join("agent.db");
     drop(block_on(SqliteStore::open(&path)).unwrap());
     rusqlite::Connection::open(&path).unwrap().execute("UPDATE memory_version SET number = 99", []).unwrap();
@@ -115,12 +115,12 @@ fn newer_tables_are_refused() {
 
 /// R-FWK-87: a corrupt item results in an error with its name; a batch that reads it is rolled back.
 #[test]
-fn damage_is_named_and_the_batch_taken_back() {
+fn corruption_is_named_and_the_batch_rolled_back() {
     let path = folder().join("agent.db");
     let store = block_on(SqliteStore::open(&path)).unwrap();
     block_on(store.put("n", "bad", "x")).unwrap();
-    let damage = "UPDATE memory SET value = CAST('{' AS BLOB)";
-    rusqlite::Connection::open(&path).unwrap().execute(damage, []).unwrap();
+    let corruption = "UPDATE memory SET value = CAST('{' AS BLOB)";
+    rusqlite::Connection::open(&path).unwrap().execute(corruption, []).unwrap();
     let operations = vec![PutOp::new("n", "new", 1).into(), superstep::store::GetOp::new("n", "bad").into()];
     let error = block_on(store.batch(operations)).unwrap_err();
     assert_eq!(error.code(), ErrorCode::CheckpointCorrupt);

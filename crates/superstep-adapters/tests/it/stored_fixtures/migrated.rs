@@ -32,11 +32,11 @@ fn reshaped(store: &SharedCheckpointer) -> CompiledGraph<Order> {
     let mut graph = StateGraph::<Order>::new("workshop");
     let trim = graph
         .add_node("trim", |order: View<Order>| Order::update().log(format!("trim for {}", order.sort)).cents(50_u64));
-    let sign_off = graph.add_node("sign_off", |ask: Interrupts| async move {
-        let approved: bool = ask.raise("approve?", ()).await?;
+    let sign_off = graph.add_node("sign_off", |interrupts: Interrupts| async move {
+        let approved: bool = interrupts.raise("approve?", ()).await?;
         Ok::<_, NodeError>(Order::update().approved(approved).log(format!("signed off: {approved}")))
     });
-    let room = graph.add_node("fitting_room", fitting());
+    let fitting_node = graph.add_node("fitting_room", fitting());
     let report = graph.add_node("report", |order: View<Order>| {
         Order::update().chat(Message::assistant(format!("{} {}", order.cents, order.currency)))
     });
@@ -44,9 +44,13 @@ fn reshaped(store: &SharedCheckpointer) -> CompiledGraph<Order> {
         .add_edge(START, trim)
         .add_edge(trim, report)
         .add_edge(sign_off, report)
-        .add_edge(room, report)
+        .add_edge(fitting_node, report)
         .add_edge(report, END);
-    graph.add_edge(START, sign_off).add_conditional_edges(report, move |_: &Order| Goto::end(), [room.into(), END]);
+    graph.add_edge(START, sign_off).add_conditional_edges(
+        report,
+        move |_: &Order| Goto::end(),
+        [fitting_node.into(), END],
+    );
     let cents = |cost: u64| cost * 100;
     let written = |cost: serde_json::Value| -> Result<serde_json::Value, String> {
         cost.as_u64().map(|cost| json!(cost * 100)).ok_or_else(|| format!("{cost} is no cost"))
@@ -77,8 +81,8 @@ pub(super) async fn check_reshaped(store: &SharedCheckpointer) {
         assert_eq!((out.state.cents, out.interrupts().len()), (cents, 1), "{thread}");
         let out = graph.resume(thread, true).await.unwrap();
         assert_eq!(out.state.cents, cents + 50, "{thread}");
-        let again = reshaped(store).threads().get_state(thread).await.unwrap();
-        assert_eq!((&*again.state, again.checkpoint.schema_version), (&*out.state, 2), "{thread}");
+        let reloaded = reshaped(store).threads().get_state(thread).await.unwrap();
+        assert_eq!((&*reloaded.state, reloaded.checkpoint.schema_version), (&*out.state, 2), "{thread}");
         let history = graph.threads().get_state_history(thread, &HistoryQuery::default()).await.unwrap();
         assert!(history.iter().all(|seen| seen.state.currency == "EUR"), "{thread}");
     }

@@ -6,7 +6,7 @@ use superstep::core::port::{SharedCheckpointer, ThreadStatus};
 use superstep_adapters::postgres::PostgresCheckpointer;
 use superstep_cluster::run;
 
-use super::{check_going_on, check_held, check_reshaped, check_saying, versions};
+use super::{check_appends_events, check_continues, check_held, check_reshaped, versions};
 use crate::postgres::cluster::{Cluster, client};
 
 /// Restores a recorded dump to a separate database.
@@ -21,12 +21,12 @@ async fn put_back(purpose: &str, version: &str, recorded: &Path) -> SharedCheckp
 
 /// R-FWK-47, R-FWK-37: tables of every version open, have the expected content, and can be continued.
 #[tokio::test]
-async fn tables_of_every_version_open_and_go_on() {
+async fn tables_of_every_version_open_and_continue() {
     for (version, recorded) in versions() {
         let store = put_back("held", &version, &recorded).await;
         check_held(&version, &recorded, &store).await;
-        check_going_on(&store).await;
-        check_saying(&store).await;
+        check_continues(&store).await;
+        check_appends_events(&store).await;
         let status = store.status(&"interrupted".into()).await.unwrap();
         assert_eq!(status, Some(ThreadStatus::Idle), "{version}");
     }
@@ -34,7 +34,7 @@ async fn tables_of_every_version_open_and_go_on() {
 
 /// R-FWK-47: threads in tables of every version can be continued with a changed state schema.
 #[tokio::test]
-async fn tables_of_every_version_go_on_in_a_new_shape() {
+async fn tables_of_every_version_continue_with_a_new_schema() {
     for (version, recorded) in versions() {
         let store = put_back("reshaped", &version, &recorded).await;
         check_reshaped(&store).await;

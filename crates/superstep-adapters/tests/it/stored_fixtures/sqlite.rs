@@ -4,7 +4,7 @@ use std::path::Path;
 
 use superstep_adapters::sqlite::SqliteCheckpointer;
 
-use super::{check_going_on, check_held, check_reshaped, check_saying, versions};
+use super::{check_appends_events, check_continues, check_held, check_reshaped, versions};
 use crate::sqlite::folder;
 
 fn integrity(path: &Path) -> String {
@@ -15,26 +15,26 @@ fn integrity(path: &Path) -> String {
 /// R-FWK-47, R-FWK-36: a file of every version opens, has the expected content, can be continued, and is intact
 /// afterwards.
 #[tokio::test]
-async fn files_of_every_version_open_and_go_on() {
+async fn files_of_every_version_open_and_continue() {
     for (version, recorded) in versions() {
         let path = folder().join("copy.db");
         std::fs::copy(recorded.join("sqlite.db"), &path).unwrap();
         let store = SqliteCheckpointer::open(&path).unwrap().into();
         check_held(&version, &recorded, &store).await;
-        check_going_on(&store).await;
-        check_saying(&store).await;
+        check_continues(&store).await;
+        check_appends_events(&store).await;
         drop(store);
-        let again = SqliteCheckpointer::open(&path).unwrap().into();
-        let told = super::told(&again).await.unwrap();
-        assert_eq!(told["interrupted"]["status"], "idle", "{version}");
-        drop(again);
+        let reopened = SqliteCheckpointer::open(&path).unwrap().into();
+        let content = super::stored_content(&reopened).await.unwrap();
+        assert_eq!(content["interrupted"]["status"], "idle", "{version}");
+        drop(reopened);
         assert_eq!(integrity(&path), "ok", "{version}");
     }
 }
 
 /// R-FWK-47: threads in a file of every version can be continued with a changed state schema.
 #[tokio::test]
-async fn files_of_every_version_go_on_in_a_new_shape() {
+async fn files_of_every_version_continue_with_a_new_schema() {
     for (version, recorded) in versions() {
         let path = folder().join("copy.db");
         std::fs::copy(recorded.join("sqlite.db"), &path).unwrap();

@@ -69,8 +69,8 @@ impl Environment for Counted {
 pub(crate) fn fitting() -> CompiledGraph<Fitting> {
     let mut graph = StateGraph::<Fitting>::new("fitting");
     let measure = graph.add_node("measure", || Fitting::update().size(42_u64).log("measured".to_owned()));
-    let confirm = graph.add_node("confirm", |fitting: View<Fitting>, ask: Interrupts| async move {
-        let fits: bool = ask.raise("does it fit?", fitting.size).await?;
+    let confirm = graph.add_node("confirm", |fitting: View<Fitting>, interrupts: Interrupts| async move {
+        let fits: bool = interrupts.raise("does it fit?", fitting.size).await?;
         Ok::<_, NodeError>(Fitting::update().log(format!("fits: {fits}")))
     });
     graph.add_sequence([START, measure.into(), confirm.into(), END]);
@@ -84,8 +84,8 @@ pub(crate) fn workshop(store: impl Into<SharedCheckpointer>) -> CompiledGraph<Jo
         let update = Job::update().log(format!("cut for {}", job.kind)).cost(3_u64);
         update.stock(("board".to_owned(), 10 - job.log.len() as u64 % 10)).customer("Ann".to_owned())
     });
-    let approve = graph.add_node("approve", |job: View<Job>, ask: Interrupts| async move {
-        let approved: bool = ask.raise("approve?", job.cost).await?;
+    let approve = graph.add_node("approve", |job: View<Job>, interrupts: Interrupts| async move {
+        let approved: bool = interrupts.raise("approve?", job.cost).await?;
         Ok::<_, NodeError>(Job::update().approved(approved).log(format!("approved: {approved}")))
     });
     let fit = graph.add_node("fit", fitting());
@@ -110,8 +110,8 @@ pub(crate) fn workshop(store: impl Into<SharedCheckpointer>) -> CompiledGraph<Jo
 }
 
 /// Returns the input for a kind of job.
-pub(crate) fn order(kind: &str, wanted: u64) -> Value {
-    json!({ "kind": kind, "wanted": wanted, "chat": [{ "role": "user", "content": format!("a {kind} job – für Ann") }] })
+pub(crate) fn order(kind: &str, target: u64) -> Value {
+    json!({ "kind": kind, "wanted": target, "chat": [{ "role": "user", "content": format!("a {kind} job – für Ann") }] })
 }
 
 /// Creates the recorded threads.
@@ -122,7 +122,7 @@ pub(crate) fn order(kind: &str, wanted: u64) -> Value {
 pub(crate) async fn record(store: &SharedCheckpointer) -> Result<()> {
     let (graph, world) = (workshop(store.clone()), Counted::new());
     let threads = graph.threads();
-    for (thread, kind, wanted) in [
+    for (thread, kind, target) in [
         ("finished", "plain", 0),
         ("forked", "plain", 0),
         ("interrupted", "ask", 0),
@@ -130,7 +130,7 @@ pub(crate) async fn record(store: &SharedCheckpointer) -> Result<()> {
         ("long", "long", 40),
         ("pruned", "long", 12),
     ] {
-        graph.invoke(order(kind, wanted)).thread(thread).environment(world.clone()).metadata("shift", "early").await?;
+        graph.invoke(order(kind, target)).thread(thread).environment(world.clone()).metadata("shift", "early").await?;
     }
     let before_report = HistoryQuery { step: Some(1), ..HistoryQuery::default() };
     let fork = threads.get_state_history("forked", &before_report).await?[0].id();
@@ -142,7 +142,7 @@ pub(crate) async fn record(store: &SharedCheckpointer) -> Result<()> {
     graph.continue_thread("forked").environment(world.clone()).await?;
     let retention = Retention::keep_last(3);
     threads.prune("pruned", &retention).await?;
-    say(store, "finished", &["begun", "für Ann", &"it is said again and again ".repeat(100)]).await?;
+    append_events(store, "finished", &["begun", "für Ann", &"it is said again and again ".repeat(100)]).await?;
     store.delete_events(&"finished".into(), 1).await
 }
 
@@ -150,7 +150,7 @@ pub(crate) async fn record(store: &SharedCheckpointer) -> Result<()> {
 ///
 /// # Errors
 /// Returns an error if the checkpointer fails.
-pub(crate) async fn say(store: &SharedCheckpointer, thread: &str, words: &[&str]) -> Result<()> {
+pub(crate) async fn append_events(store: &SharedCheckpointer, thread: &str, words: &[&str]) -> Result<()> {
     let (thread, run) = (thread.into(), RunId::from_bits(77));
     let lease = store.acquire(&thread, run).await?;
     let last = store.last_event_number(&thread).await?;
@@ -166,34 +166,35 @@ pub(crate) async fn say(store: &SharedCheckpointer, thread: &str, words: &[&str]
 ///
 /// # Errors
 /// Returns an error if something cannot be read.
-pub(crate) async fn told(store: &SharedCheckpointer) -> Result<Value> {
+pub(crate) async fn stored_content(store: &SharedCheckpointer) -> Result<Value> {
     let mut all = serde_json::Map::new();
     for thread in store.threads(&ThreadsQuery::default()).await? {
         let mut graphs = serde_json::Map::new();
         for namespace in store.namespaces(&thread).await? {
             let history = store.history(&thread, &namespace, &HistoryQuery::default()).await?;
-            let told = history.iter().map(|loaded| told_of(&namespace, loaded)).collect::<Result<Vec<Value>>>()?;
-            graphs.insert(namespace.as_str().to_owned(), told.into());
+            let checkpoints =
+                history.iter().map(|loaded| checkpoint_content(&namespace, loaded)).collect::<Result<Vec<Value>>>()?;
+            graphs.insert(namespace.as_str().to_owned(), checkpoints.into());
         }
         let status = store.status(&thread).await?;
-        let mut whole = json!({ "status": status, "graphs": graphs });
+        let mut thread_content = json!({ "status": status, "graphs": graphs });
         let last = store.last_event_number(&thread).await?;
         if last > 0 {
             let events = store.events(&thread, &EventsQuery::default()).await?;
-            let events = events.iter().map(told_event).collect::<Result<Vec<Value>>>()?;
-            whole["events"] = json!({ "last": last, "kept": events });
+            let events = events.iter().map(event_content).collect::<Result<Vec<Value>>>()?;
+            thread_content["events"] = json!({ "last": last, "kept": events });
         }
-        all.insert(thread.to_string(), whole);
+        all.insert(thread.to_string(), thread_content);
     }
     Ok(all.into())
 }
 
-fn told_event(event: &StoredEvent) -> Result<Value> {
+fn event_content(event: &StoredEvent) -> Result<Value> {
     let body = event.payload.to_json().map_err(|fault| superstep::Error::internal(fault.message))?;
     Ok(json!({ "number": event.number, "run": event.run, "body": body }))
 }
 
-fn told_of(namespace: &CheckpointNamespace, loaded: &CheckpointTuple) -> Result<Value> {
+fn checkpoint_content(namespace: &CheckpointNamespace, loaded: &CheckpointTuple) -> Result<Value> {
     let schema = if namespace.is_root() { Job::schema() } else { Fitting::schema() };
     let schema = schema.expect("a derived state has a schema");
     let (state, _) = restore_state(&schema, loaded)?;

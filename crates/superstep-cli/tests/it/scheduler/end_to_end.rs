@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use serde_json::{Value, json};
 use superstep_scheduler::models::EventStatus;
 
-use super::family::{Family, Kept, ahead, at, each, home, weekday};
+use super::family::{CalendarReader, Family, at, days_ahead, each, home, weekday};
 use crate::support::Folder;
 
 /// Returns a request for Emma and the car at two o'clock on a weekday.
@@ -16,9 +16,9 @@ fn soccer(day: Date) -> String {
 /// Returns the state of a conversation as the command line prints it.
 fn state(folder: &Folder, answer: &Value, words: &[&str]) -> Value {
     let id = answer["workflow_id"].as_str().unwrap();
-    let said = folder.run(&[&["state", id, "--json"][..], words].concat());
-    assert_eq!(said.code, 0, "{}", said.stderr);
-    said.json()["values"].clone()
+    let output = folder.run(&[&["state", id, "--json"][..], words].concat());
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    output.json()["values"].clone()
 }
 
 /// Returns the successive statuses of the proposed event of a conversation.
@@ -37,8 +37,8 @@ fn statuses(folder: &Folder, answer: &Value) -> Vec<String> {
 #[test]
 fn soccer_on_an_empty_calendar() {
     let folder = home("scheduler-soccer");
-    let (family, day) = (Family::start(&folder), ahead(2));
-    let done = family.say("mom", &soccer(day));
+    let (family, day) = (Family::start(&folder), days_ahead(2));
+    let done = family.send_text("mom", &soccer(day));
     assert_eq!((&done["status"], &done["waiting"], &done["errors"]), (&json!("completed"), &Value::Null, &json!([])));
     let parsed = &done["understood"]["data"];
     assert_eq!((&parsed["event_type"], &parsed["title"]), (&json!("create"), &json!("Soccer practice")));
@@ -66,13 +66,13 @@ fn soccer_on_an_empty_calendar() {
     assert_eq!((each(&transitions, "to"), transitions[0]["from"].as_str()), (steps.to_vec(), Some("start")));
 
     assert_eq!(each(&family.on(day), "title"), ["Soccer practice"]);
-    let board = Kept::open(&folder).board();
-    let [kept] = board.events.values().collect::<Vec<_>>()[..] else { panic!("{:?}", board.events) };
-    assert_eq!((kept.status, kept.resources.as_slice()), (EventStatus::Confirmed, &["car".to_owned()][..]));
+    let snapshot = CalendarReader::open(&folder).snapshot();
+    let [stored] = snapshot.events.values().collect::<Vec<_>>()[..] else { panic!("{:?}", snapshot.events) };
+    assert_eq!((stored.status, stored.resources.as_slice()), (EventStatus::Confirmed, &["car".to_owned()][..]));
     let (_, audit) = family.get("/audit?user_id=mom");
     let entries = audit["entries"].as_array().unwrap();
     assert_eq!(each(entries, "action"), ["confirm", "validate", "propose", "create_family"]);
-    let file = family.ask("GET", "/calendar.ics?user_id=mom", "").body;
+    let file = family.request("GET", "/calendar.ics?user_id=mom", "").body;
     assert_eq!(file.matches("BEGIN:VEVENT").count(), 1, "{file}");
 }
 
@@ -81,30 +81,30 @@ fn soccer_on_an_empty_calendar() {
 #[test]
 fn soccer_after_the_dentist() {
     let folder = home("scheduler-dentist");
-    let (family, day) = (Family::start(&folder), ahead(2));
+    let (family, day) = (Family::start(&folder), days_ahead(2));
     let words = format!("Schedule dentist for Emma on {day} from 14:30 to 15:30 high priority");
     let dentist = family.plan("mom", &words);
     assert_eq!((&dentist["title"], &dentist["priority"]), (&json!("Dentist"), &json!("high")));
-    let asked = family.say("mom", &soccer(day));
-    let waiting = &asked["waiting"];
-    assert_eq!((&asked["status"], &waiting["kind"]), (&json!("awaiting_user"), &json!("resolution")), "{asked}");
+    let paused = family.send_text("mom", &soccer(day));
+    let waiting = &paused["waiting"];
+    assert_eq!((&paused["status"], &waiting["kind"]), (&json!("awaiting_user"), &json!("resolution")), "{paused}");
     let [conflict] = waiting["conflicts"].as_array().unwrap().as_slice() else { panic!("{waiting}") };
     assert_eq!((&conflict["type"], &conflict["severity"]), (&json!("time_conflict"), &json!("high")), "{conflict}");
     assert_eq!(conflict["conflicting_event_title"], "Dentist");
-    let found = state(&folder, &asked, &[])["detected_conflicts"].clone();
-    assert_eq!(found["blocking_conflicts"], json!([conflict["id"]]), "{found}");
+    let conflicts = state(&folder, &paused, &[])["detected_conflicts"].clone();
+    assert_eq!(conflicts["blocking_conflicts"], json!([conflict["id"]]), "{conflicts}");
 
-    let ways = waiting["resolutions"].as_array().unwrap();
-    assert_eq!((&waiting["recommended"], &ways[0]["resolution_id"]), (&json!("res_1"), &json!("res_1")));
-    assert_eq!(ways[0]["strategy"], "move_event", "{waiting}");
+    let resolutions = waiting["resolutions"].as_array().unwrap();
+    assert_eq!((&waiting["recommended"], &resolutions[0]["resolution_id"]), (&json!("res_1"), &json!("res_1")));
+    assert_eq!(resolutions[0]["strategy"], "move_event", "{waiting}");
     let moved = |field: &str| {
-        let changes = ways[0]["changes"].as_array().unwrap();
+        let changes = resolutions[0]["changes"].as_array().unwrap();
         changes.iter().find(|change| change["field"] == field).map(|change| change["new_value"].clone())
     };
     assert_eq!((moved("start_time"), moved("end_time")), (Some(at(day, 15, 30).into()), Some(at(day, 16, 30).into())));
-    assert!(each(ways, "strategy").contains(&"cancel_event"), "{waiting}");
+    assert!(each(resolutions, "strategy").contains(&"cancel_event"), "{waiting}");
 
-    let (status, done) = family.answer(&asked, &json!({ "resolution_id": "res_1" }));
+    let (status, done) = family.answer(&paused, &json!({ "resolution_id": "res_1" }));
     assert_eq!((status, &done["status"], &done["result"]["action"]), (200, &json!("completed"), &json!("created")));
     let event = &done["result"]["event"];
     assert_eq!((&event["status"], &event["start"]), (&json!("confirmed"), &json!(at(day, 15, 30))), "{event}");
@@ -114,32 +114,32 @@ fn soccer_after_the_dentist() {
     assert_eq!(each(&family.on(day), "title"), ["Dentist", "Soccer practice"]);
 
     // JSON Lines output has one interrupt.
-    let later = ahead(9);
+    let later = days_ahead(9);
     family.plan("mom", &format!("Schedule dentist for Emma on {later} from 14:30 to 15:30 high priority"));
     let words = format!("Schedule soccer practice for Emma on {later} at 2pm with the car");
     let demo = ["demo", "scheduler", "--family", "family.json", "--user", "mom", "--say", &words, "--jsonl"];
-    let heard = folder.run(&demo);
-    let interrupts = heard.lines().iter().filter(|line| line["event"] == "on_interrupt").count();
-    assert_eq!((heard.code, interrupts), (10, 1), "{}", heard.stderr);
+    let output = folder.run(&demo);
+    let interrupts = output.lines().iter().filter(|line| line["event"] == "on_interrupt").count();
+    assert_eq!((output.code, interrupts), (10, 1), "{}", output.stderr);
 }
 
 /// R-FAM-117, R-FAM-86: an unclear request leads to a clarification, and the answer completes it; both messages
 /// stay.
 #[test]
-fn the_thing_with_grandma() {
+fn an_unclear_request_is_clarified() {
     let folder = home("scheduler-grandma");
-    let (family, day) = (Family::start(&folder), ahead(3));
-    let asked = family.say("mom", "Do the thing with grandma");
-    assert_eq!((&asked["status"], &asked["waiting"]["kind"]), (&json!("awaiting_user"), &json!("clarification")));
-    assert!(asked["understood"]["confidence"].as_f64().unwrap() < 0.5, "{asked}");
-    assert!(asked["waiting"]["question"].as_str().unwrap().ends_with('?'), "{asked}");
-    assert!(Kept::open(&folder).board().events.is_empty());
+    let (family, day) = (Family::start(&folder), days_ahead(3));
+    let paused = family.send_text("mom", "Do the thing with grandma");
+    assert_eq!((&paused["status"], &paused["waiting"]["kind"]), (&json!("awaiting_user"), &json!("clarification")));
+    assert!(paused["understood"]["confidence"].as_f64().unwrap() < 0.5, "{paused}");
+    assert!(paused["waiting"]["question"].as_str().unwrap().ends_with('?'), "{paused}");
+    assert!(CalendarReader::open(&folder).snapshot().events.is_empty());
     let words = format!("dinner with grandma on {} at 6", weekday(day));
-    let (status, done) = family.answer(&asked, &json!({ "text": words }));
+    let (status, done) = family.answer(&paused, &json!({ "text": words }));
     assert_eq!((status, &done["status"]), (200, &json!("completed")), "{done}");
     assert_eq!(done["result"]["event"]["start"], at(day, 18, 0), "{done}");
-    let said = done["messages"].as_array().unwrap().iter().filter(|line| line["role"] == "user").cloned();
-    assert_eq!(each(&said.collect::<Vec<_>>(), "content"), ["Do the thing with grandma", &words]);
+    let user_messages = done["messages"].as_array().unwrap().iter().filter(|line| line["role"] == "user").cloned();
+    assert_eq!(each(&user_messages.collect::<Vec<_>>(), "content"), ["Do the thing with grandma", &words]);
 }
 
 /// Reads the bytes of the calendar file and its write-ahead log.
@@ -152,10 +152,10 @@ fn bytes(folder: &Folder) -> Vec<Vec<u8>> {
 #[test]
 fn when_is_everyone_free() {
     let folder = home("scheduler-free");
-    let (family, day) = (Family::start(&folder), ahead(9));
+    let (family, day) = (Family::start(&folder), days_ahead(9));
     family.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30"));
     let before = bytes(&folder);
-    let ask = |path: &str, text: &str| {
+    let query = |path: &str, text: &str| {
         let (status, answer) = family.post(path, &json!({ "text": text, "user_id": "mom" }));
         assert_eq!((status, &answer["status"]), (200, &json!("completed")), "{text}: {answer}");
         assert_eq!(
@@ -167,9 +167,9 @@ fn when_is_everyone_free() {
         answer["result"]["query"]["results"]["free"].as_array().unwrap().clone()
     };
     for path in ["/events", "/query"] {
-        ask(path, "When is everyone free this weekend?");
+        query(path, "When is everyone free this weekend?");
         // This weekend may be nearly over; the given day is not.
-        let free = ask(path, &format!("When is everyone free on {day}?"));
+        let free = query(path, &format!("When is everyone free on {day}?"));
         let time = |text: &str| text.parse::<Timestamp>().unwrap();
         let (from, to) = (time(&at(day, 14, 30)), time(&at(day, 15, 30)));
         let all: Vec<_> =
@@ -184,19 +184,19 @@ fn when_is_everyone_free() {
 #[test]
 fn piano_every_week() {
     let folder = home("scheduler-piano");
-    let (family, day) = (Family::start(&folder), ahead(2));
+    let (family, day) = (Family::start(&folder), days_ahead(2));
     let name = weekday(day);
     let piano = family.plan("mom", &format!("Piano every {name} at 5pm"));
     assert_eq!(piano["recurrence_rule"], format!("FREQ=WEEKLY;BYDAY={}", name[..2].to_uppercase()));
-    let file = family.ask("GET", "/calendar.ics?user_id=mom", "").body;
+    let file = family.request("GET", "/calendar.ics?user_id=mom", "").body;
     assert!(file.contains(&format!("RRULE:FREQ=WEEKLY;BYDAY={}\r\n", name[..2].to_uppercase())), "{file}");
-    let events = family.between(day, ahead(380));
+    let events = family.between(day, days_ahead(380));
     let starts = each(&events, "start");
-    let expected: Vec<String> = (0..54).map(|week| at(ahead(2 + 7 * week), 17, 0)).collect();
+    let expected: Vec<String> = (0..54).map(|week| at(days_ahead(2 + 7 * week), 17, 0)).collect();
     assert_eq!(starts, expected);
     let offsets = |from: &str, to: &str| starts.windows(2).any(|pair| pair[0].ends_with(from) && pair[1].ends_with(to));
     assert!(offsets("T17:00:00-05:00", "T17:00:00-04:00") && offsets("T17:00:00-04:00", "T17:00:00-05:00"));
-    assert_eq!(Kept::open(&folder).board().events.len(), 1, "instances are computed");
+    assert_eq!(CalendarReader::open(&folder).snapshot().events.len(), 1, "instances are computed");
 }
 
 /// R-FAM-98, R-FAM-101: moving an event to its current time completes and writes nothing. An instance of a series
@@ -204,24 +204,28 @@ fn piano_every_week() {
 #[test]
 fn what_is_so_already_is_done() {
     let folder = home("scheduler-already");
-    let (family, day) = (Family::start(&folder), ahead(9));
-    let kept = Kept::open(&folder);
-    let later = |weeks: i32| ahead(9 + 7 * weeks);
+    let (family, day) = (Family::start(&folder), days_ahead(9));
+    let calendar = CalendarReader::open(&folder);
+    let later = |weeks: i32| days_ahead(9 + 7 * weeks);
     family.plan("mom", &format!("Schedule chess for Emma on {day} at 9am"));
     family.plan("mom", &format!("Schedule choir for Emma on {day} at 3pm every week 4 times"));
     let mut rows = vec![format!("Move chess on {day} to 11am")];
     rows.extend([4, 5].map(|hour| format!("Move choir on {} to {hour}pm", later(1))));
     for words in rows {
-        let moved = family.say("mom", &words);
+        let moved = family.send_text("mom", &words);
         assert_eq!((&moved["status"], &moved["result"]["action"]), (&json!("completed"), &json!("changed")), "{moved}");
-        let before = (family.between(day, later(6)), kept.revision());
-        let again = family.say("mom", &words);
-        assert_eq!((&again["status"], &again["explanation"]), (&moved["status"], &moved["explanation"]), "{again}");
-        assert_eq!((family.between(day, later(6)), kept.revision()), before, "{words}");
+        let before = (family.between(day, later(6)), calendar.revision());
+        let repeated = family.send_text("mom", &words);
+        assert_eq!(
+            (&repeated["status"], &repeated["explanation"]),
+            (&moved["status"], &moved["explanation"]),
+            "{repeated}"
+        );
+        assert_eq!((family.between(day, later(6)), calendar.revision()), before, "{words}");
     }
     let expected = [at(day, 11, 0), at(day, 15, 0), at(later(1), 17, 0), at(later(2), 15, 0), at(later(3), 15, 0)];
     assert_eq!(each(&family.between(day, later(6)), "start"), expected);
-    let cancelled = family.say("mom", &format!("Cancel choir on {}", later(1)));
+    let cancelled = family.send_text("mom", &format!("Cancel choir on {}", later(1)));
     assert_eq!(cancelled["result"]["action"], "cancelled", "{cancelled}");
     let left: Vec<String> = expected.into_iter().filter(|start| *start != at(later(1), 17, 0)).collect();
     assert_eq!(each(&family.between(day, later(6)), "start"), left);
@@ -230,11 +234,11 @@ fn what_is_so_already_is_done() {
 /// R-FAM-98, R-FAM-99: a series that began weeks ago is moved as a whole: every instance is an hour later on its
 /// own day, past ones too.
 #[test]
-fn a_series_that_began_long_ago_is_moved() {
+fn a_series_that_started_long_ago_is_moved() {
     let folder = home("scheduler-series");
     let family = Family::start(&folder);
     // The next instance is in nine days, so that no instance is today.
-    let day = |weeks: i32| ahead(9 + 7 * weeks);
+    let day = |weeks: i32| days_ahead(9 + 7 * weeks);
     let at_three = day(-4).strftime("%Y%m%dT150000").to_string();
     let at_four = at_three.replace("T15", "T16");
     let lines = [
@@ -250,8 +254,8 @@ fn a_series_that_began_long_ago_is_moved() {
         "END:VCALENDAR",
         "",
     ];
-    assert_eq!(family.ask("POST", "/import?user_id=mom", &lines.join("\r\n")).json()["created"], 1);
-    let moved = family.say("mom", "Move all choir to 4pm");
+    assert_eq!(family.request("POST", "/import?user_id=mom", &lines.join("\r\n")).json()["created"], 1);
+    let moved = family.send_text("mom", "Move all choir to 4pm");
     assert_eq!((&moved["status"], &moved["result"]["action"]), (&json!("completed"), &json!("changed")), "{moved}");
     let expected: Vec<String> = (-4..4).map(|weeks| at(day(weeks), 16, 0)).collect();
     assert_eq!(each(&family.between(day(-6), day(6)), "start"), expected);

@@ -38,9 +38,9 @@ pub(super) fn home(name: &str) -> Folder {
 }
 
 /// The calendar in its file, read beside the server. The resources of an event are read from its reservations.
-pub(super) struct Kept(Runtime, CalendarStore);
+pub(super) struct CalendarReader(Runtime, CalendarStore);
 
-impl Kept {
+impl CalendarReader {
     /// Opens the calendar, once a server has created it.
     pub(super) fn open(folder: &Folder) -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -49,18 +49,18 @@ impl Kept {
         Self(runtime, calendars)
     }
 
-    pub(super) fn board(&self) -> Arc<CalendarSnapshot> {
+    pub(super) fn snapshot(&self) -> Arc<CalendarSnapshot> {
         self.0.block_on(self.1.snapshot(FAMILY)).unwrap()
     }
 
     /// Returns the revision of the calendar.
     pub(super) fn revision(&self) -> u64 {
-        self.board().revision
+        self.snapshot().revision
     }
 }
 
 /// Returns a day of the family, counted from the day on which the tests started: midnight may pass while they run.
-pub(super) fn ahead(days: i32) -> Date {
+pub(super) fn days_ahead(days: i32) -> Date {
     static TODAY: LazyLock<Date> = LazyLock::new(|| Timestamp::now().to_zoned(TimeZone::get(ZONE).unwrap()).date());
     TODAY.checked_add(jiff::Span::new().days(days)).unwrap()
 }
@@ -91,25 +91,25 @@ impl Family {
     /// Sends a request without waiting for the response.
     pub(super) fn send(&self, first: &str, path: &str, body: &str) -> BufReader<TcpStream> {
         let kind = if path.starts_with("/import") { "text/calendar" } else { "application/json" };
-        self.0.ask(&format!("{first} /api/scheduler{path}"), &format!("Content-Type: {kind}\r\n"), body)
+        self.0.request(&format!("{first} /api/scheduler{path}"), &format!("Content-Type: {kind}\r\n"), body)
     }
 
-    pub(super) fn ask(&self, first: &str, path: &str, body: &str) -> Reply {
+    pub(super) fn request(&self, first: &str, path: &str, body: &str) -> Reply {
         Reply::read(self.send(first, path, body))
     }
 
     pub(super) fn get(&self, path: &str) -> (u16, Value) {
-        let reply = self.ask("GET", path, "");
+        let reply = self.request("GET", path, "");
         (reply.status, reply.json())
     }
 
     pub(super) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
-        let reply = self.ask("POST", path, &body.to_string());
+        let reply = self.request("POST", path, &body.to_string());
         (reply.status, reply.json())
     }
 
     /// Sends a text request, which must be accepted.
-    pub(super) fn say(&self, user: &str, text: &str) -> Value {
+    pub(super) fn send_text(&self, user: &str, text: &str) -> Value {
         let (status, answer) = self.post("/events", &json!({ "text": text, "user_id": user }));
         assert_eq!(status, 200, "{text}: {answer}");
         answer
@@ -117,15 +117,15 @@ impl Family {
 
     /// Sends a text request that completes at once, and returns the event.
     pub(super) fn plan(&self, user: &str, text: &str) -> Value {
-        let answer = self.say(user, text);
+        let answer = self.send_text(user, text);
         assert_eq!(answer["status"], "completed", "{text}: {answer}");
         answer["result"]["event"].clone()
     }
 
     /// Answers the open interrupt of a conversation as mom.
-    pub(super) fn answer(&self, asked: &Value, answer: &Value) -> (u16, Value) {
-        let path = format!("/threads/{}/answer", asked["workflow_id"].as_str().unwrap());
-        let question = &asked["waiting"]["question_id"];
+    pub(super) fn answer(&self, paused: &Value, answer: &Value) -> (u16, Value) {
+        let path = format!("/threads/{}/answer", paused["workflow_id"].as_str().unwrap());
+        let question = &paused["waiting"]["question_id"];
         self.post(&path, &json!({ "user_id": "mom", "question_id": question, "answer": answer }))
     }
 
@@ -137,9 +137,9 @@ impl Family {
     /// Lists the events between two days, the first included.
     pub(super) fn between(&self, from: Date, to: Date) -> Vec<Value> {
         let time = |day: Date| at(day, 0, 0).replace('+', "%2B");
-        let (status, found) = self.get(&format!("/events?user_id=mom&from={}&to={}", time(from), time(to)));
-        assert_eq!(status, 200, "{found}");
-        found["events"].as_array().unwrap().clone()
+        let (status, body) = self.get(&format!("/events?user_id=mom&from={}&to={}", time(from), time(to)));
+        assert_eq!(status, 200, "{body}");
+        body["events"].as_array().unwrap().clone()
     }
 
     /// Lists the events of a day.

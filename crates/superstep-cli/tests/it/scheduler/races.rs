@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use serde_json::{Value, json};
 use superstep_scheduler::models::EventStatus;
 
-use super::family::{Family, Kept, ahead, home};
+use super::family::{CalendarReader, Family, days_ahead, home};
 use crate::support::Folder;
 
 /// First day of the races.
@@ -22,7 +22,7 @@ fn race(servers: [&Family; 2], day: Date, hour: i8) {
     let book = |server: &Family, id: &str, name: &str| {
         let text = format!("Schedule shopping for {name} on {day} at {hour}:00 with the car");
         gate.wait();
-        server.say(id, &text)
+        server.send_text(id, &text)
     };
     let [mom, dad] = std::thread::scope(|scope| {
         let mom = scope.spawn(|| book(servers[0], "mom", "Mom"));
@@ -41,14 +41,14 @@ fn race(servers: [&Family; 2], day: Date, hour: i8) {
 fn check(folder: &Folder, family: &Family, races: usize) {
     let is_confirmed = |event: &&Value| event["is_tentative"] == false;
     let time = |event: &Value, key: &str| event[key].as_str().unwrap().parse::<Timestamp>().unwrap();
-    let events = family.between(ahead(0), ahead(FIRST + 30));
+    let events = family.between(days_ahead(0), days_ahead(FIRST + 30));
     let mut spans: Vec<(Timestamp, Timestamp)> =
         events.iter().filter(is_confirmed).map(|event| (time(event, "start"), time(event, "end"))).collect();
     spans.sort_unstable();
     assert_eq!(spans.len(), races);
     assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{spans:?}");
     let (mut confirmed, mut tentative) = (BTreeSet::new(), BTreeSet::new());
-    for event in Kept::open(folder).board().events.values() {
+    for event in CalendarReader::open(folder).snapshot().events.values() {
         assert_eq!(event.resources, ["car"]);
         let of_status = if event.status == EventStatus::Confirmed { &mut confirmed } else { &mut tentative };
         of_status.insert(event.span);
@@ -63,7 +63,7 @@ fn of_two_who_book_the_car_at_once_one_gets_it() {
     let folder = home("scheduler-races");
     let family = Family::start(&folder);
     for day in 0..10 {
-        (8..8 + HOURS).for_each(|hour| race([&family, &family], ahead(FIRST + day), hour));
+        (8..8 + HOURS).for_each(|hour| race([&family, &family], days_ahead(FIRST + day), hour));
     }
     check(&folder, &family, 100);
 }
@@ -74,7 +74,7 @@ fn of_two_who_book_the_car_at_two_servers_one_gets_it() {
     let folder = home("scheduler-two-servers");
     let (first, second) = (Family::start(&folder), Family::start(&folder));
     for day in 0..2 {
-        (8..8 + HOURS).for_each(|hour| race([&first, &second], ahead(FIRST + day), hour));
+        (8..8 + HOURS).for_each(|hour| race([&first, &second], days_ahead(FIRST + day), hour));
     }
     check(&folder, &first, 20);
     check(&folder, &second, 20);

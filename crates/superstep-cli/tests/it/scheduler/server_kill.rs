@@ -9,28 +9,28 @@ use serde_json::{Value, json};
 use superstep_scheduler::calendar::CalendarSnapshot;
 use superstep_scheduler::models::EventStatus;
 
-use super::family::{Family, Kept, ahead, at, each, home};
+use super::family::{CalendarReader, Family, at, days_ahead, each, home};
 use crate::support::Folder;
 
 /// Timeout of every wait in this file.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Time without a write after which no write is expected, even on a busy machine.
 const STILL: Duration = Duration::from_secs(2);
 
 /// Waits until a condition holds.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
+fn until(condition: &str, mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
+        assert!(started.elapsed() < TIMEOUT, "{condition}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 /// Asserts that every event of the calendar is confirmed, and occurs once.
-fn check_whole(board: &CalendarSnapshot) {
-    assert!(board.events.values().all(|event| event.status == EventStatus::Confirmed), "{:?}", board.events);
-    let once: BTreeSet<_> = board.events.values().map(|event| (&event.title, event.span)).collect();
-    assert_eq!(once.len(), board.events.len(), "{:?}", board.events);
+fn check_whole(snapshot: &CalendarSnapshot) {
+    assert!(snapshot.events.values().all(|event| event.status == EventStatus::Confirmed), "{:?}", snapshot.events);
+    let once: BTreeSet<_> = snapshot.events.values().map(|event| (&event.title, event.span)).collect();
+    assert_eq!(once.len(), snapshot.events.len(), "{:?}", snapshot.events);
 }
 
 /// R-FAM-121: after a kill during an open interrupt and a restart, the interrupt has the same id, and the answer
@@ -38,22 +38,22 @@ fn check_whole(board: &CalendarSnapshot) {
 #[test]
 fn a_question_survives_its_server() {
     let folder = home("scheduler-waits");
-    let (first, day) = (Family::start(&folder), ahead(9));
+    let (first, day) = (Family::start(&folder), days_ahead(9));
     first.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30 high priority"));
-    let asked = first.say("mom", &format!("Schedule soccer practice for Emma on {day} at 2pm with the car"));
-    assert_eq!(asked["status"], "awaiting_user", "{asked}");
+    let paused = first.send_text("mom", &format!("Schedule soccer practice for Emma on {day} at 2pm with the car"));
+    assert_eq!(paused["status"], "awaiting_user", "{paused}");
     drop(first);
 
     let second = Family::start(&folder);
-    let (status, again) = second.thread(asked["workflow_id"].as_str().unwrap());
-    assert_eq!((status, &again["waiting"]["question_id"]), (200, &asked["waiting"]["question_id"]));
-    assert_eq!(again, asked);
-    let (status, done) = second.answer(&asked, &json!({ "resolution_id": "res_1" }));
+    let (status, restored) = second.thread(paused["workflow_id"].as_str().unwrap());
+    assert_eq!((status, &restored["waiting"]["question_id"]), (200, &paused["waiting"]["question_id"]));
+    assert_eq!(restored, paused);
+    let (status, done) = second.answer(&paused, &json!({ "resolution_id": "res_1" }));
     assert_eq!((status, &done["status"]), (200, &json!("completed")), "{done}");
     let events = second.on(day);
     assert_eq!(each(&events, "title"), ["Dentist", "Soccer practice"]);
     assert_eq!(events[1]["start"], at(day, 15, 30));
-    check_whole(&Kept::open(&folder).board());
+    check_whole(&CalendarReader::open(&folder).snapshot());
 }
 
 /// Builds a request in a conversation with a given id.
@@ -64,7 +64,7 @@ fn request(id: &str, text: &str) -> String {
 /// Returns the result of a request whose server was killed; a request without a record is sent again.
 fn settled(family: &Family, id: &str, text: &str) -> Value {
     if family.thread(id).0 == 404 {
-        let reply = family.ask("POST", "/events", &request(id, text));
+        let reply = family.request("POST", "/events", &request(id, text));
         assert_eq!(reply.status, 200, "{}", reply.body);
     }
     until("it comes to an end", || family.thread(id).1["status"] != "in_progress");
@@ -79,14 +79,14 @@ fn a_request_survives_its_server_at_any_moment() {
     let folder = home("scheduler-kills");
     let mut family = Family::start(&folder);
     let text = |day: Date| format!("Schedule choir practice for Emma on {day} at 9am with the car");
-    let begun = Instant::now();
-    family.plan("mom", &text(ahead(9)));
-    let whole = begun.elapsed();
+    let started = Instant::now();
+    family.plan("mom", &text(days_ahead(9)));
+    let duration = started.elapsed();
     for kill in 0..KILLS {
-        let (id, day) = (format!("conv_{kill:016x}"), ahead(10 + i32::try_from(kill).unwrap()));
+        let (id, day) = (format!("conv_{kill:016x}"), days_ahead(10 + i32::try_from(kill).unwrap()));
         let stream = family.send("POST", "/events", &request(&id, &text(day)));
         // Killed at a different moment each time, the last time when the request may have ended.
-        std::thread::sleep(whole * kill / (KILLS - 2));
+        std::thread::sleep(duration * kill / (KILLS - 2));
         drop((family, stream));
         family = Family::start(&folder);
         let done = settled(&family, &id, &text(day));
@@ -95,16 +95,16 @@ fn a_request_survives_its_server_at_any_moment() {
         assert_eq!(each(&events, "start"), [at(day, 9, 0)], "kill {kill}");
         assert_eq!(events[0]["is_tentative"], false);
     }
-    let board = Kept::open(&folder).board();
-    check_whole(&board);
-    assert!(board.events.values().all(|event| event.resources == ["car"]), "{:?}", board.events);
-    assert_eq!(board.events.len(), usize::try_from(KILLS).unwrap() + 1);
+    let snapshot = CalendarReader::open(&folder).snapshot();
+    check_whole(&snapshot);
+    assert!(snapshot.events.values().all(|event| event.resources == ["car"]), "{:?}", snapshot.events);
+    assert_eq!(snapshot.events.len(), usize::try_from(KILLS).unwrap() + 1);
 }
 
 /// Locks a file for writing until the connection is dropped.
 fn held(folder: &Folder, file: &str) -> Connection {
     let connection = Connection::open(folder.path().join(".superstep").join(file)).unwrap();
-    connection.busy_timeout(PATIENCE).unwrap();
+    connection.busy_timeout(TIMEOUT).unwrap();
     connection.execute_batch("BEGIN IMMEDIATE").unwrap();
     connection
 }
@@ -127,7 +127,7 @@ fn until_still(folder: &Folder) {
 /// calendar file is locked so that the request waits after `step`, then the thread file so that it waits after the
 /// calendar write.
 fn die_between(folder: &Folder, family: Family, (id, text): (&str, &str), step: &str) {
-    let kept = Kept::open(folder);
+    let reader = CalendarReader::open(folder);
     let calendar = held(folder, "scheduler.db");
     let stream = family.send("POST", "/events", &request(id, text));
     until(text, || {
@@ -135,9 +135,9 @@ fn die_between(folder: &Folder, family: Family, (id, text): (&str, &str), step: 
     });
     until_still(folder);
     let threads = held(folder, "superstep.db");
-    let before = kept.revision();
+    let before = reader.revision();
     calendar.execute_batch("ROLLBACK").unwrap();
-    until("the calendar is written", || kept.revision() > before);
+    until("the calendar is written", || reader.revision() > before);
     drop((family, stream));
     drop(threads);
 }
@@ -147,9 +147,9 @@ fn die_between(folder: &Folder, family: Family, (id, text): (&str, &str), step: 
 #[test]
 fn what_is_written_is_not_written_again() {
     let folder = home("scheduler-between");
-    let (mut family, day) = (Family::start(&folder), ahead(9));
-    let kept = Kept::open(&folder);
-    let later = |weeks: i32| ahead(9 + 7 * weeks);
+    let (mut family, day) = (Family::start(&folder), days_ahead(9));
+    let calendar = CalendarReader::open(&folder);
+    let later = |weeks: i32| days_ahead(9 + 7 * weeks);
     family.plan("mom", &format!("Schedule chess for Emma on {day} at 9am"));
     family.plan("mom", &format!("Schedule choir for Emma on {day} at 3pm every week 6 times"));
     let rows = [
@@ -161,10 +161,10 @@ fn what_is_written_is_not_written_again() {
         (format!("Cancel choir on {} and all following", later(4)), "nl_parser", "cancelled"),
         (format!("Cancel chess on {day}"), "nl_parser", "cancelled"),
     ];
-    for (place, (text, step, action)) in rows.iter().enumerate() {
-        let id = format!("conv_{place:016x}");
+    for (index, (text, step, action)) in rows.iter().enumerate() {
+        let id = format!("conv_{index:016x}");
         die_between(&folder, family, (&id, text), step);
-        let revision = kept.revision();
+        let revision = calendar.revision();
         family = Family::start(&folder);
         let done = settled(&family, &id, text);
         assert_eq!(
@@ -174,8 +174,8 @@ fn what_is_written_is_not_written_again() {
         );
         // A new event is validated and confirmed after its proposal.
         let more = if *action == "created" { 2 } else { 0 };
-        assert_eq!(kept.revision(), revision + more, "{text}");
-        check_whole(&kept.board());
+        assert_eq!(calendar.revision(), revision + more, "{text}");
+        check_whole(&calendar.snapshot());
     }
     let events = family.between(day, later(8));
     let expected = [at(day, 15, 0), at(day, 18, 0), at(later(1), 16, 0), at(later(3), 17, 0)];

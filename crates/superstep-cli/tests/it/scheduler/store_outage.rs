@@ -3,12 +3,12 @@
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use super::family::{Family, Kept, ahead, at, each, home};
+use super::family::{CalendarReader, Family, at, days_ahead, each, home};
 
 /// Sends a request while the calendar is unavailable, and returns the problem.
 fn outage(family: &Family, text: &str) -> Value {
     let body = json!({ "text": text, "user_id": "mom" });
-    let reply = family.ask("POST", "/events", &body.to_string());
+    let reply = family.request("POST", "/events", &body.to_string());
     assert_eq!(reply.status, 503, "{}", reply.body);
     assert!(reply.head.contains("content-type: application/problem+json"), "{}", reply.head);
     let problem = reply.json();
@@ -19,12 +19,12 @@ fn outage(family: &Family, text: &str) -> Value {
 /// R-FAM-132, R-FAM-89: a locked calendar is waited for and retried, then the response is 503; the state is failed,
 /// nothing is half-written, and requests succeed after the lock is released.
 #[test]
-fn a_calendar_that_is_held_is_told() {
+fn a_locked_calendar_is_reported() {
     let folder = home("scheduler-held");
-    let (family, day) = (Family::start(&folder), ahead(9));
+    let (family, day) = (Family::start(&folder), days_ahead(9));
     family.plan("mom", &format!("Schedule choir for Emma on {day} at 9am"));
-    let kept = Kept::open(&folder);
-    let before = kept.revision();
+    let calendar = CalendarReader::open(&folder);
+    let before = calendar.revision();
     let holder = Connection::open(folder.path().join(".superstep/scheduler.db")).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     let text = format!("Schedule soccer for Emma on {day} at 2pm with the car");
@@ -35,16 +35,16 @@ fn a_calendar_that_is_held_is_told() {
     assert_eq!(failed["status"], "failed", "{failed}");
     let errors = failed["errors"].as_array().unwrap();
     assert_eq!(each(errors, "error_type"), ["StoreUnavailable"; 4], "it is tried again three times: {failed}");
-    assert_eq!(kept.revision(), before);
+    assert_eq!(calendar.revision(), before);
     assert_eq!(family.plan("mom", &text)["start"], at(day, 14, 0));
     assert_eq!(each(&family.on(day), "title"), ["Choir", "Soccer"]);
 }
 
 /// R-FAM-132: a missing calendar is 503, and no empty one replaces it; once the file is restored, requests succeed.
 #[test]
-fn a_calendar_that_is_gone_is_told() {
+fn a_missing_calendar_is_reported() {
     let folder = home("scheduler-gone");
-    let (family, day) = (Family::start(&folder), ahead(9));
+    let (family, day) = (Family::start(&folder), days_ahead(9));
     family.plan("mom", &format!("Schedule choir for Emma on {day} at 9am"));
     let path = folder.path().join(".superstep/scheduler.db");
     let away = path.with_extension("away");

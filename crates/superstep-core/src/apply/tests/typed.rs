@@ -100,8 +100,8 @@ fn a_value_that_does_not_read_changes_nothing() {
         vec![(COUNT, WriteMode::Reduce, AnyValue::native(7_u8)), (LIVE, WriteMode::Reduce, AnyValue::json(json!("x")))],
     ];
     for row in rows {
-        let found = step(&mut thread, vec![row]);
-        assert!(found.is_err(), "{found:?}");
+        let result = step(&mut thread, vec![row]);
+        assert!(result.is_err(), "{result:?}");
         assert_eq!((thread.json(), &thread.written), (before.clone(), &written));
     }
 }

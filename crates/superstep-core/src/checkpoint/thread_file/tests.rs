@@ -71,7 +71,7 @@ fn read(file: &[u8]) -> Result<ThreadExport> {
     reader.finish()
 }
 
-fn said(file: &[u8]) -> String {
+fn error_message(file: &[u8]) -> String {
     read(file).map(|_| "it was read".to_owned()).unwrap_or_else(|error| error.message().to_owned())
 }
 
@@ -104,30 +104,32 @@ fn a_file_is_read_as_it_was_written() {
 
 /// R-FWK-49: a file that was truncated anywhere is rejected.
 #[test]
-fn a_file_that_is_cut_off_is_refused() {
+fn a_truncated_file_is_rejected() {
     let file = write(&thread());
     for end in 0..file.len() - 1 {
         assert!(read(&file[..end]).is_err(), "{end} bytes of {}", file.len());
     }
     let lines: Vec<&[u8]> = file.split_inclusive(|byte| *byte == b'\n').collect();
-    assert_eq!(said(&lines[..3].concat()), "the file is cut off: there is no end after line 3");
+    assert_eq!(error_message(&lines[..3].concat()), "the file is cut off: there is no end after line 3");
     let without = [lines[0], lines[1], lines[2], lines[4]].concat();
-    assert!(said(&without).starts_with("line 4 of the file is not what was written: the file has 2 checkpoints"));
+    assert!(
+        error_message(&without).starts_with("line 4 of the file is not what was written: the file has 2 checkpoints")
+    );
 }
 
 /// R-FWK-49: a line after the trailer is rejected.
 #[test]
-fn a_line_after_the_end_is_refused() {
+fn a_line_after_the_trailer_is_rejected() {
     let file = write(&thread());
     assert_eq!(
-        said(&[&file[..], &file[..]].concat()),
+        error_message(&[&file[..], &file[..]].concat()),
         "line 6 of the file is not what was written: it comes after the end"
     );
 }
 
 /// R-FWK-49: the error for a file or a checkpoint of a newer version differs from the error for a corrupt one.
 #[test]
-fn a_newer_file_is_refused_by_its_version() {
+fn a_newer_file_is_rejected_by_its_version() {
     let text = String::from_utf8(write(&thread())).unwrap();
     let newer = |from: &str, to: &str| read(text.replacen(from, to, 1).as_bytes()).unwrap_err();
     let error = newer("\"version\":1", "\"version\":2,\"seal\":{}");
@@ -142,12 +144,12 @@ fn a_newer_file_is_refused_by_its_version() {
 
 /// R-FWK-49: a file with a valid checksum and impossible content is rejected with the line number.
 #[test]
-fn what_cannot_be_is_refused_with_its_line() {
+fn impossible_content_is_rejected_with_its_line() {
     let mut rows = Vec::new();
-    let mut with = |says: &str, bend: &dyn Fn(&mut ThreadExport)| {
+    let mut with = |message: &str, corrupt: &dyn Fn(&mut ThreadExport)| {
         let mut copy = thread();
-        bend(&mut copy);
-        rows.push((write(&copy), says.to_owned()));
+        corrupt(&mut copy);
+        rows.push((write(&copy), message.to_owned()));
     };
     with("line 3 of the file", &|copy| copy.checkpoints[1].checkpoint.parent = Some(CheckpointId::from_bits(9)));
     with("line 4 of the file", &|copy| copy.checkpoints[2].checkpoint.id = CheckpointId::from_bits(2));
@@ -155,16 +157,16 @@ fn what_cannot_be_is_refused_with_its_line() {
     with("line 4 of the file", &|copy| copy.checkpoints[2].changes[0].change = Change::Appended { from: 0 });
     with("line 3 of the file", &|copy| copy.checkpoints[1].pending[0].checkpoint = CheckpointId::from_bits(1));
     with("line 1 of the file", &|copy| copy.thread = "../etc".into());
-    for (file, says) in rows {
+    for (file, message) in rows {
         let error = read(&file).unwrap_err();
         assert_eq!(error.code(), ErrorCode::CheckpointCorrupt, "{error}");
-        assert!(error.message().starts_with(&says), "{error}");
+        assert!(error.message().starts_with(&message), "{error}");
     }
 }
 
 /// R-FWK-49: values nested too deeply for the reader are rejected when they are written, not when they are read.
 #[test]
-fn a_value_that_is_too_deep_is_refused_when_it_is_written() {
+fn a_value_nested_too_deeply_is_rejected_when_it_is_written() {
     let nested = |levels: usize| (0..levels).fold(json!("[{\\\"["), |inner, _| json!([inner]));
     let (mut writer, _) = ThreadFileWriter::new(&"t".into(), ThreadStatus::Idle).unwrap();
     let fits = copied(1, None, &[("data", Change::Set, nested(MAX_JSON_DEPTH - 3))]);
@@ -177,7 +179,7 @@ fn a_value_that_is_too_deep_is_refused_when_it_is_written() {
 proptest! {
     /// R-FWK-49: a change of any one byte is rejected.
     #[test]
-    fn a_damaged_file_is_refused(place in any::<prop::sample::Index>(), byte: u8) {
+    fn a_corrupt_file_is_rejected(place in any::<prop::sample::Index>(), byte: u8) {
         let mut file = write(&thread());
         let place = place.index(file.len() - 1);
         prop_assume!(file[place] != byte);

@@ -215,11 +215,11 @@ impl RoutingInput<'_> {
         let (own, half) = (self.reach[vertex], self.bodies[vertex].width / 2.0);
         let is_bare = sign < 0.0 || own.right <= half;
         let row = &self.rows.rows[self.rank(vertex)];
-        let in_the_way = |&other: &usize| {
+        let is_blocking = |&other: &usize| {
             let reach = self.reach[other];
             other != vertex && reach.left + reach.right > 0.0 && (self.x[other] - self.x[vertex]) * sign > 0.0
         };
-        is_bare && !row.iter().any(in_the_way)
+        is_bare && !row.iter().any(is_blocking)
     }
 }
 

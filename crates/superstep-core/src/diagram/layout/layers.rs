@@ -67,15 +67,15 @@ impl NodeLayers {
         let [above, below] = self.neighbours();
         let mut best = self.rows.clone();
         let mut fewest = self.crossings(&below);
-        let mut place = vec![0.0; self.rank.len()];
+        let mut positions = vec![0.0; self.rank.len()];
         for sweep in 0..SWEEPS {
             if fewest == 0 {
                 break;
             }
             if sweep % 2 == 0 {
-                (1..self.rows.len()).for_each(|row| self.sort([row, row - 1], &above, &mut place));
+                (1..self.rows.len()).for_each(|row| self.sort([row, row - 1], &above, &mut positions));
             } else {
-                (1..self.rows.len()).rev().for_each(|row| self.sort([row - 1, row], &below, &mut place));
+                (1..self.rows.len()).rev().for_each(|row| self.sort([row - 1, row], &below, &mut positions));
             }
             let crossings = self.crossings(&below);
             if crossings < fewest {
@@ -86,15 +86,15 @@ impl NodeLayers {
         self.rows = best;
     }
 
-    // `place` is scratch space with one entry per vertex; only the entries of the fixed row are read.
-    fn sort(&mut self, [row, fixed]: [usize; 2], neighbours: &[Vec<usize>], place: &mut [f64]) {
+    // `positions` is scratch space with one entry per vertex; only the entries of the fixed row are read.
+    fn sort(&mut self, [row, fixed]: [usize; 2], neighbours: &[Vec<usize>], positions: &mut [f64]) {
         for (position, &vertex) in self.rows[fixed].iter().enumerate() {
-            place[vertex] = position as f64;
+            positions[vertex] = position as f64;
         }
         let mut keyed: Vec<(f64, usize)> = Vec::new();
         for (position, &vertex) in self.rows[row].iter().enumerate() {
             let near = &neighbours[vertex];
-            let sum: f64 = near.iter().map(|&neighbour| place[neighbour]).sum();
+            let sum: f64 = near.iter().map(|&neighbour| positions[neighbour]).sum();
             keyed.push((if near.is_empty() { position as f64 } else { sum / near.len() as f64 }, vertex));
         }
         keyed.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -102,15 +102,15 @@ impl NodeLayers {
     }
 
     fn crossings(&self, below: &[Vec<usize>]) -> usize {
-        let mut place = vec![0; self.rank.len()];
+        let mut positions = vec![0; self.rank.len()];
         for row in &self.rows {
-            row.iter().enumerate().for_each(|(position, &vertex)| place[vertex] = position);
+            row.iter().enumerate().for_each(|(position, &vertex)| positions[vertex] = position);
         }
         let mut total = 0;
         for (number, row) in self.rows.iter().enumerate() {
             let mut ends = Vec::new();
             for &vertex in row {
-                let mut near: Vec<usize> = below[vertex].iter().map(|&neighbour| place[neighbour]).collect();
+                let mut near: Vec<usize> = below[vertex].iter().map(|&neighbour| positions[neighbour]).collect();
                 near.sort_unstable();
                 ends.extend(near);
             }
@@ -160,13 +160,13 @@ fn backward(count: usize, arcs: &[LayoutEdge]) -> Vec<bool> {
             (is_seen[root], is_open[root]) = (true, true);
             path.push((root, 0));
         }
-        while let Some((vertex, tried)) = path.last_mut() {
-            let Some(&number) = outgoing[*vertex].get(*tried) else {
+        while let Some((vertex, next_index)) = path.last_mut() {
+            let Some(&number) = outgoing[*vertex].get(*next_index) else {
                 is_open[*vertex] = false;
                 path.pop();
                 continue;
             };
-            *tried += 1;
+            *next_index += 1;
             let to = arcs[number].to;
             backward[number] = is_open[to];
             if !is_seen[to] {

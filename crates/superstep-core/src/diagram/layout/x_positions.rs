@@ -20,7 +20,7 @@ pub(crate) struct HorizontalExtent {
 }
 
 /// Returns the position of every vertex, with at least `gap` between two in one row.
-pub(crate) fn place(rows: &NodeLayers, reach: &[HorizontalExtent], gap: f64) -> Vec<f64> {
+pub(crate) fn assign_x_positions(rows: &NodeLayers, reach: &[HorizontalExtent], gap: f64) -> Vec<f64> {
     let mut x = vec![0.0; rows.rank.len()];
     for row in &rows.rows {
         for (vertex, offset) in row.iter().zip(offsets(row, reach, gap)) {
@@ -33,12 +33,12 @@ pub(crate) fn place(rows: &NodeLayers, reach: &[HorizontalExtent], gap: f64) -> 
         let order: Vec<usize> = if sweep % 2 == 0 { down.collect() } else { down.rev().collect() };
         for row in order.into_iter().map(|row| &rows.rows[row]) {
             let near = if sweep % 2 == 0 { &above } else { &below };
-            let wish = |&vertex: &usize| match mean(&near[vertex], &x) {
+            let target = |&vertex: &usize| match mean(&near[vertex], &x) {
                 Some(x) => (x, if vertex < rows.real { BOX } else { DUMMY }),
                 None => (x[vertex], UNTIED),
             };
-            let wanted: Vec<(f64, f64)> = row.iter().map(wish).collect();
-            settle(row, &wanted, &offsets(row, reach, gap), &mut x);
+            let targets: Vec<(f64, f64)> = row.iter().map(target).collect();
+            settle(row, &targets, &offsets(row, reach, gap), &mut x);
         }
     }
     x
@@ -63,10 +63,10 @@ fn offsets(row: &[usize], reach: &[HorizontalExtent], gap: f64) -> Vec<f64> {
     offsets
 }
 
-fn settle(row: &[usize], wanted: &[(f64, f64)], offsets: &[f64], x: &mut [f64]) {
+fn settle(row: &[usize], targets: &[(f64, f64)], offsets: &[f64], x: &mut [f64]) {
     let mut pools: Vec<OverlapGroup> = Vec::new();
-    for ((wanted, weight), offset) in wanted.iter().zip(offsets) {
-        let mut pool = OverlapGroup { sum: (wanted - offset) * weight, weight: *weight, members: 1 };
+    for ((target, weight), offset) in targets.iter().zip(offsets) {
+        let mut pool = OverlapGroup { sum: (target - offset) * weight, weight: *weight, members: 1 };
         while let Some(last) = pools.pop_if(|last| last.shift() > pool.shift()) {
             pool.sum += last.sum;
             pool.weight += last.weight;
@@ -96,14 +96,14 @@ impl OverlapGroup {
 #[cfg(test)]
 mod tests {
     use super::super::{LayoutEdge, NodeLayers};
-    use super::{HorizontalExtent, place};
+    use super::{HorizontalExtent, assign_x_positions};
 
     /// R-FWK-10: a parent is centred over its children, and nothing overlaps.
     #[test]
     fn a_parent_stands_over_the_middle_of_its_children() {
         let arcs = [(0, 1), (0, 2), (0, 3)].map(|(from, to)| LayoutEdge { from, to, label: 0.0 });
         let rows = NodeLayers::arrange(4, &arcs);
-        let x = place(&rows, &[HorizontalExtent { left: 5.0, right: 5.0 }; 4], 2.0);
+        let x = assign_x_positions(&rows, &[HorizontalExtent { left: 5.0, right: 5.0 }; 4], 2.0);
         assert_eq!([x[1] - x[0], x[2] - x[0], x[3] - x[0]], [-12.0, 0.0, 12.0]);
     }
 }

@@ -111,7 +111,7 @@ fn hostile_labels_stay_text() {
 
 /// R-FWK-10: a name too long for a box is truncated in the box and complete in the title.
 #[test]
-fn long_names_are_cut_and_kept_in_the_title() {
+fn long_names_are_truncated_in_the_box_and_complete_in_the_title() {
     let name = "x".repeat(300);
     let nodes = vec![DiagramNode::new(name.as_str(), NodeKind::Node)];
     let svg = check(&Diagram { name: "long".into(), nodes, edges: vec![] }, &[&("x".repeat(39) + "…")]);

@@ -30,12 +30,12 @@ struct ConnectorGroup {
 }
 
 /// Connects a row with the row below it.
-pub(super) fn connect(wiring: &IndexedDiagram<'_>, row: &[TextBox], below: &[TextBox]) -> ConnectorRows {
+pub(super) fn connect(indexed: &IndexedDiagram<'_>, row: &[TextBox], below: &[TextBox]) -> ConnectorRows {
     let mut gap = ConnectorRows::default();
     let width = row.iter().chain(below).map(|cell| cell.left + cell.width).max().unwrap_or(0);
     let (mut across, mut arrows) = (vec![' '; width], vec![' '; width]);
     let mut free_from = 0;
-    for bus in buses(edges(wiring, row, below)) {
+    for bus in buses(edges(indexed, row, below)) {
         let columns: BTreeSet<usize> = bus.sources.union(&bus.targets).copied().collect();
         let (Some(&first), Some(&last)) = (columns.first(), columns.last()) else { continue };
         let is_complete = bus.edges.len() == bus.sources.len() * bus.targets.len();
@@ -43,8 +43,8 @@ pub(super) fn connect(wiring: &IndexedDiagram<'_>, row: &[TextBox], below: &[Tex
             continue;
         }
         free_from = last + 1;
-        for (column, shown) in across.iter_mut().enumerate().take(last + 1).skip(first) {
-            *shown = bus.character(column, first, last);
+        for (column, symbol) in across.iter_mut().enumerate().take(last + 1).skip(first) {
+            *symbol = bus.character(column, first, last);
         }
         bus.targets.iter().for_each(|&target| arrows[target] = '▼');
         gap.sources.extend(bus.sources);
@@ -56,16 +56,16 @@ pub(super) fn connect(wiring: &IndexedDiagram<'_>, row: &[TextBox], below: &[Tex
 }
 
 fn edges(
-    wiring: &IndexedDiagram<'_>,
+    indexed: &IndexedDiagram<'_>,
     row: &[TextBox],
     below: &[TextBox],
 ) -> BTreeMap<(usize, usize), BTreeSet<LineStyle>> {
     let middles = |cells: &[TextBox]| cells.iter().map(|cell| (cell.vertex, cell.middle())).collect::<BTreeMap<_, _>>();
     let (from, to) = (middles(row), middles(below));
-    let links = wiring.links.iter().map(|link| {
+    let links = indexed.links.iter().map(|link| {
         (link.from, link.to, if link.kind.is_conditional() { LineStyle::Dashed } else { LineStyle::Solid })
     });
-    let joins = wiring
+    let joins = indexed
         .joins
         .iter()
         .flat_map(|join| join.sources.iter().map(|source| (source.0, join.target, LineStyle::Double)));

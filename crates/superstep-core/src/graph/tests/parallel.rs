@@ -52,7 +52,7 @@ fn writers_that_cannot_clash_are_not_warned_of() {
         route(builder, "s", Some(&["a", "b"]));
     });
     assert_eq!(routed, none);
-    let mut silent = wired(&["a", "b"], parallel);
+    let mut silent = graph_with_edges(&["a", "b"], parallel);
     assert_eq!(silent.compile().expect("compiled").warnings, none);
     *silent.options_mut(NodeId(0)).expect("a node") = writing(&["a"]);
     *silent.options_mut(NodeId(1)).expect("a node") = writing(&["b"]);
@@ -63,22 +63,22 @@ fn writers_that_cannot_clash_are_not_warned_of() {
 /// once.
 #[test]
 fn targets_of_different_exits_may_meet() {
-    let found = warned(json!({}), &["s", "a", "b"], |builder| {
+    let warnings = warned(json!({}), &["s", "a", "b"], |builder| {
         edges(&["> s", "s a", "a .", "b ."])(builder);
         route(builder, "s", Some(&["b", "."]));
     });
-    assert_eq!(found, ["a b x"]);
+    assert_eq!(warnings, ["a b x"]);
 }
 
 /// R-GRA-55: nodes that a join waits for do not run together with its target; other branches may.
 #[test]
 fn the_target_of_a_join_does_not_meet_what_it_waits_for() {
-    let found = warned(json!({}), &["short", "one", "two", "end", "other", "late"], |builder| {
+    let warnings = warned(json!({}), &["short", "one", "two", "end", "other", "late"], |builder| {
         edges(&["> short", "> one", "> other", "one two", "other late", "end .", "late ."])(builder);
         builder.join(["short", "two"], "end");
     });
     for pair in ["short one x", "two late x", "end late x"] {
-        assert!(found.iter().any(|warning| warning == pair), "{found:?}");
+        assert!(warnings.iter().any(|warning| warning == pair), "{warnings:?}");
     }
-    assert!(!found.iter().any(|warning| warning.starts_with("two end")), "{found:?}");
+    assert!(!warnings.iter().any(|warning| warning.starts_with("two end")), "{warnings:?}");
 }

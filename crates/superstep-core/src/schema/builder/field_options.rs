@@ -51,8 +51,8 @@ impl FieldBuilder {
                 unknown => Err(unknown_option(unknown)),
             };
             if let Err(fault) = read {
-                let place = format!("{}{}", pointer(key), fault.pointer);
-                built.problems.push(fault.with_pointer(place));
+                let path = format!("{}{}", pointer(key), fault.pointer);
+                built.problems.push(fault.with_pointer(path));
             }
         }
         if min.is_some() || max.is_some() { built.range(min, max) } else { built }

@@ -29,12 +29,13 @@ impl Filter {
     /// # Errors
     /// Returns an error if the form is not an object, or has an unknown operator.
     pub fn from_json(form: &Value) -> Result<Self> {
-        let fields = form.as_object().ok_or_else(|| refuse(format!("a filter is an object, and this is `{form}`")))?;
+        let fields =
+            form.as_object().ok_or_else(|| invalid_filter(format!("a filter is an object, and this is `{form}`")))?;
         read_fields(fields, &ValuePath(Vec::new()))
     }
 }
 
-fn refuse(message: String) -> Error {
+fn invalid_filter(message: String) -> Error {
     Error::new(ErrorCode::InputInvalid, message)
         .with_help("write `{\"field\": value}` or `{\"field\": {\"$gt\": value}}`")
 }
@@ -71,12 +72,12 @@ fn read_operator(name: &str, operand: &Value, keys: ValuePath) -> Result<Filter>
         "$lte" => Filter::Lte(keys, value()),
         "$in" => match operand {
             Value::Array(values) => Filter::In(keys, values.clone()),
-            other => return Err(refuse(format!("`$in` takes a list, and this is `{other}`"))),
+            other => return Err(invalid_filter(format!("`$in` takes a list, and this is `{other}`"))),
         },
         "$exists" => match operand {
             Value::Bool(true) => Filter::Exists(keys),
             Value::Bool(false) => Filter::None(vec![Filter::Exists(keys)]),
-            other => return Err(refuse(format!("`$exists` takes true or false, and this is `{other}`"))),
+            other => return Err(invalid_filter(format!("`$exists` takes true or false, and this is `{other}`"))),
         },
         other => return Err(unknown(other)),
     })

@@ -29,7 +29,7 @@ fn langgraphs_form_is_read() {
 
 /// R-FWK-87: unknown operators are rejected by name, with a list of the known ones.
 #[test]
-fn unknown_operators_are_refused_by_name() {
+fn unknown_operators_are_rejected_by_name() {
     let cases = [
         (json!({ "a": { "$gtt": 1 } }), "`$gtt`"),
         (json!({ "$or": [] }), "`$or`"),
@@ -39,10 +39,10 @@ fn unknown_operators_are_refused_by_name() {
         (json!({ "a": { "$exists": 1 } }), "`$exists` takes"),
         (json!([1]), "a filter is an object"),
     ];
-    for (form, told) in cases {
+    for (form, quoted) in cases {
         let error = Filter::from_json(&form).unwrap_err();
         assert_eq!(error.code(), ErrorCode::InputInvalid);
-        assert!(error.message().contains(told), "{error}");
+        assert!(error.message().contains(quoted), "{error}");
     }
     let error = Filter::from_json(&json!({ "a": { "$gtt": 1 } })).unwrap_err();
     assert!(error.help().unwrap().contains("did you mean `$gt`?"), "{error}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::writer::{Writer, id, known};
+use super::writer::{Writer, id, pending_entry};
 use crate::checkpoint::TaskEntry;
 use crate::port::{CheckpointSelector, Commit, HistoryQuery, Retention, SharedCheckpointer, ThreadStatus};
 use crate::value::AnyValue;
@@ -31,7 +31,7 @@ async fn everything(writer: &Writer) -> Value {
     json!([rows, status, namespaces])
 }
 
-async fn is_refused_and_changes_nothing(writer: &Writer, commit: &Commit) {
+async fn is_rejected_and_changes_nothing(writer: &Writer, commit: &Commit) {
     let before = everything(writer).await;
     writer.store.commit(commit).await.expect_err("one part of it is bad");
     assert_eq!(everything(writer).await, before);
@@ -42,8 +42,8 @@ pub async fn a_checkpoint_with_a_bad_entry_is_not_saved(store: SharedCheckpointe
     let mut writer = begin(&store).await;
     let mut commit = writer.clone().draft(json!({ "log": ["b"] }));
     commit.status = Some(ThreadStatus::Busy);
-    commit.pending = vec![known(id(2), 1, TaskEntry::Skipped), known(id(9), 1, TaskEntry::Skipped)];
-    is_refused_and_changes_nothing(&writer, &commit).await;
+    commit.pending = vec![pending_entry(id(2), 1, TaskEntry::Skipped), pending_entry(id(9), 1, TaskEntry::Skipped)];
+    is_rejected_and_changes_nothing(&writer, &commit).await;
     writer.step(json!({ "log": ["c"] })).await;
     assert_eq!(writer.stored(CheckpointSelector::Latest).await["log"], json!(["a", "c"]));
 }
@@ -54,16 +54,16 @@ pub async fn an_entry_with_a_bad_checkpoint_is_not_saved(store: SharedCheckpoint
     let mut lost = Writer { head: Some(id(77)), ..writer.clone() };
     let mut commit = lost.draft(json!({ "log": ["b"] }));
     commit.status = Some(ThreadStatus::Error);
-    commit.pending = vec![known(id(1), 1, TaskEntry::Skipped)];
-    is_refused_and_changes_nothing(&writer, &commit).await;
+    commit.pending = vec![pending_entry(id(1), 1, TaskEntry::Skipped)];
+    is_rejected_and_changes_nothing(&writer, &commit).await;
 }
 
 /// R-FWK-33: of several entries with an invalid one among them none is saved.
 pub async fn entries_with_a_bad_one_among_them_are_not_saved(store: SharedCheckpointer) {
     let writer = begin(&store).await;
-    let entries = [1, 9, 1].map(|number| known(id(number), 1, TaskEntry::Skipped)).to_vec();
+    let entries = [1, 9, 1].map(|number| pending_entry(id(number), 1, TaskEntry::Skipped)).to_vec();
     let commit = writer.note(entries, Some(ThreadStatus::Error));
-    is_refused_and_changes_nothing(&writer, &commit).await;
+    is_rejected_and_changes_nothing(&writer, &commit).await;
 }
 
 /// R-FWK-33: a commit with an old lease leaves nothing behind.
@@ -71,15 +71,15 @@ pub async fn a_commit_of_an_old_lease_leaves_nothing(store: SharedCheckpointer) 
     let writer = begin(&store).await;
     let mut commit = writer.clone().draft(json!({ "log": ["b"] }));
     commit.lease.fence -= 1;
-    commit.pending = vec![known(id(1), 1, TaskEntry::Skipped)];
-    is_refused_and_changes_nothing(&writer, &commit).await;
+    commit.pending = vec![pending_entry(id(1), 1, TaskEntry::Skipped)];
+    is_rejected_and_changes_nothing(&writer, &commit).await;
 }
 
 /// R-FWK-33: a rejected first commit leaves no thread and no namespace.
-pub async fn a_first_commit_that_is_refused_leaves_no_thread(store: SharedCheckpointer) {
+pub async fn a_rejected_first_commit_leaves_no_thread(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let mut commit = writer.draft(json!({ "count": 1 }));
-    commit.pending = vec![known(id(9), 1, TaskEntry::Skipped)];
+    commit.pending = vec![pending_entry(id(9), 1, TaskEntry::Skipped)];
     store.commit(&commit).await.expect_err("the entry is bad");
     assert!(writer.find(CheckpointSelector::Latest).await.expect("loading works").is_none());
     assert_eq!(store.status(writer.thread()).await.expect("asking works"), None);
@@ -90,7 +90,7 @@ pub async fn a_first_commit_that_is_refused_leaves_no_thread(store: SharedCheckp
 pub async fn a_commit_that_is_sent_again_changes_nothing(store: SharedCheckpointer) {
     let mut writer = begin(&store).await;
     let mut commit = writer.draft(json!({ "log": ["b"], "title": "t" }));
-    commit.pending = vec![known(id(2), 1, TaskEntry::Skipped)];
+    commit.pending = vec![pending_entry(id(2), 1, TaskEntry::Skipped)];
     store.commit(&commit).await.expect("a good commit is taken");
     let before = everything(&writer).await;
     for _ in 0..3 {
@@ -104,9 +104,9 @@ pub async fn an_equal_commit_changes_nothing(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     // Long enough that the checkpointer has stored full values in place of changes at some steps.
     for index in 0..70 {
-        let mut again = writer.clone();
+        let mut repeat = writer.clone();
         writer.step(json!({ "log": [index], "recent": [index] })).await;
-        let equal = again.draft(json!({ "log": [index], "recent": [index] }));
+        let equal = repeat.draft(json!({ "log": [index], "recent": [index] }));
         store.commit(&equal).await.expect("an equal commit is taken");
     }
     assert_eq!(writer.listed(&HistoryQuery::default()).await.len(), 70);
@@ -141,72 +141,72 @@ pub async fn a_commit_sent_again_outlives_its_parent(store: SharedCheckpointer) 
 }
 
 /// R-FWK-33: another checkpoint under an existing id is rejected.
-pub async fn another_record_under_the_same_id_is_refused(store: SharedCheckpointer) {
+pub async fn another_checkpoint_under_the_same_id_is_rejected(store: SharedCheckpointer) {
     let writer = begin(&store).await;
     let mut other = Writer { head: None, next: 1, step: 0, state: writer.schema.initial_state(), ..writer.clone() };
     let mut commit = other.draft(json!({ "log": ["a"] }));
     commit.checkpoint = Some(Arc::new(crate::checkpoint::Checkpoint { graph: "other".into(), ..other.checkpoint() }));
-    is_refused_and_changes_nothing(&writer, &commit).await;
+    is_rejected_and_changes_nothing(&writer, &commit).await;
 }
 
 /// R-FWK-33: other values under an existing id are rejected.
-pub async fn other_values_under_the_same_id_are_refused(store: SharedCheckpointer) {
+pub async fn other_values_under_the_same_id_are_rejected(store: SharedCheckpointer) {
     let mut writer = begin(&store).await;
-    let mut again = writer.clone();
+    let mut repeat = writer.clone();
     let mut fewer = writer.clone();
     writer.step(json!({ "log": ["b"] })).await;
-    let changed = again.draft(json!({ "log": ["other"] }));
-    is_refused_and_changes_nothing(&writer, &changed).await;
+    let changed = repeat.draft(json!({ "log": ["other"] }));
+    is_rejected_and_changes_nothing(&writer, &changed).await;
     let mut same = fewer.draft(json!({ "log": ["b"] }));
     same.changes.clear();
-    is_refused_and_changes_nothing(&writer, &same).await;
+    is_rejected_and_changes_nothing(&writer, &same).await;
     same.changes.push(crate::checkpoint::FieldChange {
         field: "title".into(),
         change: crate::change::Change::Set,
         delta: AnyValue::json(json!("b")),
     });
-    is_refused_and_changes_nothing(&writer, &same).await;
+    is_rejected_and_changes_nothing(&writer, &same).await;
 }
 
 /// Returns a commit of a graph with two commits of a subgraph inside it.
 fn nested(writer: &mut Writer) -> (Commit, Writer) {
-    let mut inside = writer.inside("inner:1");
-    let first = inside.draft(json!({ "log": ["x"] }));
-    (inside.head, inside.next) = (Some(id(1)), 2);
-    let mut second = inside.draft(json!({ "log": ["y"] }));
+    let mut subgraph = writer.subgraph("inner:1");
+    let first = subgraph.draft(json!({ "log": ["x"] }));
+    (subgraph.head, subgraph.next) = (Some(id(1)), 2);
+    let mut second = subgraph.draft(json!({ "log": ["y"] }));
     second.state = None;
-    second.pending = vec![known(id(2), 1, TaskEntry::Skipped)];
+    second.pending = vec![pending_entry(id(2), 1, TaskEntry::Skipped)];
     let mut commit = writer.draft(json!({ "log": ["b"] }));
     commit.status = Some(ThreadStatus::Idle);
     commit.subgraph_commits = vec![first, second];
-    (commit, inside)
+    (commit, subgraph)
 }
 
 /// R-FWK-33: commits of subgraphs are saved in the same transaction, in order, and once.
 pub async fn what_graphs_inside_did_is_saved_with_it(store: SharedCheckpointer) {
     let mut writer = begin(&store).await;
-    let (commit, inside) = nested(&mut writer);
+    let (commit, subgraph) = nested(&mut writer);
     for _ in 0..2 {
         store.commit(&commit).await.expect("a good commit is taken, also when it is sent again");
         assert_eq!(writer.stored(CheckpointSelector::Latest).await["log"], json!(["a", "b"]));
-        assert_eq!(inside.stored(CheckpointSelector::Latest).await["log"], json!(["x", "y"]));
-        assert_eq!(inside.stored(CheckpointSelector::Id(id(1))).await["log"], json!(["x"]));
-        assert_eq!(inside.listed(&HistoryQuery::default()).await, [2, 1]);
-        assert_eq!(inside.loaded(CheckpointSelector::Latest).await.pending.len(), 1);
+        assert_eq!(subgraph.stored(CheckpointSelector::Latest).await["log"], json!(["x", "y"]));
+        assert_eq!(subgraph.stored(CheckpointSelector::Id(id(1))).await["log"], json!(["x"]));
+        assert_eq!(subgraph.listed(&HistoryQuery::default()).await, [2, 1]);
+        assert_eq!(subgraph.loaded(CheckpointSelector::Latest).await.pending.len(), 1);
     }
     assert_eq!(store.status(writer.thread()).await.expect("asking works"), Some(ThreadStatus::Idle));
 }
 
 /// R-FWK-33: if one part is invalid, in the commit or in a nested one, nothing is saved of either.
-pub async fn a_bad_part_inside_refuses_the_whole(store: SharedCheckpointer) {
+pub async fn an_invalid_nested_part_rejects_the_full_commit(store: SharedCheckpointer) {
     let writer = begin(&store).await;
-    let (mut commit, inside) = nested(&mut writer.clone());
-    commit.subgraph_commits[1].pending = vec![known(id(9), 1, TaskEntry::Skipped)];
-    is_refused_and_changes_nothing(&writer, &commit).await;
+    let (mut commit, subgraph) = nested(&mut writer.clone());
+    commit.subgraph_commits[1].pending = vec![pending_entry(id(9), 1, TaskEntry::Skipped)];
+    is_rejected_and_changes_nothing(&writer, &commit).await;
     let (mut commit, _) = nested(&mut writer.clone());
-    commit.pending = vec![known(id(9), 1, TaskEntry::Skipped)];
-    is_refused_and_changes_nothing(&writer, &commit).await;
-    assert!(inside.find(CheckpointSelector::Latest).await.expect("loading works").is_none());
+    commit.pending = vec![pending_entry(id(9), 1, TaskEntry::Skipped)];
+    is_rejected_and_changes_nothing(&writer, &commit).await;
+    assert!(subgraph.find(CheckpointSelector::Latest).await.expect("loading works").is_none());
 }
 
 /// R-FWK-33, R-FWK-42: commits from the write-behind queue have no state, and are read back like those that have
@@ -261,8 +261,8 @@ macro_rules! checkpointer_atomic {
 
             /// R-FWK-33: a rejected first commit leaves no thread and no namespace.
             #[test]
-            fn a_first_commit_that_is_refused_leaves_no_thread() {
-                check($open, $drive, checks::a_first_commit_that_is_refused_leaves_no_thread);
+            fn a_rejected_first_commit_leaves_no_thread() {
+                check($open, $drive, checks::a_rejected_first_commit_leaves_no_thread);
             }
 
             /// R-FWK-33: a repeated commit changes nothing.
@@ -291,14 +291,14 @@ macro_rules! checkpointer_atomic {
 
             /// R-FWK-33: another checkpoint under an existing id is rejected.
             #[test]
-            fn another_record_under_the_same_id_is_refused() {
-                check($open, $drive, checks::another_record_under_the_same_id_is_refused);
+            fn another_checkpoint_under_the_same_id_is_rejected() {
+                check($open, $drive, checks::another_checkpoint_under_the_same_id_is_rejected);
             }
 
             /// R-FWK-33: other values under an existing id are rejected.
             #[test]
-            fn other_values_under_the_same_id_are_refused() {
-                check($open, $drive, checks::other_values_under_the_same_id_are_refused);
+            fn other_values_under_the_same_id_are_rejected() {
+                check($open, $drive, checks::other_values_under_the_same_id_are_rejected);
             }
 
             /// R-FWK-33: commits of subgraphs are saved in the same transaction, in order, and once.
@@ -309,8 +309,8 @@ macro_rules! checkpointer_atomic {
 
             /// R-FWK-33: if one part is invalid, in the commit or in a nested one, nothing is saved of either.
             #[test]
-            fn a_bad_part_inside_refuses_the_whole() {
-                check($open, $drive, checks::a_bad_part_inside_refuses_the_whole);
+            fn an_invalid_nested_part_rejects_the_full_commit() {
+                check($open, $drive, checks::an_invalid_nested_part_rejects_the_full_commit);
             }
 
             /// R-FWK-33, R-FWK-42: commits from the write-behind queue have no state, and are read back like those

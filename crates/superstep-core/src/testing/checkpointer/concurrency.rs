@@ -21,10 +21,10 @@ pub fn check<C, W, E>(
     E: Future<Output = ()> + Send + 'static,
 {
     let opened = Arc::new(Mutex::new(None));
-    let place = opened.clone();
+    let slot = opened.clone();
     drive(Box::pin(async move {
         let store = open().into();
-        *place.lock().expect("nobody panicked") = Some(store);
+        *slot.lock().expect("nobody panicked") = Some(store);
     }));
     let store: SharedCheckpointer = opened.lock().expect("nobody panicked").take().expect("the store was opened");
     std::thread::scope(|scope| {
@@ -74,13 +74,13 @@ pub fn one_of_many_runs_has_the_thread() -> Parts {
                 continue;
             };
             let schema = super::writer::plain();
-            let found = store
+            let loaded = store
                 .load(&"thread".into(), &Default::default(), CheckpointSelector::Latest)
                 .await
                 .expect("loading works");
             let state = schema.initial_state();
             let mut writer = Writer::on(&store, lease, schema, state);
-            if let Some(newest) = found {
+            if let Some(newest) = loaded {
                 let next = newest.checkpoint.id.bits() + 1;
                 writer = Writer { next, ..writer.fork(newest.checkpoint.id).await };
             }

@@ -22,11 +22,11 @@ async fn source(store: &SharedCheckpointer) -> (Writer, Writer) {
     let saved = fork.step(json!({ "log": ["fork"] })).await;
     fork.know(saved, 1, question(1)).await;
     fork.know(id(10), 2, TaskEntry::Skipped).await;
-    let mut inside = fork.inside("child:1");
-    inside.steps(3).await;
+    let mut subgraph = fork.subgraph("child:1");
+    subgraph.steps(3).await;
     fork.stand(ThreadStatus::Interrupted).await;
     store.release(&fork.lease);
-    (fork, inside)
+    (fork, subgraph)
 }
 
 /// Returns the same writer on another thread, without a lease.
@@ -49,9 +49,9 @@ async fn are_equal(one: &Writer, other: &Writer) {
 
 /// R-FWK-33: a copy has the same history in all graphs, with the id of the new thread.
 pub async fn a_copy_has_the_same_history(store: SharedCheckpointer) {
-    let (root, inside) = source(&store).await;
+    let (root, subgraph) = source(&store).await;
     store.copy_thread(root.thread(), &"to".into()).await.expect("the target is free");
-    for writer in [&root, &inside] {
+    for writer in [&root, &subgraph] {
         let copy = on(writer, "to");
         assert!(!copy.history(&HistoryQuery::default()).await.is_empty());
         are_equal(writer, &copy).await;
@@ -78,7 +78,7 @@ pub async fn a_copy_has_the_same_ids(store: SharedCheckpointer) {
 }
 
 /// R-FWK-33: a copy and its source continue independently.
-pub async fn a_copy_goes_on_on_its_own(store: SharedCheckpointer) {
+pub async fn a_copy_continues_independently(store: SharedCheckpointer) {
     let (mut root, _) = source(&store).await;
     store.copy_thread(root.thread(), &"to".into()).await.expect("the target is free");
     let mut copy = root.clone();
@@ -166,8 +166,8 @@ macro_rules! checkpointer_copies {
 
             /// R-FWK-33: a copy and its source continue independently.
             #[test]
-            fn a_copy_goes_on_on_its_own() {
-                check($open, $drive, checks::a_copy_goes_on_on_its_own);
+            fn a_copy_continues_independently() {
+                check($open, $drive, checks::a_copy_continues_independently);
             }
 
             /// R-FWK-33: deleting the source leaves the copy, and the other way round.

@@ -3,13 +3,13 @@
 
 use serde_json::json;
 
-use super::events::{event, heard, last, numbers, say};
+use super::events::{all_events, commit_events, event, last, numbers};
 use super::writer::{Writer, run};
 use crate::error::ErrorCode;
 use crate::port::{CheckpointSelector, Commit, EventsQuery, Retention, SharedCheckpointer, StoredEvent};
 use crate::value::AnyValue;
 
-async fn forget(writer: &Writer, up_to: u64) {
+async fn delete_up_to(writer: &Writer, up_to: u64) {
     writer.store.delete_events(writer.thread(), up_to).await.expect("forgetting works");
 }
 
@@ -17,18 +17,18 @@ async fn forget(writer: &Writer, up_to: u64) {
 pub async fn forgotten_events_go_and_their_numbers_stay_used(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for number in 1..=6 {
-        say(&mut writer, &[event(number, 1, json!("x".repeat(200 * number as usize)))]).await;
+        commit_events(&mut writer, &[event(number, 1, json!("x".repeat(200 * number as usize)))]).await;
     }
-    forget(&writer, 4).await;
-    assert_eq!((numbers(&heard(&writer).await), last(&writer).await), (vec![5, 6], 6));
-    forget(&writer, 2).await;
-    assert_eq!(numbers(&heard(&writer).await), [5, 6], "what is gone stays gone, what stays stays");
-    forget(&writer, u64::MAX).await;
-    assert_eq!((heard(&writer).await, last(&writer).await), (Vec::new(), 6));
+    delete_up_to(&writer, 4).await;
+    assert_eq!((numbers(&all_events(&writer).await), last(&writer).await), (vec![5, 6], 6));
+    delete_up_to(&writer, 2).await;
+    assert_eq!(numbers(&all_events(&writer).await), [5, 6], "what is gone stays gone, what stays stays");
+    delete_up_to(&writer, u64::MAX).await;
+    assert_eq!((all_events(&writer).await, last(&writer).await), (Vec::new(), 6));
     let late = Commit { events: vec![event(6, 1, json!("again"))], ..writer.note(Vec::new(), None) };
     assert_eq!(store.commit(&late).await.expect_err("the number was used").code(), ErrorCode::Internal);
-    say(&mut writer, &[event(7, 1, json!("on"))]).await;
-    assert_eq!(heard(&writer).await, [event(7, 1, json!("on"))]);
+    commit_events(&mut writer, &[event(7, 1, json!("on"))]).await;
+    assert_eq!(all_events(&writer).await, [event(7, 1, json!("on"))]);
     assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
 }
 
@@ -36,29 +36,36 @@ pub async fn forgotten_events_go_and_their_numbers_stay_used(store: SharedCheckp
 pub async fn pruning_leaves_events(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for number in 1..=30 {
-        say(&mut writer, &[event(number, 1, json!({ "n": number, "text": "t".repeat(100 * number as usize) }))]).await;
+        commit_events(
+            &mut writer,
+            &[event(number, 1, json!({ "n": number, "text": "t".repeat(100 * number as usize) }))],
+        )
+        .await;
     }
-    let before = heard(&writer).await;
-    for keep in [5, 1, 0] {
-        store.prune(writer.thread(), &Retention::keep_last(keep)).await.expect("pruning works");
+    let before = all_events(&writer).await;
+    for count in [5, 1, 0] {
+        store.prune(writer.thread(), &Retention::keep_last(count)).await.expect("pruning works");
     }
-    assert_eq!((heard(&writer).await, last(&writer).await), (before, 30));
+    assert_eq!((all_events(&writer).await, last(&writer).await), (before, 30));
 }
 
 /// R-FWK-33: a copy has the same events under the same numbers, and continues independently.
 pub async fn a_copy_has_the_events(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for number in 1..=5 {
-        say(&mut writer, &[event(number, 1, json!("e".repeat(700 * number as usize)))]).await;
+        commit_events(&mut writer, &[event(number, 1, json!("e".repeat(700 * number as usize)))]).await;
     }
-    forget(&writer, 2).await;
+    delete_up_to(&writer, 2).await;
     store.copy_thread(writer.thread(), &"copy".into()).await.expect("the target is free");
     let mut copy = writer.clone();
     copy.lease = store.acquire(&"copy".into(), run(2)).await.expect("nobody has the copy");
-    assert_eq!((heard(&copy).await, last(&copy).await), (heard(&writer).await, 5));
-    say(&mut copy, &[event(6, 2, json!("of the copy"))]).await;
-    assert_eq!((numbers(&heard(&copy).await), numbers(&heard(&writer).await)), (vec![3, 4, 5, 6], vec![3, 4, 5]));
-    forget(&writer, 5).await;
+    assert_eq!((all_events(&copy).await, last(&copy).await), (all_events(&writer).await, 5));
+    commit_events(&mut copy, &[event(6, 2, json!("of the copy"))]).await;
+    assert_eq!(
+        (numbers(&all_events(&copy).await), numbers(&all_events(&writer).await)),
+        (vec![3, 4, 5, 6], vec![3, 4, 5])
+    );
+    delete_up_to(&writer, 5).await;
     store.copy_thread(writer.thread(), &"bare".into()).await.expect("the target is free");
     let bare = "bare".into();
     assert_eq!(store.events(&bare, &EventsQuery::default()).await.expect("asking works"), []);
@@ -68,26 +75,26 @@ pub async fn a_copy_has_the_events(store: SharedCheckpointer) {
 /// R-FWK-33: a deleted thread leaves no event, not even for a new thread with the same id.
 pub async fn a_deleted_thread_leaves_no_event(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
-    say(&mut writer, &[event(8, 1, json!("gone")), event(9, 1, json!("g".repeat(5_000)))]).await;
+    commit_events(&mut writer, &[event(8, 1, json!("gone")), event(9, 1, json!("g".repeat(5_000)))]).await;
     let thread = writer.thread().clone();
     writer.close();
     store.delete_thread(&thread).await.expect("nobody moves it");
     assert_eq!(store.events(&thread, &EventsQuery::default()).await.expect("asking works"), []);
     assert_eq!(store.last_event_number(&thread).await.expect("asking works"), 0);
     let mut anew = Writer::open(&store, "thread").await;
-    say(&mut anew, &[event(1, 1, json!("new"))]).await;
-    assert_eq!(heard(&anew).await, [event(1, 1, json!("new"))]);
+    commit_events(&mut anew, &[event(1, 1, json!("new"))]).await;
+    assert_eq!(all_events(&anew).await, [event(1, 1, json!("new"))]);
 }
 
 /// R-FWK-33: each thread has its own events and numbers.
 pub async fn threads_have_events_of_their_own(store: SharedCheckpointer) {
     let (mut one, mut two) = (Writer::open(&store, "one").await, Writer::open(&store, "two").await);
     for number in 1..=4 {
-        say(&mut one, &[event(number, 1, json!(["one", number]))]).await;
-        say(&mut two, &[event(number * 10, 1, json!(["two", number]))]).await;
+        commit_events(&mut one, &[event(number, 1, json!(["one", number]))]).await;
+        commit_events(&mut two, &[event(number * 10, 1, json!(["two", number]))]).await;
     }
-    forget(&one, 3).await;
-    assert_eq!((numbers(&heard(&one).await), numbers(&heard(&two).await)), (vec![4], vec![10, 20, 30, 40]));
+    delete_up_to(&one, 3).await;
+    assert_eq!((numbers(&all_events(&one).await), numbers(&all_events(&two).await)), (vec![4], vec![10, 20, 30, 40]));
     assert_eq!((last(&one).await, last(&two).await), (4, 40));
 }
 
@@ -95,22 +102,22 @@ pub async fn threads_have_events_of_their_own(store: SharedCheckpointer) {
 pub async fn a_body_of_a_megabyte_comes_back(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let text: String = (0..150_000_u32).map(|index| format!("{:x}", index.wrapping_mul(2_654_435_761))).collect();
-    let said = [event(1, 1, json!({ "text": text })), event(2, 1, json!("s")), event(3, 1, json!(vec![text; 2]))];
-    say(&mut writer, &said).await;
-    assert_eq!(heard(&writer).await, said);
-    forget(&writer, 1).await;
-    assert_eq!(heard(&writer).await, said[1..]);
+    let events = [event(1, 1, json!({ "text": text })), event(2, 1, json!("s")), event(3, 1, json!(vec![text; 2]))];
+    commit_events(&mut writer, &events).await;
+    assert_eq!(all_events(&writer).await, events);
+    delete_up_to(&writer, 1).await;
+    assert_eq!(all_events(&writer).await, events[1..]);
 }
 
 /// R-FWK-33: a thousand events are returned, from one commit and from many.
 pub async fn a_thousand_events_come_back(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let all: Vec<StoredEvent> = (1..=1_000).map(|number| event(number, 1, json!({ "number": number }))).collect();
-    say(&mut writer, &all[..900]).await;
+    commit_events(&mut writer, &all[..900]).await;
     for one in all[900..].chunks(5) {
-        say(&mut writer, one).await;
+        commit_events(&mut writer, one).await;
     }
-    assert_eq!(heard(&writer).await, all);
+    assert_eq!(all_events(&writer).await, all);
     assert_eq!(last(&writer).await, 1_000);
 }
 
@@ -125,17 +132,17 @@ pub async fn text_of_any_script_comes_back(store: SharedCheckpointer) {
         json!({ "__sealed__": "x" }),
         json!({ "__spilled__": { "sha256": "0", "copy": 0 } }),
     ];
-    let said: Vec<StoredEvent> = bodies.into_iter().zip(1..).map(|(body, number)| event(number, 1, body)).collect();
-    say(&mut writer, &said).await;
-    assert_eq!(heard(&writer).await, said);
+    let events: Vec<StoredEvent> = bodies.into_iter().zip(1..).map(|(body, number)| event(number, 1, body)).collect();
+    commit_events(&mut writer, &events).await;
+    assert_eq!(all_events(&writer).await, events);
 }
 
 /// R-FWK-33: the body of an event may be a native value.
-pub async fn live_bodies_are_kept(store: SharedCheckpointer) {
+pub async fn native_payloads_are_saved(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let live = StoredEvent { number: 1, run: run(1), payload: AnyValue::native(vec!["a".to_owned(), "b".to_owned()]) };
-    say(&mut writer, &[live]).await;
-    assert_eq!(heard(&writer).await[0].payload.to_json().expect("it is plain data"), json!(["a", "b"]));
+    commit_events(&mut writer, &[live]).await;
+    assert_eq!(all_events(&writer).await[0].payload.to_json().expect("it is plain data"), json!(["a", "b"]));
 }
 
 /// R-FWK-33: the statistics count the bytes of events until they are deleted.
@@ -148,7 +155,7 @@ pub async fn events_count_as_bytes(store: SharedCheckpointer) {
     let alone = Commit { events, ..writer.note(Vec::new(), None) };
     store.commit(&alone).await.expect("events are enough");
     assert!(bytes().await > before + 1_000, "{} after {before}", bytes().await);
-    forget(&writer, 200).await;
+    delete_up_to(&writer, 200).await;
     assert_eq!(bytes().await, before);
 }
 
@@ -211,8 +218,8 @@ macro_rules! checkpointer_forgetting {
 
             /// R-FWK-33: the body of an event may be a native value.
             #[test]
-            fn live_bodies_are_kept() {
-                check($open, $drive, checks::live_bodies_are_kept);
+            fn native_payloads_are_saved() {
+                check($open, $drive, checks::native_payloads_are_saved);
             }
 
             /// R-FWK-33: the statistics count the bytes of events until they are deleted.

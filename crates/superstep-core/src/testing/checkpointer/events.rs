@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::writer::{Writer, id, known, run};
+use super::writer::{Writer, id, pending_entry, run};
 use crate::checkpoint::TaskEntry;
 use crate::error::ErrorCode;
 use crate::port::{
@@ -20,18 +20,18 @@ pub(super) fn numbers(events: &[StoredEvent]) -> Vec<u64> {
 }
 
 /// Commits a step with these events.
-pub(super) async fn say(writer: &mut Writer, events: &[StoredEvent]) {
+pub(super) async fn commit_events(writer: &mut Writer, events: &[StoredEvent]) {
     let commit = Commit { events: events.to_vec(), ..writer.draft(json!({ "count": 1 })) };
     writer.send(commit).await;
 }
 
-async fn ask(writer: &Writer, query: &EventsQuery) -> Vec<StoredEvent> {
+async fn read_events(writer: &Writer, query: &EventsQuery) -> Vec<StoredEvent> {
     writer.store.events(writer.thread(), query).await.expect("asking works")
 }
 
 /// Returns all stored events.
-pub(super) async fn heard(writer: &Writer) -> Vec<StoredEvent> {
-    ask(writer, &EventsQuery::default()).await
+pub(super) async fn all_events(writer: &Writer) -> Vec<StoredEvent> {
+    read_events(writer, &EventsQuery::default()).await
 }
 
 pub(super) async fn last(writer: &Writer) -> u64 {
@@ -41,10 +41,10 @@ pub(super) async fn last(writer: &Writer) -> u64 {
 /// R-FWK-33: events are returned in the order of their numbers, with their runs and bodies.
 pub async fn events_come_back_in_the_order_of_their_numbers(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
-    let said = [event(1, 1, json!("begun")), event(2, 1, json!({ "step": 1 })), event(7, 2, json!([null, 1.5, -3]))];
-    say(&mut writer, &said[..2]).await;
-    say(&mut writer, &said[2..]).await;
-    assert_eq!(heard(&writer).await, said);
+    let events = [event(1, 1, json!("begun")), event(2, 1, json!({ "step": 1 })), event(7, 2, json!([null, 1.5, -3]))];
+    commit_events(&mut writer, &events[..2]).await;
+    commit_events(&mut writer, &events[2..]).await;
+    assert_eq!(all_events(&writer).await, events);
     assert_eq!(last(&writer).await, 7);
 }
 
@@ -52,23 +52,23 @@ pub async fn events_come_back_in_the_order_of_their_numbers(store: SharedCheckpo
 pub async fn a_thread_without_events_has_none(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.steps(2).await;
-    assert_eq!((heard(&writer).await, last(&writer).await), (Vec::new(), 0));
-    let nobody = "nobody".into();
-    assert_eq!(store.events(&nobody, &EventsQuery::default()).await.expect("asking works"), []);
-    assert_eq!(store.last_event_number(&nobody).await.expect("asking works"), 0);
-    store.delete_events(&nobody, 9).await.expect("there is nothing to do");
+    assert_eq!((all_events(&writer).await, last(&writer).await), (Vec::new(), 0));
+    let unknown = "nobody".into();
+    assert_eq!(store.events(&unknown, &EventsQuery::default()).await.expect("asking works"), []);
+    assert_eq!(store.last_event_number(&unknown).await.expect("asking works"), 0);
+    store.delete_events(&unknown, 9).await.expect("there is nothing to do");
     assert!(store.threads(&ThreadsQuery::default()).await.expect("listing works").len() == 1);
 }
 
 /// R-FWK-33: a reader that requests events after its last number gets all later ones, in pages.
-pub async fn a_reader_goes_on_after_its_last_number(store: SharedCheckpointer) {
+pub async fn a_reader_continues_after_its_last_number(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for number in 1..=20 {
-        say(&mut writer, &[event(number * 3, 1, json!(number))]).await;
+        commit_events(&mut writer, &[event(number * 3, 1, json!(number))]).await;
     }
     let (mut seen, mut query) = (Vec::new(), EventsQuery { limit: Some(7), ..EventsQuery::default() });
     loop {
-        let page = ask(&writer, &query).await;
+        let page = read_events(&writer, &query).await;
         assert!(page.len() <= 7);
         let Some(last) = page.last() else { break };
         query.after = Some(last.number);
@@ -76,29 +76,29 @@ pub async fn a_reader_goes_on_after_its_last_number(store: SharedCheckpointer) {
     }
     assert_eq!(numbers(&seen), (1..=20).map(|number| number * 3).collect::<Vec<u64>>());
     let after = |after: u64| EventsQuery { after: Some(after), ..EventsQuery::default() };
-    assert_eq!(numbers(&ask(&writer, &after(55)).await), [57, 60], "the number need not be one that there was");
+    assert_eq!(numbers(&read_events(&writer, &after(55)).await), [57, 60], "the number need not be one that there was");
     for past in [60, u64::from(u32::MAX), u64::MAX] {
-        assert_eq!(ask(&writer, &after(past)).await, []);
+        assert_eq!(read_events(&writer, &after(past)).await, []);
     }
-    assert_eq!(ask(&writer, &EventsQuery { limit: Some(0), ..EventsQuery::default() }).await, []);
+    assert_eq!(read_events(&writer, &EventsQuery { limit: Some(0), ..EventsQuery::default() }).await, []);
 }
 
 /// R-FWK-33: events can be filtered by run.
-pub async fn events_of_one_run_are_told_apart(store: SharedCheckpointer) {
+pub async fn events_of_one_run_are_distinguished(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for number in 1..=12 {
-        say(&mut writer, &[event(number, u128::from(number % 3), json!(number))]).await;
+        commit_events(&mut writer, &[event(number, u128::from(number % 3), json!(number))]).await;
     }
     let of = |number: u128| EventsQuery { run: Some(run(number)), ..EventsQuery::default() };
-    assert_eq!(numbers(&ask(&writer, &of(2)).await), [2, 5, 8, 11]);
-    assert_eq!(numbers(&ask(&writer, &EventsQuery { after: Some(5), limit: Some(1), ..of(2) }).await), [8]);
-    assert_eq!(ask(&writer, &of(9)).await, []);
+    assert_eq!(numbers(&read_events(&writer, &of(2)).await), [2, 5, 8, 11]);
+    assert_eq!(numbers(&read_events(&writer, &EventsQuery { after: Some(5), limit: Some(1), ..of(2) }).await), [8]);
+    assert_eq!(read_events(&writer, &of(9)).await, []);
 }
 
 /// R-FWK-33: a rejected commit leaves no event.
-pub async fn a_refused_commit_leaves_no_event(store: SharedCheckpointer) {
+pub async fn a_rejected_commit_leaves_no_event(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
-    say(&mut writer, &[event(1, 1, json!("kept"))]).await;
+    commit_events(&mut writer, &[event(1, 1, json!("kept"))]).await;
     let mut lost = Writer { head: Some(id(77)), ..writer.clone() };
     let commit = Commit { events: vec![event(2, 1, json!("lost"))], ..lost.draft(json!({ "count": 1 })) };
     store.commit(&commit).await.expect_err("the parent is not there");
@@ -108,18 +108,18 @@ pub async fn a_refused_commit_leaves_no_event(store: SharedCheckpointer) {
     let commit = Commit { events: vec![event(2, 1, json!("late"))], ..stale.note(Vec::new(), None) };
     let error = store.commit(&commit).await.expect_err("somebody else has the thread");
     assert_eq!(error.code(), ErrorCode::ThreadBusy);
-    assert_eq!((numbers(&heard(&stale).await), last(&stale).await), (vec![1], 1));
+    assert_eq!((numbers(&all_events(&stale).await), last(&stale).await), (vec![1], 1));
     let next = Writer { lease, ..stale };
     let commit = Commit { events: vec![event(2, 2, json!("next"))], ..next.note(Vec::new(), None) };
     store.commit(&commit).await.expect("nothing of the others was written");
-    assert_eq!(heard(&next).await, [event(1, 1, json!("kept")), event(2, 2, json!("next"))]);
+    assert_eq!(all_events(&next).await, [event(1, 1, json!("kept")), event(2, 2, json!("next"))]);
 }
 
 /// R-FWK-33: a commit whose events do not come after the last one is rejected as a whole.
-pub async fn a_refused_event_leaves_no_checkpoint(store: SharedCheckpointer) {
+pub async fn a_rejected_event_leaves_no_checkpoint(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.step(json!({ "log": ["a"] })).await;
-    say(&mut writer, &[event(4, 1, json!("four")), event(5, 1, json!("five"))]).await;
+    commit_events(&mut writer, &[event(4, 1, json!("four")), event(5, 1, json!("five"))]).await;
     let before = writer.loaded(CheckpointSelector::Latest).await.checkpoint.id;
     for late in [5, 4, 2, 1] {
         let mut commit = writer.clone().draft(json!({ "log": ["b"] }));
@@ -131,7 +131,7 @@ pub async fn a_refused_event_leaves_no_checkpoint(store: SharedCheckpointer) {
     }
     assert_eq!(writer.loaded(CheckpointSelector::Latest).await.checkpoint.id, before);
     assert_ne!(store.status(writer.thread()).await.expect("asking works"), Some(ThreadStatus::Error));
-    assert_eq!((numbers(&heard(&writer).await), last(&writer).await), (vec![4, 5], 5));
+    assert_eq!((numbers(&all_events(&writer).await), last(&writer).await), (vec![4, 5], 5));
     writer.step(json!({ "log": ["c"] })).await;
     assert_eq!(writer.stored(CheckpointSelector::Latest).await["log"], json!(["a", "c"]));
 }
@@ -146,7 +146,7 @@ pub async fn numbers_of_one_commit_differ(store: SharedCheckpointer) {
         let commit = Commit { events, ..writer.note(Vec::new(), None) };
         assert_eq!(store.commit(&commit).await.expect_err("it is numbered wrongly").code(), ErrorCode::Internal);
     }
-    assert_eq!((heard(&writer).await, last(&writer).await), (Vec::new(), 0));
+    assert_eq!((all_events(&writer).await, last(&writer).await), (Vec::new(), 0));
 }
 
 /// R-FWK-33: a repeated commit adds no event twice, with or without a checkpoint.
@@ -157,15 +157,15 @@ pub async fn a_commit_sent_again_adds_no_event_twice(store: SharedCheckpointer) 
     store.commit(&first).await.expect("it is known");
     let second = Commit { events: vec![event(2, 1, json!("two"))], ..writer.draft(json!({ "log": ["b"] })) };
     writer.send(second.clone()).await;
-    for again in [&first, &second] {
-        store.commit(again).await.expect("it is known");
+    for repeated in [&first, &second] {
+        store.commit(repeated).await.expect("it is known");
     }
     let alone = Commit { events: vec![event(3, 1, json!("three"))], ..writer.note(Vec::new(), None) };
     for _ in 0..3 {
         store.commit(&alone).await.expect("it is known by what it says");
     }
-    let said = [event(1, 1, json!("one")), event(2, 1, json!("two")), event(3, 1, json!("three"))];
-    assert_eq!(heard(&writer).await, said);
+    let events = [event(1, 1, json!("one")), event(2, 1, json!("two")), event(3, 1, json!("three"))];
+    assert_eq!(all_events(&writer).await, events);
 }
 
 /// R-FWK-33: a commit may consist of events alone, and creates the thread.
@@ -178,7 +178,7 @@ pub async fn events_alone_make_a_thread(store: SharedCheckpointer) {
     assert!(writer.find(CheckpointSelector::Latest).await.expect("loading works").is_none());
     writer.step(json!({ "log": ["a"] })).await;
     assert_eq!(writer.stored(CheckpointSelector::Latest).await["log"], json!(["a"]));
-    assert_eq!(numbers(&heard(&writer).await), [1]);
+    assert_eq!(numbers(&all_events(&writer).await), [1]);
 }
 
 /// R-FWK-33: events become visible with the checkpoint of their commit and with its pending entries.
@@ -186,7 +186,7 @@ pub async fn events_come_with_their_checkpoint(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for number in 1..=5 {
         let mut commit = writer.draft(json!({ "log": [number] }));
-        commit.pending = vec![known(id(number.into()), 1, TaskEntry::Skipped)];
+        commit.pending = vec![pending_entry(id(number.into()), 1, TaskEntry::Skipped)];
         commit.events = vec![event(number, 1, json!(number))];
         writer.send(commit).await;
         assert_eq!((last(&writer).await, writer.loaded(CheckpointSelector::Latest).await.pending.len()), (number, 1));
@@ -197,40 +197,41 @@ pub async fn events_come_with_their_checkpoint(store: SharedCheckpointer) {
 /// R-FWK-33: events of subgraphs belong to the thread, whichever part of the commit contains which number.
 pub async fn events_of_graphs_inside_are_of_the_thread(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
-    let mut inside = writer.inside("child");
-    let child = Commit { events: vec![event(2, 1, json!("in"))], ..inside.draft(json!({ "log": ["i"] })) };
-    let bare = Commit { events: vec![event(3, 1, json!("bare"))], ..inside.note(Vec::new(), None) };
+    let mut subgraph = writer.subgraph("child");
+    let child = Commit { events: vec![event(2, 1, json!("in"))], ..subgraph.draft(json!({ "log": ["i"] })) };
+    let bare = Commit { events: vec![event(3, 1, json!("bare"))], ..subgraph.note(Vec::new(), None) };
     let mut commit = writer.draft(json!({ "log": ["a"] }));
     commit.events = vec![event(1, 1, json!("out")), event(4, 1, json!("out again"))];
     commit.subgraph_commits = vec![child, bare];
     writer.send(commit.clone()).await;
-    let said = [
+    let events = [
         event(1, 1, json!("out")),
         event(2, 1, json!("in")),
         event(3, 1, json!("bare")),
         event(4, 1, json!("out again")),
     ];
-    assert_eq!(heard(&writer).await, said);
+    assert_eq!(all_events(&writer).await, events);
     store.commit(&commit).await.expect("it is known");
-    assert_eq!(heard(&writer).await, said);
+    assert_eq!(all_events(&writer).await, events);
     let mut doubled = writer.note(Vec::new(), None);
     doubled.events = vec![event(5, 1, json!("x"))];
-    doubled.subgraph_commits = vec![Commit { events: vec![event(5, 1, json!("y"))], ..inside.note(Vec::new(), None) }];
+    doubled.subgraph_commits =
+        vec![Commit { events: vec![event(5, 1, json!("y"))], ..subgraph.note(Vec::new(), None) }];
     assert_eq!(store.commit(&doubled).await.expect_err("one number, two events").code(), ErrorCode::Internal);
-    assert_eq!(heard(&writer).await, said);
+    assert_eq!(all_events(&writer).await, events);
 }
 
 /// R-FWK-33: of a commit that was partly saved before, the new parts are saved with their events.
-pub async fn what_follows_a_repeat_is_kept(store: SharedCheckpointer) {
+pub async fn the_rest_of_a_repeated_commit_is_saved(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
-    let mut inside = writer.inside("child");
-    let child = Commit { events: vec![event(1, 1, json!("in"))], ..inside.draft(json!({ "log": ["i"] })) };
+    let mut subgraph = writer.subgraph("child");
+    let child = Commit { events: vec![event(1, 1, json!("in"))], ..subgraph.draft(json!({ "log": ["i"] })) };
     store.commit(&child).await.expect("a good commit is taken");
     let mut commit = writer.draft(json!({ "log": ["a"] }));
     commit.events = vec![event(2, 1, json!("out"))];
     commit.subgraph_commits = vec![child];
     writer.send(commit).await;
-    assert_eq!(heard(&writer).await, [event(1, 1, json!("in")), event(2, 1, json!("out"))]);
+    assert_eq!(all_events(&writer).await, [event(1, 1, json!("in")), event(2, 1, json!("out"))]);
     assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
 }
 
@@ -257,26 +258,26 @@ macro_rules! checkpointer_events {
 
             /// R-FWK-33: a reader that requests events after its last number gets all later ones, in pages.
             #[test]
-            fn a_reader_goes_on_after_its_last_number() {
-                check($open, $drive, checks::a_reader_goes_on_after_its_last_number);
+            fn a_reader_continues_after_its_last_number() {
+                check($open, $drive, checks::a_reader_continues_after_its_last_number);
             }
 
             /// R-FWK-33: events can be filtered by run.
             #[test]
-            fn events_of_one_run_are_told_apart() {
-                check($open, $drive, checks::events_of_one_run_are_told_apart);
+            fn events_of_one_run_are_distinguished() {
+                check($open, $drive, checks::events_of_one_run_are_distinguished);
             }
 
             /// R-FWK-33: a rejected commit leaves no event.
             #[test]
-            fn a_refused_commit_leaves_no_event() {
-                check($open, $drive, checks::a_refused_commit_leaves_no_event);
+            fn a_rejected_commit_leaves_no_event() {
+                check($open, $drive, checks::a_rejected_commit_leaves_no_event);
             }
 
             /// R-FWK-33: a commit whose events do not come after the last one is rejected as a whole.
             #[test]
-            fn a_refused_event_leaves_no_checkpoint() {
-                check($open, $drive, checks::a_refused_event_leaves_no_checkpoint);
+            fn a_rejected_event_leaves_no_checkpoint() {
+                check($open, $drive, checks::a_rejected_event_leaves_no_checkpoint);
             }
 
             /// R-FWK-33: two events of one commit have two numbers, and none is 0.
@@ -312,8 +313,8 @@ macro_rules! checkpointer_events {
 
             /// R-FWK-33: of a commit that was partly saved before, the new parts are saved with their events.
             #[test]
-            fn what_follows_a_repeat_is_kept() {
-                check($open, $drive, checks::what_follows_a_repeat_is_kept);
+            fn the_rest_of_a_repeated_commit_is_saved() {
+                check($open, $drive, checks::the_rest_of_a_repeated_commit_is_saved);
             }
         }
     };

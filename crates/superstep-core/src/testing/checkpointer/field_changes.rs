@@ -11,13 +11,13 @@ use crate::port::{CheckpointSelector, HistoryQuery, SharedCheckpointer};
 use crate::schema::Schema;
 
 /// Saves one step for each update, dynamic and typed, and compares every checkpoint with the state in memory.
-async fn reads_as_folded(store: SharedCheckpointer, updates: Vec<Value>, wanted: fn(&Change) -> bool) {
+async fn reads_as_folded(store: SharedCheckpointer, updates: Vec<Value>, is_expected: fn(&Change) -> bool) {
     for (thread, schema) in [("plain", plain()), ("typed", typed())] {
         let mut writer = Writer::with(&store, thread, schema).await;
         let (mut expected, mut seen) = (Vec::new(), false);
         for update in &updates {
             let commit = writer.draft(update.clone());
-            seen |= commit.changes.iter().any(|change| wanted(&change.change));
+            seen |= commit.changes.iter().any(|change| is_expected(&change.change));
             let saved = writer.send(commit).await;
             expected.push((saved, writer.values()));
             assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values(), "{thread}: {update}");
@@ -66,7 +66,7 @@ pub async fn messages_that_are_edited_come_back(store: SharedCheckpointer) {
 }
 
 /// R-FWK-42: a list that is replaced after it grew, and then grows again, is returned in full.
-pub async fn a_set_after_growth_begins_anew(store: SharedCheckpointer) {
+pub async fn a_set_after_growth_starts_a_new_value(store: SharedCheckpointer) {
     let mut updates: Vec<Value> = (0..30).map(|index| json!({ "log": [format!("{index}")] })).collect();
     updates.insert(20, json!({ "log": { "__overwrite__": ["new"] } }));
     reads_as_folded(store, updates, |change| matches!(change, Change::Appended { .. })).await;
@@ -212,8 +212,8 @@ macro_rules! checkpointer_growth {
 
             /// R-FWK-42: a list that is replaced after it grew, and then grows again, is returned in full.
             #[test]
-            fn a_set_after_growth_begins_anew() {
-                check($open, $drive, checks::a_set_after_growth_begins_anew);
+            fn a_set_after_growth_starts_a_new_value() {
+                check($open, $drive, checks::a_set_after_growth_starts_a_new_value);
             }
 
             /// R-FWK-42: fields that did not change keep their values, and a step without changes keeps all.

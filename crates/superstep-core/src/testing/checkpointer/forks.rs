@@ -92,7 +92,7 @@ pub async fn two_forks_of_one_checkpoint_stay_apart(store: SharedCheckpointer) {
 }
 
 /// R-FWK-34: an older branch can be continued, and is the newest again.
-pub async fn an_older_branch_can_be_gone_on_with(store: SharedCheckpointer) {
+pub async fn an_older_branch_can_be_continued(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let ids = writer.steps(4).await;
     writer.fork(ids[1]).await.step(json!({ "title": "fork" })).await;
@@ -135,8 +135,8 @@ pub async fn forks_in_one_transaction_build_on_their_parents(store: SharedCheckp
         let line = index as usize % lines.len();
         drafts.push(draft(&mut lines[line], json!({ "log": [index as u64], "notes": { "n": index as u64 } })));
     }
-    let inside = drafts.iter().map(|(commit, ..)| commit.clone()).collect();
-    let all = Commit { subgraph_commits: inside, ..writer.note(Vec::new(), None) };
+    let commits = drafts.iter().map(|(commit, ..)| commit.clone()).collect();
+    let all = Commit { subgraph_commits: commits, ..writer.note(Vec::new(), None) };
     store.commit(&all).await.expect("a good commit is taken");
     for (_, id, values) in &drafts {
         assert_eq!(writer.stored(CheckpointSelector::Id(*id)).await, *values);
@@ -147,7 +147,7 @@ pub async fn forks_in_one_transaction_build_on_their_parents(store: SharedCheckp
 }
 
 /// R-FWK-33: an unknown parent is rejected.
-pub async fn an_unknown_parent_is_refused(store: SharedCheckpointer) {
+pub async fn an_unknown_parent_is_rejected(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.steps(2).await;
     writer.head = Some(id(99));
@@ -158,12 +158,12 @@ pub async fn an_unknown_parent_is_refused(store: SharedCheckpointer) {
 }
 
 /// R-FWK-33: a parent of another thread or graph is rejected.
-pub async fn a_parent_from_elsewhere_is_refused(store: SharedCheckpointer) {
+pub async fn a_parent_from_another_history_is_rejected(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.steps(2).await;
-    let mut inside = writer.inside("child");
-    inside.head = writer.head;
-    let commit = inside.draft(json!({ "count": 1 }));
+    let mut subgraph = writer.subgraph("child");
+    subgraph.head = writer.head;
+    let commit = subgraph.draft(json!({ "count": 1 }));
     assert_eq!(store.commit(&commit).await.expect_err("it is the parent's graph").code(), ErrorCode::NotFound);
     let mut other = Writer::open(&store, "other").await;
     other.head = writer.head;
@@ -172,7 +172,7 @@ pub async fn a_parent_from_elsewhere_is_refused(store: SharedCheckpointer) {
 }
 
 /// R-FWK-34: a checkpoint without a parent starts a new history, also on a thread with checkpoints.
-pub async fn a_checkpoint_without_a_parent_begins_anew(store: SharedCheckpointer) {
+pub async fn a_checkpoint_without_a_parent_starts_a_new_history(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.step(json!({ "log": ["old"], "title": "old" })).await;
     (writer.head, writer.state) = (None, writer.schema.initial_state());
@@ -197,7 +197,7 @@ pub async fn a_stored_checkpoint_never_changes(store: SharedCheckpointer) {
 }
 
 /// R-FWK-42: the state in a commit is not retained: the next superstep changes it in place.
-pub async fn the_state_of_a_commit_is_not_kept(store: SharedCheckpointer) {
+pub async fn the_state_of_a_commit_is_not_retained(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for index in 0..40 {
         writer.step(json!({ "log": [index] })).await;
@@ -252,8 +252,8 @@ macro_rules! checkpointer_lineage {
 
             /// R-FWK-34: an older branch can be continued, and is the newest again.
             #[test]
-            fn an_older_branch_can_be_gone_on_with() {
-                check($open, $drive, checks::an_older_branch_can_be_gone_on_with);
+            fn an_older_branch_can_be_continued() {
+                check($open, $drive, checks::an_older_branch_can_be_continued);
             }
 
             /// R-FWK-34: a fork of a fork builds on it.
@@ -270,20 +270,20 @@ macro_rules! checkpointer_lineage {
 
             /// R-FWK-33: an unknown parent is rejected.
             #[test]
-            fn an_unknown_parent_is_refused() {
-                check($open, $drive, checks::an_unknown_parent_is_refused);
+            fn an_unknown_parent_is_rejected() {
+                check($open, $drive, checks::an_unknown_parent_is_rejected);
             }
 
             /// R-FWK-33: a parent of another thread or graph is rejected.
             #[test]
-            fn a_parent_from_elsewhere_is_refused() {
-                check($open, $drive, checks::a_parent_from_elsewhere_is_refused);
+            fn a_parent_from_another_history_is_rejected() {
+                check($open, $drive, checks::a_parent_from_another_history_is_rejected);
             }
 
             /// R-FWK-34: a checkpoint without a parent starts a new history, also on a thread with checkpoints.
             #[test]
-            fn a_checkpoint_without_a_parent_begins_anew() {
-                check($open, $drive, checks::a_checkpoint_without_a_parent_begins_anew);
+            fn a_checkpoint_without_a_parent_starts_a_new_history() {
+                check($open, $drive, checks::a_checkpoint_without_a_parent_starts_a_new_history);
             }
 
             /// R-FWK-34, R-REF-61: a stored checkpoint never changes when later steps are saved.
@@ -294,8 +294,8 @@ macro_rules! checkpointer_lineage {
 
             /// R-FWK-42: the state in a commit is not retained: the next superstep changes it in place.
             #[test]
-            fn the_state_of_a_commit_is_not_kept() {
-                check($open, $drive, checks::the_state_of_a_commit_is_not_kept);
+            fn the_state_of_a_commit_is_not_retained() {
+                check($open, $drive, checks::the_state_of_a_commit_is_not_retained);
             }
         }
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::writer::{Writer, id, known, read, run};
+use super::writer::{Writer, id, pending_entry, read, run};
 use crate::checkpoint::{CheckpointNamespace, CheckpointSource, TaskEntry};
 use crate::error::ErrorCode;
 use crate::port::{HistoryQuery, SharedCheckpointer};
@@ -43,9 +43,9 @@ pub async fn a_listing_is_newest_first(store: SharedCheckpointer) {
 /// R-FWK-33: a thread or graph without commits has an empty history.
 pub async fn an_unknown_history_is_empty(store: SharedCheckpointer) {
     let writer = twelve(&store).await;
-    assert!(writer.inside("child").history(&HistoryQuery::default()).await.is_empty());
-    let nobody = store.history(&"nobody".into(), &CheckpointNamespace::root(), &HistoryQuery::default()).await;
-    assert!(nobody.expect("listing works").is_empty());
+    assert!(writer.subgraph("child").history(&HistoryQuery::default()).await.is_empty());
+    let unknown = store.history(&"nobody".into(), &CheckpointNamespace::root(), &HistoryQuery::default()).await;
+    assert!(unknown.expect("listing works").is_empty());
 }
 
 /// R-FWK-33: a limit returns that many of the newest; a limit of 0 returns none.
@@ -76,7 +76,7 @@ pub async fn before_and_limit_page_through_everything(store: SharedCheckpointer)
 }
 
 /// R-FWK-33: `before` an unknown checkpoint is rejected, not treated as no filter.
-pub async fn before_an_unknown_checkpoint_is_refused(store: SharedCheckpointer) {
+pub async fn before_an_unknown_checkpoint_is_rejected(store: SharedCheckpointer) {
     let writer = twelve(&store).await;
     let query = HistoryQuery { before: Some(id(99)), ..Default::default() };
     let error = store.history(writer.thread(), &writer.namespace, &query).await.expect_err("it is unknown");
@@ -166,7 +166,7 @@ pub async fn a_listing_has_the_pending_entries_of_each(store: SharedCheckpointer
     }
     let listed = writer.history(&HistoryQuery::default()).await;
     let pending: Vec<_> = listed.into_iter().map(|loaded| loaded.pending).collect();
-    assert_eq!(pending, [3, 2, 1].map(|number| vec![known(id(number), number, TaskEntry::Skipped)]));
+    assert_eq!(pending, [3, 2, 1].map(|number| vec![pending_entry(id(number), number, TaskEntry::Skipped)]));
 }
 
 /// R-FWK-33: a returned listing does not change when the thread continues.
@@ -223,8 +223,8 @@ macro_rules! checkpointer_history {
 
             /// R-FWK-33: `before` an unknown checkpoint is rejected, not treated as no filter.
             #[test]
-            fn before_an_unknown_checkpoint_is_refused() {
-                check($open, $drive, checks::before_an_unknown_checkpoint_is_refused);
+            fn before_an_unknown_checkpoint_is_rejected() {
+                check($open, $drive, checks::before_an_unknown_checkpoint_is_rejected);
             }
 
             /// R-FWK-33: a listing can be restricted to one source.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::writer::{Writer, id, known, run};
+use super::writer::{Writer, id, pending_entry, run};
 use crate::checkpoint::TaskEntry;
 use crate::error::ErrorCode;
 use crate::id::ThreadId;
@@ -22,7 +22,7 @@ async fn outdated(store: &SharedCheckpointer) -> Writer {
 }
 
 /// R-FWK-33: another run cannot acquire a thread with an active lease; the error names the holder.
-pub async fn a_second_run_is_refused_and_told_who_moves_the_thread(store: SharedCheckpointer) {
+pub async fn a_second_run_is_rejected_with_the_lease_holder(store: SharedCheckpointer) {
     take(&store, "thread", 7).await;
     let error = store.acquire(&"thread".into(), run(8)).await.expect_err("run 7 has it");
     assert_eq!(error.code(), ErrorCode::ThreadBusy);
@@ -30,7 +30,7 @@ pub async fn a_second_run_is_refused_and_told_who_moves_the_thread(store: Shared
 }
 
 /// R-FWK-33: a released lease can be acquired by another run.
-pub async fn what_was_given_back_can_be_taken(store: SharedCheckpointer) {
+pub async fn a_released_lease_can_be_acquired(store: SharedCheckpointer) {
     for number in 1..5 {
         let lease = take(&store, "thread", number).await;
         store.release(&lease);
@@ -54,12 +54,12 @@ pub async fn giving_back_an_old_lease_frees_nothing(store: SharedCheckpointer) {
     store.release(&old);
     take(&store, "thread", 2).await;
     store.release(&old);
-    let refused = store.acquire(&"thread".into(), run(3)).await;
-    assert_eq!(refused.expect_err("run 2 has it").code(), ErrorCode::ThreadBusy);
+    let result = store.acquire(&"thread".into(), run(3)).await;
+    assert_eq!(result.expect_err("run 2 has it").code(), ErrorCode::ThreadBusy);
 }
 
 /// R-FWK-33: a checkpoint with an old lease is rejected, without retry and with a help text.
-pub async fn a_checkpoint_of_an_old_lease_is_refused(store: SharedCheckpointer) {
+pub async fn a_checkpoint_of_an_old_lease_is_rejected(store: SharedCheckpointer) {
     let mut writer = outdated(&store).await;
     let commit = writer.draft(json!({ "count": 1 }));
     let error = store.commit(&commit).await.expect_err("the lease is old");
@@ -69,15 +69,15 @@ pub async fn a_checkpoint_of_an_old_lease_is_refused(store: SharedCheckpointer) 
 }
 
 /// R-FWK-33: pending entries with an old lease are rejected.
-pub async fn an_entry_of_an_old_lease_is_refused(store: SharedCheckpointer) {
+pub async fn an_entry_of_an_old_lease_is_rejected(store: SharedCheckpointer) {
     let writer = outdated(&store).await;
-    let commit = writer.note(vec![known(id(2), 1, TaskEntry::Skipped)], None);
+    let commit = writer.note(vec![pending_entry(id(2), 1, TaskEntry::Skipped)], None);
     assert_eq!(store.commit(&commit).await.expect_err("the lease is old").code(), ErrorCode::ThreadBusy);
     assert!(writer.loaded(CheckpointSelector::Latest).await.pending.is_empty());
 }
 
 /// R-FWK-33: a status with an old lease is rejected.
-pub async fn a_status_of_an_old_lease_is_refused(store: SharedCheckpointer) {
+pub async fn a_status_of_an_old_lease_is_rejected(store: SharedCheckpointer) {
     let writer = outdated(&store).await;
     let before = store.status(writer.thread()).await.expect("asking works");
     let commit = writer.note(Vec::new(), Some(ThreadStatus::Error));
@@ -86,11 +86,11 @@ pub async fn a_status_of_an_old_lease_is_refused(store: SharedCheckpointer) {
 }
 
 /// R-FWK-33: an old lease is rejected for a subgraph, too.
-pub async fn an_old_lease_is_refused_in_every_namespace(store: SharedCheckpointer) {
-    let mut inside = outdated(&store).await.inside("child");
-    let commit = inside.draft(json!({ "count": 1 }));
+pub async fn an_old_lease_is_rejected_in_every_namespace(store: SharedCheckpointer) {
+    let mut subgraph = outdated(&store).await.subgraph("child");
+    let commit = subgraph.draft(json!({ "count": 1 }));
     assert_eq!(store.commit(&commit).await.expect_err("the lease is old").code(), ErrorCode::ThreadBusy);
-    assert!(inside.find(CheckpointSelector::Latest).await.expect("loading works").is_none());
+    assert!(subgraph.find(CheckpointSelector::Latest).await.expect("loading works").is_none());
 }
 
 /// R-FWK-33: a run that returns takes over its own lease; its previous lease is fenced off.
@@ -107,7 +107,7 @@ pub async fn a_run_takes_over_from_itself(store: SharedCheckpointer) {
 }
 
 /// R-FWK-33: after its release a lease permits no write.
-pub async fn nothing_is_taken_of_a_lease_that_was_given_back(store: SharedCheckpointer) {
+pub async fn a_released_lease_permits_no_write(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.steps(1).await;
     store.release(&writer.lease);
@@ -116,7 +116,7 @@ pub async fn nothing_is_taken_of_a_lease_that_was_given_back(store: SharedCheckp
 }
 
 /// R-FWK-33: a lease of a deleted thread is not valid for a new thread with the same id.
-pub async fn a_lease_of_a_deleted_thread_stays_refused(store: SharedCheckpointer) {
+pub async fn a_lease_of_a_deleted_thread_stays_rejected(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.steps(1).await;
     store.release(&writer.lease);
@@ -128,7 +128,7 @@ pub async fn a_lease_of_a_deleted_thread_stays_refused(store: SharedCheckpointer
 }
 
 /// R-FWK-33: a lease that was never issued is rejected.
-pub async fn a_lease_that_nobody_gave_is_refused(store: SharedCheckpointer) {
+pub async fn a_lease_that_was_never_issued_is_rejected(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.lease.fence += 1_000;
     let commit = writer.draft(json!({ "count": 1 }));
@@ -147,7 +147,7 @@ pub async fn threads_are_taken_independently(store: SharedCheckpointer) {
 }
 
 /// R-FWK-33: an invalid thread id is rejected before anything is saved.
-pub async fn an_invalid_thread_id_is_refused(store: SharedCheckpointer) {
+pub async fn an_invalid_thread_id_is_rejected(store: SharedCheckpointer) {
     let long = "x".repeat(ThreadId::MAX_BYTES + 1);
     for name in ["", "../etc", "a b", "a/b", "é", "a\u{0}", long.as_str()] {
         let error = store.acquire(&name.into(), run(1)).await.expect_err("the id is invalid");
@@ -168,14 +168,14 @@ macro_rules! checkpointer_leases {
 
             /// R-FWK-33: another run cannot acquire a thread with an active lease; the error names the holder.
             #[test]
-            fn a_second_run_is_refused_and_told_who_moves_the_thread() {
-                check($open, $drive, checks::a_second_run_is_refused_and_told_who_moves_the_thread);
+            fn a_second_run_is_rejected_with_the_lease_holder() {
+                check($open, $drive, checks::a_second_run_is_rejected_with_the_lease_holder);
             }
 
             /// R-FWK-33: a released lease can be acquired by another run.
             #[test]
-            fn what_was_given_back_can_be_taken() {
-                check($open, $drive, checks::what_was_given_back_can_be_taken);
+            fn a_released_lease_can_be_acquired() {
+                check($open, $drive, checks::a_released_lease_can_be_acquired);
             }
 
             /// R-FWK-33: each acquisition has a higher fence than the earlier ones on its thread.
@@ -192,26 +192,26 @@ macro_rules! checkpointer_leases {
 
             /// R-FWK-33: a checkpoint with an old lease is rejected, without retry and with a help text.
             #[test]
-            fn a_checkpoint_of_an_old_lease_is_refused() {
-                check($open, $drive, checks::a_checkpoint_of_an_old_lease_is_refused);
+            fn a_checkpoint_of_an_old_lease_is_rejected() {
+                check($open, $drive, checks::a_checkpoint_of_an_old_lease_is_rejected);
             }
 
             /// R-FWK-33: pending entries with an old lease are rejected.
             #[test]
-            fn an_entry_of_an_old_lease_is_refused() {
-                check($open, $drive, checks::an_entry_of_an_old_lease_is_refused);
+            fn an_entry_of_an_old_lease_is_rejected() {
+                check($open, $drive, checks::an_entry_of_an_old_lease_is_rejected);
             }
 
             /// R-FWK-33: a status with an old lease is rejected.
             #[test]
-            fn a_status_of_an_old_lease_is_refused() {
-                check($open, $drive, checks::a_status_of_an_old_lease_is_refused);
+            fn a_status_of_an_old_lease_is_rejected() {
+                check($open, $drive, checks::a_status_of_an_old_lease_is_rejected);
             }
 
             /// R-FWK-33: an old lease is rejected for a subgraph, too.
             #[test]
-            fn an_old_lease_is_refused_in_every_namespace() {
-                check($open, $drive, checks::an_old_lease_is_refused_in_every_namespace);
+            fn an_old_lease_is_rejected_in_every_namespace() {
+                check($open, $drive, checks::an_old_lease_is_rejected_in_every_namespace);
             }
 
             /// R-FWK-33: a run that returns takes over its own lease; its previous lease is fenced off.
@@ -222,20 +222,20 @@ macro_rules! checkpointer_leases {
 
             /// R-FWK-33: after its release a lease permits no write.
             #[test]
-            fn nothing_is_taken_of_a_lease_that_was_given_back() {
-                check($open, $drive, checks::nothing_is_taken_of_a_lease_that_was_given_back);
+            fn a_released_lease_permits_no_write() {
+                check($open, $drive, checks::a_released_lease_permits_no_write);
             }
 
             /// R-FWK-33: a lease of a deleted thread is not valid for a new thread with the same id.
             #[test]
-            fn a_lease_of_a_deleted_thread_stays_refused() {
-                check($open, $drive, checks::a_lease_of_a_deleted_thread_stays_refused);
+            fn a_lease_of_a_deleted_thread_stays_rejected() {
+                check($open, $drive, checks::a_lease_of_a_deleted_thread_stays_rejected);
             }
 
             /// R-FWK-33: a lease that was never issued is rejected.
             #[test]
-            fn a_lease_that_nobody_gave_is_refused() {
-                check($open, $drive, checks::a_lease_that_nobody_gave_is_refused);
+            fn a_lease_that_was_never_issued_is_rejected() {
+                check($open, $drive, checks::a_lease_that_was_never_issued_is_rejected);
             }
 
             /// R-FWK-33: leases of different threads are independent.
@@ -246,8 +246,8 @@ macro_rules! checkpointer_leases {
 
             /// R-FWK-33: an invalid thread id is rejected before anything is saved.
             #[test]
-            fn an_invalid_thread_id_is_refused() {
-                check($open, $drive, checks::an_invalid_thread_id_is_refused);
+            fn an_invalid_thread_id_is_rejected() {
+                check($open, $drive, checks::an_invalid_thread_id_is_rejected);
             }
         }
     };

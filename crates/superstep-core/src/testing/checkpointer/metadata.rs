@@ -29,10 +29,10 @@ async fn comes_back(store: SharedCheckpointer, change: impl FnOnce(&mut Checkpoi
 }
 
 /// R-FWK-33: a thread without commits has no checkpoint.
-pub async fn a_thread_that_nobody_wrote_has_no_checkpoint(store: SharedCheckpointer) {
+pub async fn a_thread_without_commits_has_no_checkpoint(store: SharedCheckpointer) {
     for at in [CheckpointSelector::Latest, CheckpointSelector::Id(id(1))] {
-        let found = store.load(&"nobody".into(), &CheckpointNamespace::root(), at).await.expect("loading works");
-        assert!(found.is_none());
+        let loaded = store.load(&"nobody".into(), &CheckpointNamespace::root(), at).await.expect("loading works");
+        assert!(loaded.is_none());
     }
 }
 
@@ -58,13 +58,13 @@ pub async fn what_is_due_comes_back_with_its_reasons(store: SharedCheckpointer) 
         timeout: (index == 1).then(|| Duration::from_millis(1_500)),
     };
     comes_back(store, |checkpoint| {
-        let due = |(index, kind)| StoredTask {
+        let task = |(index, kind)| StoredTask {
             node: format!("node-{index}").into(),
             trigger: StoredTrigger { kind, from: (index > 0).then(|| "before".into()) },
             send: (kind == TriggerKind::Send || index == 1).then(|| send(index)),
             scheduled_at: (index == 2).then(|| (crate::id::CheckpointId::from_bits(9), -1)),
         };
-        checkpoint.next_tasks = (0_u32..).zip(kinds).map(due).collect();
+        checkpoint.next_tasks = (0_u32..).zip(kinds).map(task).collect();
     })
     .await;
 }
@@ -153,7 +153,7 @@ pub async fn the_newest_is_given_when_no_id_is_named(store: SharedCheckpointer) 
 
 /// R-FWK-33: a reader that has the values of a checkpoint learns that it is still the newest, with its pending
 /// entries, and gets the values of a newer one.
-pub async fn whoever_has_the_newest_is_told_so(store: SharedCheckpointer) {
+pub async fn a_reader_learns_that_its_checkpoint_is_the_newest(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     assert!(writer.find(CheckpointSelector::NewerThan(id(7))).await.expect("asking works").is_none());
     let saved = writer.steps(3).await;
@@ -161,8 +161,8 @@ pub async fn whoever_has_the_newest_is_told_so(store: SharedCheckpointer) {
     let newest = writer.loaded(CheckpointSelector::Latest).await;
     let same = writer.loaded(CheckpointSelector::NewerThan(saved[2])).await;
     assert_eq!((&same.checkpoint, &same.pending), (&newest.checkpoint, &newest.pending));
-    for known in [saved[0], id(77)] {
-        let newer = writer.loaded(CheckpointSelector::NewerThan(known)).await;
+    for cached in [saved[0], id(77)] {
+        let newer = writer.loaded(CheckpointSelector::NewerThan(cached)).await;
         assert_eq!((&newer.checkpoint, read(&writer.schema, &newer)), (&newest.checkpoint, writer.values()));
     }
 }
@@ -196,8 +196,8 @@ macro_rules! checkpointer_records {
 
             /// R-FWK-33: a thread without commits has no checkpoint.
             #[test]
-            fn a_thread_that_nobody_wrote_has_no_checkpoint() {
-                check($open, $drive, checks::a_thread_that_nobody_wrote_has_no_checkpoint);
+            fn a_thread_without_commits_has_no_checkpoint() {
+                check($open, $drive, checks::a_thread_without_commits_has_no_checkpoint);
             }
 
             /// R-FWK-34: id, thread, namespace, parent, step, source, time, run and versions are returned.
@@ -256,8 +256,8 @@ macro_rules! checkpointer_records {
 
             /// R-FWK-33: a reader that has the newest checkpoint learns that, and gets the values of a newer one.
             #[test]
-            fn whoever_has_the_newest_is_told_so() {
-                check($open, $drive, checks::whoever_has_the_newest_is_told_so);
+            fn a_reader_learns_that_its_checkpoint_is_the_newest() {
+                check($open, $drive, checks::a_reader_learns_that_its_checkpoint_is_the_newest);
             }
 
             /// R-FWK-33: an older checkpoint is returned by its id.

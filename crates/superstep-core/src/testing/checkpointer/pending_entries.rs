@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::writer::{Writer, id, known};
+use super::writer::{Writer, id, pending_entry};
 use crate::checkpoint::{
     CheckpointNamespace, Interrupt, PendingEntry, ResumeValue, StoredError, StoredOutput, StoredParentCommand,
     StoredSend, StoredTask, StoredTrigger, StoredWrite, TaskEntry, TriggerKind,
@@ -65,7 +65,7 @@ async fn pending(writer: &Writer, number: u128) -> Vec<PendingEntry> {
 pub async fn every_kind_of_entry_comes_back(store: SharedCheckpointer) {
     let writer = begin(&store).await;
     let kinds = [done("a"), TaskEntry::Skipped, failed("no"), question(1), question(2), answer(1), once("k", i64::MIN)];
-    let entries: Vec<PendingEntry> = (1..).zip(kinds).map(|(task, entry)| known(id(1), task, entry)).collect();
+    let entries: Vec<PendingEntry> = (1..).zip(kinds).map(|(task, entry)| pending_entry(id(1), task, entry)).collect();
     for entry in &entries {
         writer.know(entry.checkpoint, entry.task.bits(), entry.entry.clone()).await;
     }
@@ -98,7 +98,7 @@ pub async fn a_result_comes_back_whole(store: SharedCheckpointer) {
         cached: true,
     };
     writer.know(id(1), 1, TaskEntry::Done(output.clone())).await;
-    assert_eq!(pending(&writer, 1).await, [known(id(1), 1, TaskEntry::Done(output))]);
+    assert_eq!(pending(&writer, 1).await, [pending_entry(id(1), 1, TaskEntry::Done(output))]);
 }
 
 /// R-FWK-33: entries are returned in commit order, not by task.
@@ -108,9 +108,9 @@ pub async fn entries_are_in_the_order_they_became_known(store: SharedCheckpointe
     for task in order {
         writer.know(id(1), task, done("x")).await;
     }
-    let several = [6, 2].map(|task| known(id(1), task, TaskEntry::Skipped)).to_vec();
+    let several = [6, 2].map(|task| pending_entry(id(1), task, TaskEntry::Skipped)).to_vec();
     store.commit(&writer.note(several, None)).await.expect("several at once are taken");
-    let tasks: Vec<u128> = pending(&writer, 1).await.iter().map(|known| known.task.bits()).collect();
+    let tasks: Vec<u128> = pending(&writer, 1).await.iter().map(|entry| entry.task.bits()).collect();
     assert_eq!(tasks, [9, 3, 7, 1, 8, 6, 2]);
 }
 
@@ -120,7 +120,7 @@ pub async fn a_replaced_entry_keeps_its_place(store: SharedCheckpointer) {
     for (task, entry) in [(1, once("a", 1)), (2, done("b")), (1, once("a", 2))] {
         writer.know(id(1), task, entry).await;
     }
-    assert_eq!(pending(&writer, 1).await, [known(id(1), 1, once("a", 2)), known(id(1), 2, done("b"))]);
+    assert_eq!(pending(&writer, 1).await, [pending_entry(id(1), 1, once("a", 2)), pending_entry(id(1), 2, done("b"))]);
 }
 
 /// R-FWK-33: a task ends once: a result replaces a failure.
@@ -128,7 +128,7 @@ pub async fn a_result_replaces_a_failure(store: SharedCheckpointer) {
     let writer = begin(&store).await;
     for entry in [failed("first"), failed("second"), TaskEntry::Skipped, done("at last")] {
         writer.know(id(1), 1, entry.clone()).await;
-        assert_eq!(pending(&writer, 1).await, [known(id(1), 1, entry)]);
+        assert_eq!(pending(&writer, 1).await, [pending_entry(id(1), 1, entry)]);
     }
 }
 
@@ -136,17 +136,17 @@ pub async fn a_result_replaces_a_failure(store: SharedCheckpointer) {
 pub async fn entries_of_other_slots_and_tasks_stay(store: SharedCheckpointer) {
     let writer = begin(&store).await;
     let entries = [
-        known(id(1), 1, once("a", 1)),
-        known(id(1), 1, once("b", 1)),
-        known(id(1), 1, once("end", 1)),
-        known(id(1), 1, once("", 1)),
-        known(id(1), 2, once("a", 1)),
-        known(id(1), 1, question(1)),
-        known(id(1), 1, question(2)),
-        known(id(1), 1, answer(1)),
-        known(id(1), 1, answer(2)),
-        known(id(1), 1, done("x")),
-        known(id(1), 2, done("x")),
+        pending_entry(id(1), 1, once("a", 1)),
+        pending_entry(id(1), 1, once("b", 1)),
+        pending_entry(id(1), 1, once("end", 1)),
+        pending_entry(id(1), 1, once("", 1)),
+        pending_entry(id(1), 2, once("a", 1)),
+        pending_entry(id(1), 1, question(1)),
+        pending_entry(id(1), 1, question(2)),
+        pending_entry(id(1), 1, answer(1)),
+        pending_entry(id(1), 1, answer(2)),
+        pending_entry(id(1), 1, done("x")),
+        pending_entry(id(1), 2, done("x")),
     ];
     for entry in &entries {
         writer.know(id(1), entry.task.bits(), entry.entry.clone()).await;
@@ -162,36 +162,37 @@ pub async fn entries_belong_to_their_checkpoint(store: SharedCheckpointer) {
         writer.know(id(number), 1, done(&number.to_string())).await;
     }
     for number in [1, 2, 3] {
-        assert_eq!(pending(&writer, number).await, [known(id(number), 1, done(&number.to_string()))]);
+        assert_eq!(pending(&writer, number).await, [pending_entry(id(number), 1, done(&number.to_string()))]);
     }
 }
 
 /// R-FWK-34: a new checkpoint starts without entries, and the old one keeps its own.
-pub async fn a_new_checkpoint_begins_with_nothing_known(store: SharedCheckpointer) {
+pub async fn a_new_checkpoint_starts_without_entries(store: SharedCheckpointer) {
     let mut writer = begin(&store).await;
     writer.know(id(1), 1, done("a")).await;
     writer.steps(1).await;
     assert!(writer.loaded(CheckpointSelector::Latest).await.pending.is_empty());
-    assert_eq!(pending(&writer, 1).await, [known(id(1), 1, done("a"))]);
+    assert_eq!(pending(&writer, 1).await, [pending_entry(id(1), 1, done("a"))]);
 }
 
 /// R-FWK-33: entries may be committed with their checkpoint, and with the next one.
 pub async fn entries_may_come_with_a_checkpoint(store: SharedCheckpointer) {
     let mut writer = begin(&store).await;
     let mut commit = writer.draft(json!({ "count": 1 }));
-    commit.pending = vec![known(id(2), 1, question(1)), known(id(1), 1, done("a"))];
+    commit.pending = vec![pending_entry(id(2), 1, question(1)), pending_entry(id(1), 1, done("a"))];
     writer.send(commit).await;
-    assert_eq!(pending(&writer, 2).await, [known(id(2), 1, question(1))]);
-    assert_eq!(pending(&writer, 1).await, [known(id(1), 1, done("a"))]);
+    assert_eq!(pending(&writer, 2).await, [pending_entry(id(2), 1, question(1))]);
+    assert_eq!(pending(&writer, 1).await, [pending_entry(id(1), 1, done("a"))]);
 }
 
 /// R-FWK-33: an entry for an unknown checkpoint is rejected.
-pub async fn an_entry_for_an_unknown_checkpoint_is_refused(store: SharedCheckpointer) {
+pub async fn an_entry_for_an_unknown_checkpoint_is_rejected(store: SharedCheckpointer) {
     let writer = begin(&store).await;
-    let inside = writer.inside("child");
-    for commit in
-        [writer.note(vec![known(id(9), 1, done("a"))], None), inside.note(vec![known(id(1), 1, done("a"))], None)]
-    {
+    let subgraph = writer.subgraph("child");
+    for commit in [
+        writer.note(vec![pending_entry(id(9), 1, done("a"))], None),
+        subgraph.note(vec![pending_entry(id(1), 1, done("a"))], None),
+    ] {
         let error = store.commit(&commit).await.expect_err("the checkpoint is unknown");
         assert_eq!(error.code(), ErrorCode::NotFound);
     }
@@ -200,7 +201,11 @@ pub async fn an_entry_for_an_unknown_checkpoint_is_refused(store: SharedCheckpoi
 /// R-FWK-33: repeated entries change nothing.
 pub async fn entries_that_are_sent_again_change_nothing(store: SharedCheckpointer) {
     let writer = begin(&store).await;
-    let entries = vec![known(id(1), 2, done("a")), known(id(1), 1, once("k", 1)), known(id(1), 1, question(1))];
+    let entries = vec![
+        pending_entry(id(1), 2, done("a")),
+        pending_entry(id(1), 1, once("k", 1)),
+        pending_entry(id(1), 1, question(1)),
+    ];
     for _ in 0..3 {
         store.commit(&writer.note(entries.clone(), None)).await.expect("good entries are taken");
         assert_eq!(pending(&writer, 1).await, entries);
@@ -210,7 +215,8 @@ pub async fn entries_that_are_sent_again_change_nothing(store: SharedCheckpointe
 /// R-FWK-33: entries of a thousand tasks are returned in order.
 pub async fn entries_of_a_thousand_tasks_come_back(store: SharedCheckpointer) {
     let writer = begin(&store).await;
-    let entries: Vec<PendingEntry> = (0..1_000).map(|task| known(id(1), task * 7_919 % 1_000, done("x"))).collect();
+    let entries: Vec<PendingEntry> =
+        (0..1_000).map(|task| pending_entry(id(1), task * 7_919 % 1_000, done("x"))).collect();
     for some in entries.chunks(100) {
         store.commit(&writer.note(some.to_vec(), None)).await.expect("good entries are taken");
     }
@@ -225,7 +231,7 @@ pub async fn recorded_results_come_back_exactly(store: SharedCheckpointer) {
         let entry = |value: AnyValue| TaskEntry::Recorded { key: "schlüssel \u{0}".to_owned(), value };
         writer.know(id(1), task, entry(AnyValue::native(value.clone()))).await;
         let stored = pending(&writer, 1).await.pop().expect("it was saved");
-        assert_eq!(stored, known(id(1), task, entry(AnyValue::json(value))));
+        assert_eq!(stored, pending_entry(id(1), task, entry(AnyValue::json(value))));
     }
 }
 
@@ -282,8 +288,8 @@ macro_rules! checkpointer_pending {
 
             /// R-FWK-34: a new checkpoint starts without entries, and the old one keeps its own.
             #[test]
-            fn a_new_checkpoint_begins_with_nothing_known() {
-                check($open, $drive, checks::a_new_checkpoint_begins_with_nothing_known);
+            fn a_new_checkpoint_starts_without_entries() {
+                check($open, $drive, checks::a_new_checkpoint_starts_without_entries);
             }
 
             /// R-FWK-33: entries may be committed with their checkpoint, and with the next one.
@@ -294,8 +300,8 @@ macro_rules! checkpointer_pending {
 
             /// R-FWK-33: an entry for an unknown checkpoint is rejected.
             #[test]
-            fn an_entry_for_an_unknown_checkpoint_is_refused() {
-                check($open, $drive, checks::an_entry_for_an_unknown_checkpoint_is_refused);
+            fn an_entry_for_an_unknown_checkpoint_is_rejected() {
+                check($open, $drive, checks::an_entry_for_an_unknown_checkpoint_is_rejected);
             }
 
             /// R-FWK-33: repeated entries change nothing.

@@ -45,9 +45,9 @@ pub async fn what_stays_is_whole(store: SharedCheckpointer) {
         let saved = writer.step(json!({ "log": [index], "recent": [index], "notes": { "n": index } })).await;
         expected.push((saved, writer.values()));
     }
-    for keep in [45, 20, 7, 1] {
-        prune(&writer, keep).await;
-        for (saved, values) in &expected[60 - keep..] {
+    for count in [45, 20, 7, 1] {
+        prune(&writer, count).await;
+        for (saved, values) in &expected[60 - count..] {
             assert_eq!(writer.stored(CheckpointSelector::Id(*saved)).await, *values);
         }
         assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
@@ -55,7 +55,7 @@ pub async fn what_stays_is_whole(store: SharedCheckpointer) {
 }
 
 /// R-FWK-43, R-REF-68: a thread continues after pruning like one that was not pruned.
-pub async fn a_pruned_thread_goes_on_like_its_twin(store: SharedCheckpointer) {
+pub async fn a_pruned_thread_continues_like_its_twin(store: SharedCheckpointer) {
     let mut writer = grown(&store, 40).await;
     store.copy_thread(writer.thread(), &"twin".into()).await.expect("the target is free");
     let mut twin = writer.clone();
@@ -73,7 +73,7 @@ pub async fn a_pruned_thread_goes_on_like_its_twin(store: SharedCheckpointer) {
 /// R-FWK-43: each graph keeps its own newest.
 pub async fn each_namespace_keeps_its_newest(store: SharedCheckpointer) {
     let writer = grown(&store, 5).await;
-    let (mut one, mut two) = (writer.inside("one"), writer.inside("two"));
+    let (mut one, mut two) = (writer.subgraph("one"), writer.subgraph("two"));
     one.steps(4).await;
     two.steps(1).await;
     assert_eq!(prune(&writer, 2).await.checkpoints, 3 + 2);
@@ -96,9 +96,9 @@ pub async fn the_newest_that_stay_are_those_saved_last(store: SharedCheckpointer
 pub async fn a_dry_run_removes_nothing(store: SharedCheckpointer) {
     let writer = grown(&store, 30).await;
     let retention = Retention::keep_last(4).dry_run();
-    let said = store.prune(writer.thread(), &retention).await.expect("counting works");
-    assert_eq!((said.checkpoints, left(&writer).await.len()), (26, 30));
-    assert_eq!(prune(&writer, 4).await.checkpoints, said.checkpoints);
+    let report = store.prune(writer.thread(), &retention).await.expect("counting works");
+    assert_eq!((report.checkpoints, left(&writer).await.len()), (26, 30));
+    assert_eq!(prune(&writer, 4).await.checkpoints, report.checkpoints);
 }
 
 /// R-FWK-43: a checkpoint with an open interrupt stays until the interrupt is resumed.
@@ -153,8 +153,8 @@ pub async fn pruning_what_is_short_removes_nothing(store: SharedCheckpointer) {
     let writer = grown(&store, 3).await;
     assert_eq!(prune(&writer, 3).await, PruneReport::default());
     assert_eq!(prune(&writer, usize::MAX).await, PruneReport::default());
-    let nobody = store.prune(&"nobody".into(), &Retention::keep_last(1)).await;
-    assert_eq!(nobody.expect("there is nothing to do"), PruneReport::default());
+    let unknown = store.prune(&"nobody".into(), &Retention::keep_last(1)).await;
+    assert_eq!(unknown.expect("there is nothing to do"), PruneReport::default());
     assert_eq!(left(&writer).await, [3, 2, 1]);
 }
 
@@ -192,7 +192,7 @@ pub async fn a_store_counts_threads_and_checkpoints(store: SharedCheckpointer) {
     for (index, name) in ["a", "b", "c"].into_iter().enumerate() {
         let mut writer = Writer::open(&store, name).await;
         writer.steps(index + 1).await;
-        writer.inside("child").steps(2).await;
+        writer.subgraph("child").steps(2).await;
         writer.close();
     }
     let counted = stats(&store).await;
@@ -215,9 +215,9 @@ pub async fn a_thousand_kilobytes_take_less_than_five_megabytes(store: SharedChe
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! checkpointer_upkeep {
+macro_rules! checkpointer_pruning {
     ($open:expr, $drive:expr) => {
-        mod upkeep {
+        mod pruning {
             #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
             use super::*;
             use $crate::testing::checkpointer::{check, prune as checks};
@@ -236,8 +236,8 @@ macro_rules! checkpointer_upkeep {
 
             /// R-FWK-43, R-REF-68: a thread continues after pruning like one that was not pruned.
             #[test]
-            fn a_pruned_thread_goes_on_like_its_twin() {
-                check($open, $drive, checks::a_pruned_thread_goes_on_like_its_twin);
+            fn a_pruned_thread_continues_like_its_twin() {
+                check($open, $drive, checks::a_pruned_thread_continues_like_its_twin);
             }
 
             /// R-FWK-43: each graph keeps its own newest.

@@ -76,24 +76,24 @@ pub async fn what_waits_for_a_person_goes_with_its_run(store: SharedCheckpointer
 /// R-FWK-43: the checkpoints of a run are removed in all graphs of the thread, and in no other thread.
 pub async fn a_run_goes_in_all_graphs_of_one_thread(store: SharedCheckpointer) {
     let writer = by_runs(&store, &[1, 2]).await;
-    let mut inside = writer.inside("child");
+    let mut subgraph = writer.subgraph("child");
     for number in [2, 1, 2] {
-        inside.run = run(number);
-        inside.steps(1).await;
+        subgraph.run = run(number);
+        subgraph.steps(1).await;
     }
     let mut other = Writer::open(&store, "other").await;
     other.run = run(2);
     other.steps(2).await;
     assert_eq!(without(&writer, &[2]).await.checkpoints, 1 + 2);
-    assert_eq!((left(&writer).await, left(&inside).await, left(&other).await), (vec![1], vec![2], vec![2, 1]));
+    assert_eq!((left(&writer).await, left(&subgraph).await, left(&other).await), (vec![1], vec![2], vec![2, 1]));
 }
 
 /// R-FWK-43: `keep_last` counts only checkpoints of other runs.
 pub async fn the_newest_are_counted_without_the_runs(store: SharedCheckpointer) {
     let writer = by_runs(&store, &[1, 1, 1, 2, 2]).await;
     let retention = Retention { excluded_runs: vec![run(2)], ..Retention::keep_last(2).dry_run() };
-    let said = store.prune(writer.thread(), &retention).await.expect("counting works");
-    assert_eq!((said.checkpoints, left(&writer).await.len()), (3, 5), "a dry run removes nothing");
+    let report = store.prune(writer.thread(), &retention).await.expect("counting works");
+    assert_eq!((report.checkpoints, left(&writer).await.len()), (3, 5), "a dry run removes nothing");
     let done = store.prune(writer.thread(), &Retention { dry_run: false, ..retention }).await.expect("pruning works");
     assert_eq!((done.checkpoints, left(&writer).await), (3, vec![3, 2]));
 }

@@ -29,18 +29,18 @@ async fn grown(store: &SharedCheckpointer, steps: usize) -> (Writer, Vec<Value>)
 /// Asserts that all remaining checkpoints have their original values.
 async fn check_whole(writer: &Writer, values: &[Value]) {
     for number in left(writer).await {
-        let place = usize::try_from(number - 1).expect("numbers are small");
-        assert_eq!(writer.stored(CheckpointSelector::Id(id(number))).await, values[place], "checkpoint {number}");
+        let index = usize::try_from(number - 1).expect("numbers are small");
+        assert_eq!(writer.stored(CheckpointSelector::Id(id(number))).await, values[index], "checkpoint {number}");
     }
 }
 
 /// R-FWK-43: the newest 200 of each graph stay by default, and all of them on request.
 pub async fn two_hundred_stay_by_default(store: SharedCheckpointer) {
     let (writer, _) = grown(&store, 203).await;
-    writer.inside("child").steps(2).await;
+    writer.subgraph("child").steps(2).await;
     assert_eq!(prune(&writer, &Retention::keep_all()).await, PruneReport::default());
     assert_eq!(prune(&writer, &Retention::default()).await.checkpoints, 3);
-    assert_eq!((left(&writer).await.len(), left(&writer.inside("child")).await.len()), (200, 2));
+    assert_eq!((left(&writer).await.len(), left(&writer.subgraph("child")).await.len()), (200, 2));
 }
 
 /// R-FWK-43: checkpoints above the maximum age are removed, even within `keep_last`; those exactly at the limit
@@ -70,7 +70,7 @@ pub async fn the_newest_stays_however_old(store: SharedCheckpointer) {
 /// R-FWK-43: with the rule `FileHeader` the first checkpoint stays, with all its values.
 pub async fn the_first_stays(store: SharedCheckpointer) {
     let (writer, values) = grown(&store, 30).await;
-    let retention = Retention::keep_last(2).keep(KeepRule::First);
+    let retention = Retention::keep_last(2).keep_rule(KeepRule::First);
     assert_eq!(prune(&writer, &retention).await.checkpoints, 27);
     assert_eq!(left(&writer).await, [30, 29, 1]);
     check_whole(&writer, &values).await;
@@ -89,19 +89,21 @@ pub async fn what_was_tagged_stays(store: SharedCheckpointer) {
         writer.step(json!({ "log": [index] })).await;
         values.push(writer.values());
     }
-    let retention = Retention::keep_last(1).keep(KeepRule::tagged("user")).keep(KeepRule::tagged_as("release", 1));
+    let retention =
+        Retention::keep_last(1).keep_rule(KeepRule::tagged("user")).keep_rule(KeepRule::tagged_as("release", 1));
     assert_eq!(prune(&writer, &retention).await.checkpoints, 2);
     assert_eq!(left(&writer).await, [6, 4, 3, 1]);
     check_whole(&writer, &values).await;
-    let retention =
-        Retention::keep_last(1).keep(KeepRule::tagged_as("user", "bob")).keep(KeepRule::tagged_as("release", 2));
+    let retention = Retention::keep_last(1)
+        .keep_rule(KeepRule::tagged_as("user", "bob"))
+        .keep_rule(KeepRule::tagged_as("release", 2));
     prune(&writer, &retention).await;
     assert_eq!(left(&writer).await, [6, 3]);
     check_whole(&writer, &values).await;
 }
 
 /// R-FWK-43: with the rule `Interrupted` checkpoints with an interrupt stay, also when it is resumed.
-pub async fn where_a_person_was_asked_stays(store: SharedCheckpointer) {
+pub async fn interrupted_checkpoints_stay_after_the_resume(store: SharedCheckpointer) {
     let (mut writer, mut values) = grown(&store, 10).await;
     writer.know(id(3), 1, question(1)).await;
     writer.know(id(3), 1, answer(1)).await;
@@ -113,7 +115,7 @@ pub async fn where_a_person_was_asked_stays(store: SharedCheckpointer) {
         writer.step(json!({ "log": ["on"] })).await;
         values.push(writer.values());
     }
-    prune(&writer, &Retention::keep_last(1).keep(KeepRule::Interrupted)).await;
+    prune(&writer, &Retention::keep_last(1).keep_rule(KeepRule::Interrupted)).await;
     assert_eq!(left(&writer).await, [14, 11, 3]);
     check_whole(&writer, &values).await;
     assert_eq!(writer.loaded(CheckpointSelector::Id(id(3))).await.pending.len(), 2);
@@ -129,14 +131,14 @@ pub async fn fork_points_stay(store: SharedCheckpointer) {
     fork.step(json!({ "log": ["fork"] })).await;
     fork.step(json!({ "log": ["fork"] })).await;
     let parted = writer.stored(CheckpointSelector::Id(id(3))).await;
-    assert_eq!(prune(&fork, &Retention::keep_last(2).keep(KeepRule::ForkPoints)).await.checkpoints, 5);
+    assert_eq!(prune(&fork, &Retention::keep_last(2).keep_rule(KeepRule::ForkPoints)).await.checkpoints, 5);
     assert_eq!(left(&fork).await, [8, 7, 3]);
     assert_eq!(
         (fork.stored(CheckpointSelector::Id(id(3))).await, fork.stored(CheckpointSelector::Latest).await),
         (parted, fork.values())
     );
     // With one branch left there is no fork point.
-    prune(&fork, &Retention::keep_last(2).keep(KeepRule::ForkPoints)).await;
+    prune(&fork, &Retention::keep_last(2).keep_rule(KeepRule::ForkPoints)).await;
     assert_eq!(left(&fork).await, [8, 7]);
 }
 
@@ -148,7 +150,7 @@ pub async fn an_unwanted_run_goes_by_any_rule(store: SharedCheckpointer) {
         writer.metadata = [("tag".to_owned(), json!(number.to_string()))].into();
         writer.steps(1).await;
     }
-    let rules = Retention::keep_all().keep(KeepRule::First).keep(KeepRule::tagged("tag"));
+    let rules = Retention::keep_all().keep_rule(KeepRule::First).keep_rule(KeepRule::tagged("tag"));
     let retention = Retention { excluded_runs: vec![run(2)], ..rules };
     assert_eq!(prune(&writer, &retention).await.checkpoints, 2);
     assert_eq!(left(&writer).await, [4, 2]);
@@ -160,12 +162,12 @@ pub async fn a_dry_run_says_how_much(store: SharedCheckpointer) {
     for index in 0..30 {
         writer.step(json!({ "log": [format!("{index:300}")], "title": format!("{index:400}") })).await;
     }
-    let retention = Retention::keep_last(3).keep(KeepRule::First);
-    let said = prune(&writer, &retention.clone().dry_run()).await;
-    assert_eq!((said.checkpoints, left(&writer).await.len()), (26, 30));
+    let retention = Retention::keep_last(3).keep_rule(KeepRule::First);
+    let report = prune(&writer, &retention.clone().dry_run()).await;
+    assert_eq!((report.checkpoints, left(&writer).await.len()), (26, 30));
     // A checkpointer may store long values elsewhere, or compressed.
-    assert!(said.bytes > 26 * 100, "{} bytes", said.bytes);
-    assert_eq!(prune(&writer, &retention).await, said);
+    assert!(report.bytes > 26 * 100, "{} bytes", report.bytes);
+    assert_eq!(prune(&writer, &retention).await, report);
 }
 
 #[doc(hidden)]
@@ -210,8 +212,8 @@ macro_rules! checkpointer_retention {
 
             /// R-FWK-43: with the rule `Interrupted` checkpoints with an interrupt stay, also when it is resumed.
             #[test]
-            fn where_a_person_was_asked_stays() {
-                check($open, $drive, checks::where_a_person_was_asked_stays);
+            fn interrupted_checkpoints_stay_after_the_resume() {
+                check($open, $drive, checks::interrupted_checkpoints_stay_after_the_resume);
             }
 
             /// R-FWK-43: with the rule `ForkPoints` checkpoints with several children stay.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::writer::{Writer, id, known, run};
+use super::writer::{Writer, id, pending_entry, run};
 use crate::checkpoint::{CheckpointNamespace, TaskEntry};
 use crate::error::ErrorCode;
 use crate::id::ThreadId;
@@ -35,16 +35,16 @@ pub async fn threads_stay_apart(store: SharedCheckpointer) {
         assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
         assert_eq!(writer.listed(&HistoryQuery::default()).await, [5, 4, 3, 2, 1]);
         let entry = TaskEntry::Recorded { key: writer.lease.thread.to_string(), value: json!(4).into() };
-        assert_eq!(writer.loaded(CheckpointSelector::Latest).await.pending, [known(id(5), 1, entry)]);
+        assert_eq!(writer.loaded(CheckpointSelector::Latest).await.pending, [pending_entry(id(5), 1, entry)]);
     }
 }
 
 /// R-FWK-34: graphs on one thread, with equal checkpoint ids, are independent.
 pub async fn namespaces_stay_apart(store: SharedCheckpointer) {
     let root = Writer::open(&store, "thread").await;
-    let child = root.inside("child:1");
+    let child = root.subgraph("child:1");
     let mut writers =
-        [root.clone(), child.clone(), child.inside("inner:1"), root.inside("child:2"), root.inside("child")];
+        [root.clone(), child.clone(), child.subgraph("inner:1"), root.subgraph("child:2"), root.subgraph("child")];
     for step in 0..5 {
         for writer in &mut writers {
             let saved = writer.step(json!({ "log": [format!("{} {step}", writer.namespace.as_str())] })).await;
@@ -65,9 +65,9 @@ pub async fn namespaces_are_listed(store: SharedCheckpointer) {
     root.steps(2).await;
     let mut expected = vec![CheckpointNamespace::root()];
     for segment in ["b:1", "a:1", "größe"] {
-        let mut inside = root.inside(segment);
-        inside.steps(1).await;
-        expected.push(inside.namespace);
+        let mut subgraph = root.subgraph(segment);
+        subgraph.steps(1).await;
+        expected.push(subgraph.namespace);
     }
     let mut listed = store.namespaces(root.thread()).await.expect("asking works");
     listed.sort();
@@ -88,14 +88,14 @@ pub async fn a_thread_is_known_once_something_is_saved(store: SharedCheckpointer
 }
 
 /// R-FWK-33: a thread has the status of the last commit.
-pub async fn a_thread_stands_as_the_last_commit_said(store: SharedCheckpointer) {
+pub async fn a_thread_has_the_status_of_the_last_commit(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let statuses = [ThreadStatus::Busy, ThreadStatus::Interrupted, ThreadStatus::Error, ThreadStatus::Idle];
-    for wanted in statuses {
+    for expected in statuses {
         let mut commit = writer.draft(json!({ "count": 1 }));
-        commit.status = Some(wanted);
+        commit.status = Some(expected);
         writer.send(commit).await;
-        assert_eq!(status(&writer).await, Some(wanted));
+        assert_eq!(status(&writer).await, Some(expected));
     }
     writer.stand(ThreadStatus::Error).await;
     assert_eq!(status(&writer).await, Some(ThreadStatus::Error));
@@ -108,7 +108,7 @@ pub async fn a_commit_without_a_status_leaves_it(store: SharedCheckpointer) {
     writer.stand(ThreadStatus::Interrupted).await;
     writer.steps(1).await;
     writer.know(saved, 1, TaskEntry::Skipped).await;
-    writer.inside("child").steps(1).await;
+    writer.subgraph("child").steps(1).await;
     assert_eq!(status(&writer).await, Some(ThreadStatus::Interrupted));
     store.release(&writer.lease);
     assert_eq!(status(&writer).await, Some(ThreadStatus::Interrupted));
@@ -119,11 +119,11 @@ pub async fn deleting_a_thread_removes_all_of_it(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let saved = writer.steps(3).await;
     writer.know(saved[2], 1, TaskEntry::Skipped).await;
-    let mut inside = writer.inside("child");
-    inside.steps(3).await;
+    let mut subgraph = writer.subgraph("child");
+    subgraph.steps(3).await;
     store.release(&writer.lease);
     store.delete_thread(writer.thread()).await.expect("nobody moves it");
-    for writer in [&writer, &inside] {
+    for writer in [&writer, &subgraph] {
         for at in [CheckpointSelector::Latest, CheckpointSelector::Id(saved[0])] {
             assert!(writer.find(at).await.expect("loading works").is_none());
         }
@@ -167,7 +167,7 @@ pub async fn a_thread_is_not_deleted_while_a_run_moves_it(store: SharedCheckpoin
 }
 
 /// R-FWK-33: a deleted thread can be created again, with the same ids.
-pub async fn a_deleted_thread_begins_anew(store: SharedCheckpointer) {
+pub async fn a_deleted_thread_can_be_created_again(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.step(json!({ "title": "old", "log": ["old"] })).await;
     writer.know(id(1), 1, TaskEntry::Skipped).await;
@@ -187,7 +187,7 @@ pub async fn threads_are_listed_byte_by_byte(store: SharedCheckpointer) {
     for thread in &expected {
         let mut writer = Writer::open(&store, thread.as_str()).await;
         writer.steps(2).await;
-        writer.inside("child").steps(1).await;
+        writer.subgraph("child").steps(1).await;
         writer.close();
     }
     expected.sort();
@@ -259,8 +259,8 @@ macro_rules! checkpointer_threads {
 
             /// R-FWK-33: a thread has the status of the last commit.
             #[test]
-            fn a_thread_stands_as_the_last_commit_said() {
-                check($open, $drive, checks::a_thread_stands_as_the_last_commit_said);
+            fn a_thread_has_the_status_of_the_last_commit() {
+                check($open, $drive, checks::a_thread_has_the_status_of_the_last_commit);
             }
 
             /// R-FWK-33: a commit without a status does not change it, and neither does a release.
@@ -295,8 +295,8 @@ macro_rules! checkpointer_threads {
 
             /// R-FWK-33: a deleted thread can be created again, with the same ids.
             #[test]
-            fn a_deleted_thread_begins_anew() {
-                check($open, $drive, checks::a_deleted_thread_begins_anew);
+            fn a_deleted_thread_can_be_created_again() {
+                check($open, $drive, checks::a_deleted_thread_can_be_created_again);
             }
 
             /// R-FWK-33: threads are listed in the byte order of their ids.

@@ -157,7 +157,7 @@ impl Writer {
     }
 
     /// Returns a writer of a subgraph, on the same thread.
-    pub(super) fn inside(&self, segment: &str) -> Self {
+    pub(super) fn subgraph(&self, segment: &str) -> Self {
         let (namespace, state) = (self.namespace.child(segment), self.schema.initial_state());
         Self { namespace, state, head: None, step: 0, next: 1, ..self.clone() }
     }
@@ -267,7 +267,7 @@ impl Writer {
 
     /// Commits a pending entry of a task.
     pub(super) async fn know(&self, checkpoint: CheckpointId, task: u128, entry: TaskEntry) {
-        let pending = vec![known(checkpoint, task, entry)];
+        let pending = vec![pending_entry(checkpoint, task, entry)];
         self.store.commit(&self.note(pending, None)).await.expect("a good entry is taken");
     }
 
@@ -313,6 +313,6 @@ impl Writer {
 }
 
 /// Builds a pending entry of a task.
-pub(super) fn known(checkpoint: CheckpointId, task: u128, entry: TaskEntry) -> PendingEntry {
+pub(super) fn pending_entry(checkpoint: CheckpointId, task: u128, entry: TaskEntry) -> PendingEntry {
     PendingEntry { checkpoint, task: TaskId::from_bits(task), node: format!("node-{task}").into(), entry }
 }

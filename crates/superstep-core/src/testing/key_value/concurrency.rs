@@ -21,10 +21,10 @@ pub fn check<K: KeyValue>(
     (work, end): Parts<K>,
 ) {
     let opened = Arc::new(Mutex::new(None));
-    let place = opened.clone();
+    let slot = opened.clone();
     drive(Box::pin(async move {
         let store = Arc::new(open());
-        *place.lock().expect("nobody panicked") = Some(store);
+        *slot.lock().expect("nobody panicked") = Some(store);
     }));
     let store: Arc<K> = opened.lock().expect("nobody panicked").take().expect("the store was opened");
     let barrier = Arc::new(Barrier::new(RACERS));
@@ -60,7 +60,7 @@ pub fn of_many_who_put_a_new_key_one_wins<K: KeyValue>() -> Parts<K> {
 }
 
 /// R-FWK-39: of many concurrent puts of an expired key one succeeds.
-pub fn of_many_who_put_a_lapsed_key_one_wins<K: KeyValue>() -> Parts<K> {
+pub fn of_many_puts_of_an_expired_key_one_wins<K: KeyValue>() -> Parts<K> {
     async fn work<K: KeyValue>(store: Arc<K>, racer: usize, barrier: Arc<Barrier>) {
         for race in 0..RACES {
             let key = format!("race/{race}");

@@ -30,11 +30,11 @@ pub async fn agree(
     for number in 0..batches {
         let operations: Vec<StoreOp> = (0..=draw.below(4)).map(|_| draw.operation()).collect();
         let expected = one.batch(operations.clone()).await.expect("batch");
-        let given = other.batch(operations.clone()).await.expect("batch");
-        assert_eq!(expected.len(), given.len());
+        let actual = other.batch(operations.clone()).await.expect("batch");
+        assert_eq!(expected.len(), actual.len());
         compared += expected.len();
-        for ((operation, expected), given) in operations.iter().zip(&expected).zip(&given) {
-            assert!(is_same(expected, given), "seed {seed}, batch {number}, {operation:?}:\n{expected:?}\n{given:?}");
+        for ((operation, expected), actual) in operations.iter().zip(&expected).zip(&actual) {
+            assert!(is_same(expected, actual), "seed {seed}, batch {number}, {operation:?}:\n{expected:?}\n{actual:?}");
         }
         if draw.below(5) == 0 {
             clock.advance(draw.below(30) as u64);
@@ -48,16 +48,16 @@ pub async fn agree(
     compared
 }
 
-fn is_same(expected: &OpResult, given: &OpResult) -> bool {
-    let (OpResult::Hits(expected), OpResult::Hits(given)) = (expected, given) else { return expected == given };
+fn is_same(expected: &OpResult, actual: &OpResult) -> bool {
+    let (OpResult::Hits(expected), OpResult::Hits(actual)) = (expected, actual) else { return expected == actual };
     let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
         (Some(a), Some(b)) => (a - b).abs() < TOLERANCE,
         (a, b) => a == b,
     };
-    expected.len() == given.len()
+    expected.len() == actual.len()
         && expected
             .iter()
-            .zip(given)
+            .zip(actual)
             .all(|(a, b)| a.item == b.item && near(a.score, b.score) && a.matched_by == b.matched_by)
 }
 

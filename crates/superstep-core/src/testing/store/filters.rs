@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{StoreFactory, found, put_all};
+use super::{StoreFactory, put_all, search_indices};
 use crate::store::{Filter, SearchOp};
 
 /// Asserts which values each filter finds, by index.
@@ -10,7 +10,7 @@ async fn finds(open: StoreFactory, values: &[Value], cases: Vec<(Filter, &[usize
     let (store, _) = open.open();
     put_all(&store, values).await;
     for (filter, expected) in cases {
-        assert_eq!(found(&store, SearchOp::new("n").filter(filter.clone())).await, expected, "{filter:?}");
+        assert_eq!(search_indices(&store, SearchOp::new("n").filter(filter.clone())).await, expected, "{filter:?}");
     }
 }
 
@@ -224,11 +224,11 @@ pub async fn hostile_keys_find_nothing(open: StoreFactory) {
             Filter::one_of(key, [1, 2]),
             Filter::from_json(&json!({ "a": 1, key.trim_start_matches('$'): 1 })).expect("a filter"),
         ] {
-            assert!(found(&store, SearchOp::new("n").filter(filter.clone())).await.is_empty(), "{filter:?}");
+            assert!(search_indices(&store, SearchOp::new("n").filter(filter.clone())).await.is_empty(), "{filter:?}");
         }
-        assert_eq!(found(&store, SearchOp::new("n").filter(Filter::ne(key, 1))).await.len(), numbers().len());
+        assert_eq!(search_indices(&store, SearchOp::new("n").filter(Filter::ne(key, 1))).await.len(), numbers().len());
     }
-    assert_eq!(found(&store, SearchOp::new("n")).await.len(), numbers().len(), "everything is still there");
+    assert_eq!(search_indices(&store, SearchOp::new("n")).await.len(), numbers().len(), "everything is still there");
 }
 
 /// A hostile key matches an item that has it, and a hostile value an equal value.
@@ -236,14 +236,18 @@ pub async fn hostile_keys_and_values_are_found_as_they_are(open: StoreFactory) {
     let (store, _) = open.open();
     let values: Vec<Value> = HOSTILE.iter().map(|text| json!({ *text: text })).collect();
     put_all(&store, &values).await;
-    for (place, text) in HOSTILE.iter().enumerate() {
-        assert_eq!(found(&store, SearchOp::new("n").filter(Filter::eq(*text, *text))).await, [place], "{text}");
-        assert!(found(&store, SearchOp::new("n").filter(Filter::eq("a", *text))).await.is_empty(), "{text}");
+    for (index, text) in HOSTILE.iter().enumerate() {
+        assert_eq!(
+            search_indices(&store, SearchOp::new("n").filter(Filter::eq(*text, *text))).await,
+            [index],
+            "{text}"
+        );
+        assert!(search_indices(&store, SearchOp::new("n").filter(Filter::eq("a", *text))).await.is_empty(), "{text}");
     }
 }
 
 /// Filters in LangGraph's form have the same meaning.
-pub async fn langgraphs_form_is_understood(open: StoreFactory) {
+pub async fn the_langgraph_form_is_parsed(open: StoreFactory) {
     let values = [json!({ "a": 1, "b": 3 }), json!({ "a": 1, "b": 2 }), json!({ "a": { "c": 1, "d": 2 } })];
     let read = |form: Value| Filter::from_json(&form).expect("a filter");
     let cases: Vec<(Filter, &[usize])> = vec![
@@ -265,7 +269,7 @@ macro_rules! store_filters {
             is_and_not, less_and_less_or_equal, greater_and_greater_or_equal, one_of_several, exists,
             all_any_and_none, paths_lead_through_objects, lists_and_objects_are_compared_whole,
             numbers_are_compared_by_value, texts_are_compared_by_bytes, zero_bytes_are_compared,
-            hostile_keys_find_nothing, hostile_keys_and_values_are_found_as_they_are, langgraphs_form_is_understood,
+            hostile_keys_find_nothing, hostile_keys_and_values_are_found_as_they_are, the_langgraph_form_is_parsed,
         );
     };
 }

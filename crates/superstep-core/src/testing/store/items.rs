@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{BEGIN, StoreFactory};
 use crate::error::ErrorCode;
 use crate::port::SharedStore;
-use crate::store::{LONGEST_NAMESPACE, ListNamespacesOp, MAX_KEY_BYTES, SearchOp, StoreNamespace};
+use crate::store::{ListNamespacesOp, MAX_KEY_BYTES, MAX_NAMESPACE_LENGTH, SearchOp, StoreNamespace};
 
 async fn value(store: &SharedStore, namespace: impl Into<StoreNamespace>, key: &str) -> Option<Value> {
     store.get(namespace, key).await.expect("get").map(|item| item.value)
@@ -15,11 +15,11 @@ async fn value(store: &SharedStore, namespace: impl Into<StoreNamespace>, key: &
 
 async fn come_back(open: StoreFactory, values: Vec<Value>) {
     let (store, _) = open.open();
-    for (place, value) in values.iter().enumerate() {
-        store.put("n", place.to_string(), value.clone()).await.expect("put");
+    for (index, value) in values.iter().enumerate() {
+        store.put("n", index.to_string(), value.clone()).await.expect("put");
     }
-    for (place, expected) in values.iter().enumerate() {
-        let item = store.get("n", place.to_string()).await.expect("get").expect("there");
+    for (index, expected) in values.iter().enumerate() {
+        let item = store.get("n", index.to_string()).await.expect("get").expect("there");
         assert_eq!(item.value, *expected);
         assert_eq!(item.value.to_string(), expected.to_string(), "to the last digit");
     }
@@ -43,9 +43,9 @@ pub async fn values_of_every_kind_come_back(open: StoreFactory) {
 
 /// Numbers are returned exactly.
 pub async fn numbers_come_back_exactly(open: StoreFactory) {
-    let whole = [i64::MIN, -1, 0, (1 << 53) + 1, i64::MAX].map(Value::from);
+    let integers = [i64::MIN, -1, 0, (1 << 53) + 1, i64::MAX].map(Value::from);
     let parts = [0.1, 1.0, -0.0, 1e21, f64::MAX, f64::MIN_POSITIVE, 5e-324].map(Value::from);
-    come_back(open, whole.into_iter().chain(parts).chain([json!(u64::MAX)]).collect()).await;
+    come_back(open, integers.into_iter().chain(parts).chain([json!(u64::MAX)]).collect()).await;
 }
 
 /// Text outside ASCII and with control characters is returned, in values and in their keys.
@@ -63,7 +63,7 @@ pub async fn large_values_come_back(open: StoreFactory) {
 }
 
 /// A value nested too deeply to be parsed again is rejected.
-pub async fn a_value_of_too_many_levels_is_refused(open: StoreFactory) {
+pub async fn a_value_nested_too_deeply_is_rejected(open: StoreFactory) {
     let (store, _) = open.open();
     let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
     assert_eq!(store.put("n", "k", deep).await.expect_err("too deep").code(), ErrorCode::InputInvalid);
@@ -108,11 +108,11 @@ pub async fn what_is_deleted_is_gone(open: StoreFactory) {
 pub async fn namespaces_do_not_mix(open: StoreFactory) {
     let (store, _) = open.open();
     let spaces: [&[&str]; 7] = [&["a"], &["a", "b"], &["ab"], &["a", "b", "c"], &["b", "a"], &["A"], &["a", " b"]];
-    for (place, space) in spaces.iter().enumerate() {
-        store.put(*space, "k", json!(place)).await.expect("put");
+    for (index, space) in spaces.iter().enumerate() {
+        store.put(*space, "k", json!(index)).await.expect("put");
     }
-    for (place, space) in spaces.iter().enumerate() {
-        assert_eq!(value(&store, *space, "k").await, Some(json!(place)), "{space:?}");
+    for (index, space) in spaces.iter().enumerate() {
+        assert_eq!(value(&store, *space, "k").await, Some(json!(index)), "{space:?}");
     }
     assert!(store.delete("a", "k").await.expect("delete"));
     assert_eq!(value(&store, ["a", "b"], "k").await, Some(json!(1)), "what is below stays");
@@ -130,8 +130,8 @@ pub async fn keys_are_bytes(open: StoreFactory) {
         assert_eq!(value(&store, "n", name).await, Some(json!(name)), "{name:?}");
     }
     let hits = store.search(SearchOp::new("n").limit(100)).await.expect("search");
-    let told: BTreeSet<&str> = hits.iter().map(|hit| hit.item.key.as_str()).collect();
-    assert_eq!(told, BTreeSet::from(names));
+    let listed: BTreeSet<&str> = hits.iter().map(|hit| hit.item.key.as_str()).collect();
+    assert_eq!(listed, BTreeSet::from(names));
 }
 
 /// Names that would be code in a database statement are plain names.
@@ -142,8 +142,8 @@ pub async fn hostile_names_are_names(open: StoreFactory) {
     for name in hostile {
         assert!(store.get("safe", name).await.expect("get").is_none(), "{name}");
         assert!(store.search(SearchOp::new(name)).await.expect("search").is_empty(), "{name}");
-        store.put(["n", name], name, json!({ name: name })).await.expect("put");
-        assert_eq!(value(&store, ["n", name], name).await, Some(json!({ name: name })), "{name}");
+        store.put(["n", name], name, json!({ "name": name })).await.expect("put");
+        assert_eq!(value(&store, ["n", name], name).await, Some(json!({ "name": name })), "{name}");
     }
     assert_eq!(store.search(SearchOp::new("n").limit(100)).await.expect("search").len(), hostile.len());
     for name in hostile {
@@ -155,7 +155,7 @@ pub async fn hostile_names_are_names(open: StoreFactory) {
 /// Names of maximum length work.
 pub async fn the_longest_names_work(open: StoreFactory) {
     let (store, _) = open.open();
-    let (label, key) = ("l".repeat(LONGEST_NAMESPACE - 1), "ü".repeat(MAX_KEY_BYTES / 2));
+    let (label, key) = ("l".repeat(MAX_NAMESPACE_LENGTH - 1), "ü".repeat(MAX_KEY_BYTES / 2));
     store.put(label.as_str(), key.as_str(), json!(1)).await.expect("put");
     assert_eq!(value(&store, label.as_str(), &key).await, Some(json!(1)));
     let error = store.put("n", format!("{key}x"), json!(1)).await.expect_err("too long");
@@ -165,16 +165,16 @@ pub async fn the_longest_names_work(open: StoreFactory) {
 }
 
 /// Invalid namespaces and keys are rejected by every operation, and nothing is stored.
-pub async fn what_is_no_name_is_refused(open: StoreFactory) {
+pub async fn invalid_names_are_rejected(open: StoreFactory) {
     let (store, _) = open.open();
     let spaces: [&[&str]; 6] = [&[], &[""], &["a", ""], &["a.b"], &["a\0b"], &["langgraph"]];
     for space in spaces {
-        let refused = [
+        let errors = [
             store.put(space, "k", json!(1)).await.err(),
             store.get(space, "k").await.err(),
             store.delete(space, "k").await.err(),
         ];
-        for error in refused {
+        for error in errors {
             assert_eq!(error.expect("refused").code(), ErrorCode::InputInvalid, "{space:?}");
         }
     }
@@ -191,9 +191,9 @@ macro_rules! store_items {
         $crate::store_tests!(
             $open, $drive, items:
             an_item_comes_back, values_of_every_kind_come_back, numbers_come_back_exactly, any_text_comes_back,
-            large_values_come_back, a_value_of_too_many_levels_is_refused, what_was_never_put_is_absent, a_put_replaces, what_is_deleted_is_gone,
+            large_values_come_back, a_value_nested_too_deeply_is_rejected, what_was_never_put_is_absent, a_put_replaces, what_is_deleted_is_gone,
             namespaces_do_not_mix, keys_are_bytes, hostile_names_are_names, the_longest_names_work,
-            what_is_no_name_is_refused,
+            invalid_names_are_rejected,
         );
     };
 }

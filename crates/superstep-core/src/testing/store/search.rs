@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::{StoreFactory, found, keys, name, put_all};
+use super::{StoreFactory, keys, name, put_all, search_indices};
 use crate::port::SharedStore;
 use crate::store::{Filter, SearchOp};
 
 /// Puts items in namespaces with similar beginnings.
 async fn alike(store: &SharedStore) {
     let spaces: [&[&str]; 7] = [&["a"], &["a", "b"], &["a", "b", "c"], &["ab"], &["a b"], &["b", "a"], &["a\u{1}"]];
-    for (place, space) in spaces.iter().enumerate() {
-        store.put(*space, name(place), json!("word")).await.expect("put");
+    for (index, space) in spaces.iter().enumerate() {
+        store.put(*space, name(index), json!("word")).await.expect("put");
     }
 }
 
@@ -20,26 +20,26 @@ async fn alike(store: &SharedStore) {
 pub async fn a_prefix_is_of_whole_labels(open: StoreFactory) {
     let (store, _) = open.open();
     alike(&store).await;
-    assert_eq!(found(&store, SearchOp::new("a")).await, [0, 1, 2]);
-    assert_eq!(found(&store, SearchOp::new(["a", "b"])).await, [1, 2]);
-    assert_eq!(found(&store, SearchOp::new(["a", "b", "c"])).await, [2]);
-    assert_eq!(found(&store, SearchOp::new("ab")).await, [3]);
-    assert_eq!(found(&store, SearchOp::new("b")).await, [5]);
+    assert_eq!(search_indices(&store, SearchOp::new("a")).await, [0, 1, 2]);
+    assert_eq!(search_indices(&store, SearchOp::new(["a", "b"])).await, [1, 2]);
+    assert_eq!(search_indices(&store, SearchOp::new(["a", "b", "c"])).await, [2]);
+    assert_eq!(search_indices(&store, SearchOp::new("ab")).await, [3]);
+    assert_eq!(search_indices(&store, SearchOp::new("b")).await, [5]);
 }
 
 /// With a query, too, a prefix consists of whole labels.
 pub async fn a_prefix_holds_for_queries(open: StoreFactory) {
     let (store, _) = open.open();
     alike(&store).await;
-    assert_eq!(found(&store, SearchOp::new("a").query("word")).await, [0, 1, 2]);
-    assert_eq!(found(&store, SearchOp::new(["a", "b"]).query("word")).await, [1, 2]);
+    assert_eq!(search_indices(&store, SearchOp::new("a").query("word")).await, [0, 1, 2]);
+    assert_eq!(search_indices(&store, SearchOp::new(["a", "b"]).query("word")).await, [1, 2]);
 }
 
 /// An empty prefix matches everything.
 pub async fn no_prefix_is_everything(open: StoreFactory) {
     let (store, _) = open.open();
     alike(&store).await;
-    assert_eq!(found(&store, SearchOp::all_namespaces()).await, [0, 1, 2, 3, 4, 5, 6]);
+    assert_eq!(search_indices(&store, SearchOp::all_namespaces()).await, [0, 1, 2, 3, 4, 5, 6]);
 }
 
 /// A prefix without items, and a namespace longer than all others, find nothing.
@@ -75,7 +75,7 @@ pub async fn equally_new_ones_come_by_name(open: StoreFactory) {
 }
 
 /// The default limit is ten, and a limit of 0 returns none.
-pub async fn ten_are_given_unless_told(open: StoreFactory) {
+pub async fn ten_are_returned_by_default(open: StoreFactory) {
     let (store, _) = open.open();
     put_all(&store, &vec![json!(1); 25]).await;
     let count = async |search| store.search(search).await.expect("search").len();
@@ -93,12 +93,12 @@ pub async fn pages_hold_every_item_once(open: StoreFactory) {
     let (store, _) = open.open();
     put_all(&store, &vec![json!({ "text": "word" }); 23]).await;
     for search in [SearchOp::new("n"), SearchOp::new("n").query("word")] {
-        let whole = store.search(search.clone().limit(100)).await.expect("search");
+        let full = store.search(search.clone().limit(100)).await.expect("search");
         let mut pages = Vec::new();
         for page in 0..6 {
             pages.extend(store.search(search.clone().limit(5).offset(page * 5)).await.expect("search"));
         }
-        assert_eq!(keys(&pages), keys(&whole));
+        assert_eq!(keys(&pages), keys(&full));
         assert_eq!(keys(&pages).into_iter().collect::<BTreeSet<_>>().len(), 23);
     }
 }
@@ -107,8 +107,8 @@ pub async fn pages_hold_every_item_once(open: StoreFactory) {
 pub async fn a_page_is_cut_after_the_filter(open: StoreFactory) {
     let (store, _) = open.open();
     let values: Vec<_> = (0..300).map(|number| json!({ "even": number % 2 == 0, "number": number })).collect();
-    for (place, value) in values.iter().enumerate() {
-        store.put("n", format!("{place:03}"), value.clone()).await.expect("put");
+    for (index, value) in values.iter().enumerate() {
+        store.put("n", format!("{index:03}"), value.clone()).await.expect("put");
     }
     let search = SearchOp::new("n").filter(Filter::eq("even", true));
     let page = store.search(search.clone().limit(4).offset(140)).await.expect("search");
@@ -132,7 +132,7 @@ macro_rules! store_searches {
             $open, $drive, search:
             a_prefix_is_of_whole_labels, a_prefix_holds_for_queries, no_prefix_is_everything,
             an_unknown_prefix_finds_nothing, the_newest_come_first, equally_new_ones_come_by_name,
-            ten_are_given_unless_told, pages_hold_every_item_once, a_page_is_cut_after_the_filter,
+            ten_are_returned_by_default, pages_hold_every_item_once, a_page_is_cut_after_the_filter,
             without_a_query_there_is_no_score,
         );
     };

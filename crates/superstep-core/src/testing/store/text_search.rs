@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{StoreFactory, found, keys, put_all};
+use super::{StoreFactory, keys, put_all, search_indices};
 use crate::store::{Filter, IndexFields, LexicalEmbedder, MatchSource, PutOp, SearchMode, SearchOp};
 
 fn query(text: &str) -> SearchOp {
@@ -20,10 +20,10 @@ pub async fn a_word_finds_the_items_that_have_it(open: StoreFactory) {
         json!({ "count": 42 }),
     ];
     put_all(&store, &values).await;
-    assert_eq!(found(&store, query("green")).await, [0, 1]);
-    assert_eq!(found(&store, query("Curry!")).await, [0]);
-    assert_eq!(found(&store, query("42")).await, [4]);
-    assert!(found(&store, query("gree")).await.is_empty(), "a part of a word is no word");
+    assert_eq!(search_indices(&store, query("green")).await, [0, 1]);
+    assert_eq!(search_indices(&store, query("Curry!")).await, [0]);
+    assert_eq!(search_indices(&store, query("42")).await, [4]);
+    assert!(search_indices(&store, query("gree")).await.is_empty(), "a part of a word is no word");
 }
 
 /// Items with more of the words come first, and results contain their score and the method that computed it.
@@ -64,7 +64,7 @@ pub async fn no_words_find_nothing(open: StoreFactory) {
     let (store, _) = open.open();
     put_all(&store, &[json!("word"), json!("")]).await;
     for text in ["", "  ", "…", "\"'*"] {
-        assert!(found(&store, query(text)).await.is_empty(), "{text:?}");
+        assert!(search_indices(&store, query(text)).await.is_empty(), "{text:?}");
     }
 }
 
@@ -89,7 +89,7 @@ pub async fn hostile_queries_are_words(open: StoreFactory) {
         ("alpha\0beta", &[0, 1]),
     ];
     for (text, expected) in cases {
-        assert_eq!(found(&store, query(text)).await, expected, "{text:?}");
+        assert_eq!(search_indices(&store, query(text)).await, expected, "{text:?}");
     }
 }
 
@@ -97,10 +97,10 @@ pub async fn hostile_queries_are_words(open: StoreFactory) {
 pub async fn words_of_any_script_are_found(open: StoreFactory) {
     let (store, _) = open.open();
     put_all(&store, &[json!("Zürich"), json!("湖水が好き"), json!("ΣΑΣ"), json!("Привет мир"), json!("zurich")]).await;
-    assert_eq!(found(&store, query("ZÜRICH")).await, [0]);
-    assert_eq!(found(&store, query("水")).await, [1]);
-    assert_eq!(found(&store, query("привет")).await, [3]);
-    assert_eq!(found(&store, query("zurich")).await, [4]);
+    assert_eq!(search_indices(&store, query("ZÜRICH")).await, [0]);
+    assert_eq!(search_indices(&store, query("水")).await, [1]);
+    assert_eq!(search_indices(&store, query("привет")).await, [3]);
+    assert_eq!(search_indices(&store, query("zurich")).await, [4]);
 }
 
 /// An item without an index is found by no query, and by all other operations.
@@ -108,8 +108,8 @@ pub async fn what_has_no_index_is_found_by_no_query(open: StoreFactory) {
     let (store, _) = open.open();
     store.put_with(PutOp::new("n", "00", json!("word")).index(IndexFields::None)).await.expect("put");
     store.put("n", "01", json!("word")).await.expect("put");
-    assert_eq!(found(&store, query("word")).await, [1]);
-    assert_eq!(found(&store, SearchOp::new("n")).await, [0, 1]);
+    assert_eq!(search_indices(&store, query("word")).await, [1]);
+    assert_eq!(search_indices(&store, SearchOp::new("n")).await, [0, 1]);
     assert!(store.get("n", "00").await.expect("get").is_some());
 }
 
@@ -119,15 +119,15 @@ pub async fn only_what_stands_at_the_paths_is_searched(open: StoreFactory) {
     let paths = ["title", "chapters[*].text"].map(str::to_owned).to_vec();
     let value = json!({ "title": "Tides", "notes": "secret", "chapters": [{ "text": "moon" }, { "name": "sun" }] });
     store.put_with(PutOp::new("n", "00", value).index(IndexFields::Paths(paths))).await.expect("put");
-    assert_eq!(found(&store, query("tides")).await, [0]);
-    assert_eq!(found(&store, query("moon")).await, [0]);
+    assert_eq!(search_indices(&store, query("tides")).await, [0]);
+    assert_eq!(search_indices(&store, query("moon")).await, [0]);
     for absent in ["secret", "sun", "title"] {
-        assert!(found(&store, query(absent)).await.is_empty(), "{absent}");
+        assert!(search_indices(&store, query(absent)).await.is_empty(), "{absent}");
     }
 }
 
 /// An invalid path is rejected by name.
-pub async fn a_path_that_is_none_is_refused(open: StoreFactory) {
+pub async fn an_invalid_path_is_rejected(open: StoreFactory) {
     let (store, _) = open.open();
     let put = PutOp::new("n", "k", json!(1)).index(IndexFields::Paths(vec!["a[".to_owned()]));
     let error = store.put_with(put).await.expect_err("no path");
@@ -140,10 +140,10 @@ pub async fn a_new_value_is_found_by_its_own_words(open: StoreFactory) {
     let (store, _) = open.open();
     store.put("n", "00", json!("old words")).await.expect("put");
     store.put("n", "00", json!("new words")).await.expect("put");
-    assert!(found(&store, query("old")).await.is_empty());
-    assert_eq!(found(&store, query("new")).await, [0]);
+    assert!(search_indices(&store, query("old")).await.is_empty());
+    assert_eq!(search_indices(&store, query("new")).await, [0]);
     store.delete("n", "00").await.expect("delete");
-    assert!(found(&store, query("words")).await.is_empty());
+    assert!(search_indices(&store, query("words")).await.is_empty());
 }
 
 /// Filter and query can be combined.
@@ -151,7 +151,7 @@ pub async fn filter_and_query_hold_both(open: StoreFactory) {
     let (store, _) = open.open();
     let value = |kind: &str, text: &str| json!({ "kind": kind, "text": text });
     put_all(&store, &[value("a", "moon"), value("b", "moon"), value("a", "sun")]).await;
-    assert_eq!(found(&store, query("moon").filter(Filter::eq("kind", "a"))).await, [0]);
+    assert_eq!(search_indices(&store, query("moon").filter(Filter::eq("kind", "a"))).await, [0]);
 }
 
 /// A text of very many words is found by the last of them.
@@ -159,8 +159,8 @@ pub async fn a_text_of_very_many_words_is_found(open: StoreFactory) {
     let (store, _) = open.open();
     let long: String = (0..60_000).map(|number| format!("w{number} ")).collect();
     put_all(&store, &[json!(long), json!("short")]).await;
-    assert_eq!(found(&store, query("w59999")).await, [0]);
-    assert_eq!(found(&store, query("short")).await, [1]);
+    assert_eq!(search_indices(&store, query("w59999")).await, [0]);
+    assert_eq!(search_indices(&store, query("short")).await, [1]);
 }
 
 /// A query can request text search even if there is an embedder.
@@ -181,7 +181,7 @@ macro_rules! store_texts {
             a_word_finds_the_items_that_have_it, more_words_come_first, rare_words_count_more,
             equal_scores_come_by_name, no_words_find_nothing, hostile_queries_are_words, words_of_any_script_are_found,
             what_has_no_index_is_found_by_no_query, only_what_stands_at_the_paths_is_searched,
-            a_path_that_is_none_is_refused, a_new_value_is_found_by_its_own_words, filter_and_query_hold_both,
+            an_invalid_path_is_rejected, a_new_value_is_found_by_its_own_words, filter_and_query_hold_both,
             a_text_of_very_many_words_is_found, a_query_may_ask_for_text,
         );
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{BEGIN, StoreFactory, found, keys};
+use super::{BEGIN, StoreFactory, keys, search_indices};
 use crate::port::SharedStore;
 use crate::store::{GetOp, LexicalEmbedder, ListNamespacesOp, PutOp, SearchOp};
 
@@ -35,9 +35,11 @@ pub async fn what_is_gone_is_absent_everywhere(open: StoreFactory) {
     let (store, clock) = open.with(|options| options.embedder(LexicalEmbedder::default()));
     put_for_a_minute(&store, "00").await;
     clock.advance(60);
-    assert!(found(&store, SearchOp::new("n")).await.is_empty());
-    assert!(found(&store, SearchOp::new("n").query("word")).await.is_empty());
-    assert!(found(&store, SearchOp::new("n").query("word").by(crate::store::SearchMode::Text)).await.is_empty());
+    assert!(search_indices(&store, SearchOp::new("n")).await.is_empty());
+    assert!(search_indices(&store, SearchOp::new("n").query("word")).await.is_empty());
+    assert!(
+        search_indices(&store, SearchOp::new("n").query("word").by(crate::store::SearchMode::Text)).await.is_empty()
+    );
     assert!(store.list_namespaces(ListNamespacesOp::default()).await.expect("list").is_empty());
     assert!(!store.delete("n", "00").await.expect("delete"), "it was gone already");
 }
@@ -97,7 +99,7 @@ pub async fn finding_makes_it_last_anew(open: StoreFactory) {
 }
 
 /// A put restarts the TTL, or removes it.
-pub async fn a_put_begins_the_time_anew(open: StoreFactory) {
+pub async fn a_put_restarts_the_ttl(open: StoreFactory) {
     let (store, clock) = open.open();
     put_for_a_minute(&store, "a").await;
     put_for_a_minute(&store, "b").await;
@@ -159,7 +161,7 @@ macro_rules! store_lifetimes {
             $open, $drive, ttl:
             an_item_is_gone_when_its_time_is_over, what_is_gone_is_absent_everywhere, a_put_after_the_end_is_new,
             reading_makes_it_last_anew, reading_need_not_make_it_last_anew, finding_makes_it_last_anew,
-            a_put_begins_the_time_anew, the_store_has_a_time_of_its_own, minutes_are_minutes,
+            a_put_restarts_the_ttl, the_store_has_a_time_of_its_own, minutes_are_minutes,
             a_sweep_removes_what_is_gone,
         );
     };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{StoreFactory, found, keys, put_all};
+use super::{StoreFactory, keys, put_all, search_indices};
 use crate::error::{ErrorCode, Result};
 use crate::port::{Embedder, SharedStore};
 use crate::store::{Filter, IndexFields, LexicalEmbedder, MatchSource, PutOp, SearchMode, SearchOp, similarity};
@@ -89,14 +89,14 @@ pub async fn prefix_filter_and_page_hold_for_vectors(open: StoreFactory) {
     }
     store.put("nx", "99", json!("moon")).await.expect("put");
     let search = SearchOp::new("n").query("moon").filter(Filter::eq("even", true));
-    let whole = store.search(search.clone().limit(100)).await.expect("search");
-    assert_eq!(whole.len(), 20);
+    let full = store.search(search.clone().limit(100)).await.expect("search");
+    assert_eq!(full.len(), 20);
     let mut pages = Vec::new();
     for page in 0..3 {
         pages.extend(store.search(search.clone().limit(7).offset(page * 7)).await.expect("search"));
     }
-    assert_eq!(keys(&pages), keys(&whole));
-    assert_eq!(found(&store, SearchOp::new("n").query("moon")).await.len(), 40);
+    assert_eq!(keys(&pages), keys(&full));
+    assert_eq!(search_indices(&store, SearchOp::new("n").query("moon")).await.len(), 40);
 }
 
 /// A vector search is rejected if there is no embedder, and `Best` uses text search then.
@@ -110,7 +110,7 @@ pub async fn without_an_embedder_there_are_no_vectors(open: StoreFactory) {
 }
 
 /// An invalid vector of an embedder is rejected, and nothing is stored.
-pub async fn what_is_no_vector_is_refused(open: StoreFactory) {
+pub async fn an_invalid_vector_is_rejected(open: StoreFactory) {
     let (store, _) = open.with(|options| options.embedder(Written(2)));
     for text in ["1", "1 2 3", "NaN 1", "inf 1"] {
         let error = store.put("n", "k", json!(text)).await.expect_err("no vector");
@@ -142,7 +142,7 @@ macro_rules! store_vectors {
             $open, $drive, vector_search:
             the_nearest_come_first, equally_near_ones_come_by_name, of_several_texts_the_nearest_counts,
             what_has_no_vector_is_not_found, a_new_value_has_its_own_vectors, prefix_filter_and_page_hold_for_vectors,
-            without_an_embedder_there_are_no_vectors, what_is_no_vector_is_refused,
+            without_an_embedder_there_are_no_vectors, an_invalid_vector_is_rejected,
             the_lexical_embedder_finds_shared_words,
         );
     };

@@ -15,7 +15,7 @@ use crate::graphs::registry::{ServedGraph, output_values};
 /// State that the client has.
 pub(super) struct StateTracker {
     served: Arc<dyn ServedGraph>,
-    known: ClientState,
+    client_state: ClientState,
     /// State event of the last loaded checkpoint, to be sent next.
     next: Option<Value>,
 }
@@ -42,29 +42,29 @@ impl CheckpointRef {
 
 impl StateTracker {
     pub(super) fn new(served: Arc<dyn ServedGraph>) -> Self {
-        Self { served, known: ClientState::State(Value::Null), next: None }
+        Self { served, client_state: ClientState::State(Value::Null), next: None }
     }
 
     /// Sets the state that was sent in full.
     pub(super) fn set_snapshot(&mut self, state: &Value) {
-        self.known = ClientState::State(state.clone());
+        self.client_state = ClientState::State(state.clone());
     }
 
     /// Loads the state of a checkpoint, unless the client has received its event before.
-    pub(super) async fn load_checkpoint_state(&mut self, told: &PublishedEvent, is_heard: bool) {
-        let place = CheckpointRef::of(told.event());
-        if is_heard {
-            self.known = ClientState::At(place);
+    pub(super) async fn load_checkpoint_state(&mut self, published: &PublishedEvent, is_received: bool) {
+        let checkpoint_ref = CheckpointRef::of(published.event());
+        if is_received {
+            self.client_state = ClientState::At(checkpoint_ref);
             return;
         }
         // A checkpoint that was pruned meanwhile is covered by the patch of the next one.
-        let Some(state) = self.read(&place).await else { return };
-        let before = match std::mem::replace(&mut self.known, ClientState::State(Value::Null)) {
+        let Some(state) = self.read(&checkpoint_ref).await else { return };
+        let before = match std::mem::replace(&mut self.client_state, ClientState::State(Value::Null)) {
             ClientState::State(before) => before,
-            ClientState::At(place) => self.read(&place).await.unwrap_or_default(),
+            ClientState::At(checkpoint_ref) => self.read(&checkpoint_ref).await.unwrap_or_default(),
         };
         self.next = diff(&before, &state);
-        self.known = ClientState::State(state);
+        self.client_state = ClientState::State(state);
     }
 
     /// Takes the state event of the last loaded checkpoint.
@@ -72,11 +72,11 @@ impl StateTracker {
         self.next.take()
     }
 
-    async fn read(&self, place: &CheckpointRef) -> Option<Value> {
-        let query = HistoryQuery { step: place.step, ..HistoryQuery::default() };
-        let states = self.served.history(&place.thread, &query).await.ok()?;
-        let found = states.into_iter().find(|state| state.checkpoint_id.to_string() == place.checkpoint);
-        found.map(|state| output_values(state.values, &self.served.output_schema()))
+    async fn read(&self, checkpoint_ref: &CheckpointRef) -> Option<Value> {
+        let query = HistoryQuery { step: checkpoint_ref.step, ..HistoryQuery::default() };
+        let states = self.served.history(&checkpoint_ref.thread, &query).await.ok()?;
+        let matching = states.into_iter().find(|state| state.checkpoint_id.to_string() == checkpoint_ref.checkpoint);
+        matching.map(|state| output_values(state.values, &self.served.output_schema()))
     }
 }
 
@@ -90,8 +90,8 @@ fn diff(before: &Value, after: &Value) -> Option<Value> {
 }
 
 fn patch(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<Value> {
-    let gone = old.keys().filter(|name| !new.contains_key(*name));
-    let mut operations: Vec<Value> = gone.map(|name| json!({ "op": "remove", "path": pointer(name) })).collect();
+    let removed = old.keys().filter(|name| !new.contains_key(*name));
+    let mut operations: Vec<Value> = removed.map(|name| json!({ "op": "remove", "path": pointer(name) })).collect();
     for (name, value) in new {
         let path = pointer(name);
         match (old.get(name), value) {

@@ -43,46 +43,49 @@ struct Observation {
 impl OrphanDetector {
     fn observe(&mut self, run: UnfinishedRun) {
         let (pass, now) = (self.scan, Instant::now());
-        let fresh = |run: UnfinishedRun| Observation { run, since: now, was_unleased: false, pass };
-        let sighting = self.observations.entry(run.run).or_insert_with(|| fresh(run.clone()));
-        if sighting.run != run {
-            *sighting = fresh(run);
+        let new_observation = |run: UnfinishedRun| Observation { run, since: now, was_unleased: false, pass };
+        let observation = self.observations.entry(run.run).or_insert_with(|| new_observation(run.clone()));
+        if observation.run != run {
+            *observation = new_observation(run);
         }
-        sighting.pass = pass;
+        observation.pass = pass;
     }
 
     /// Observes one page, and returns the runs to check. After the last page, runs that are no longer listed are
     /// dropped.
     fn finish_page(&mut self, page: Vec<UnfinishedRun>) -> Vec<RunId> {
-        let (is_last, mut due) = (page.len() < PAGE, Vec::new());
+        let (is_last, mut to_check) = (page.len() < PAGE, Vec::new());
         for run in page {
-            due.push(run.run);
+            to_check.push(run.run);
             self.observe(run);
         }
         // A possible orphan is checked in every scan, not only when its page comes again.
-        due.extend(
-            self.observations.values().filter(|sighting| sighting.was_unleased).map(|sighting| sighting.run.run),
+        to_check.extend(
+            self.observations
+                .values()
+                .filter(|observation| observation.was_unleased)
+                .map(|observation| observation.run.run),
         );
-        due.sort_unstable();
-        due.dedup();
+        to_check.sort_unstable();
+        to_check.dedup();
         self.offset = if is_last { 0 } else { self.offset + PAGE };
         if is_last {
             let pass = self.scan;
-            self.observations.retain(|_, sighting| sighting.pass >= pass);
+            self.observations.retain(|_, observation| observation.pass >= pass);
             self.scan += 1;
         }
-        due
+        to_check
     }
 }
 
 impl RunService {
-    /// Returns the orphaned runs found by this scan, without those in `known`.
+    /// Returns the orphaned runs found by this scan, without those in `queued`.
     pub(crate) async fn detect_orphans(
         &self,
-        sightings: &mut OrphanDetector,
-        known: &BTreeSet<RunId>,
+        detector: &mut OrphanDetector,
+        queued: &BTreeSet<RunId>,
     ) -> Vec<UnfinishedRun> {
-        let page = match self.0.repository.list_unfinished_page(sightings.offset, PAGE).await {
+        let page = match self.0.repository.list_unfinished_page(detector.offset, PAGE).await {
             Ok(page) => page,
             Err(problem) => {
                 tracing::warn!("runs that did not end cannot be looked for: {}", problem.detail());
@@ -90,17 +93,18 @@ impl RunService {
             }
         };
         let mut dead = Vec::new();
-        for run in sightings.finish_page(page) {
-            let Some(sighting) = sightings.observations.get_mut(&run) else { continue };
-            let is_moved = known.contains(&run) || self.active_run(&sighting.run.thread).is_some();
+        for run in detector.finish_page(page) {
+            let Some(observation) = detector.observations.get_mut(&run) else { continue };
+            let is_moved = queued.contains(&run) || self.active_run(&observation.run.thread).is_some();
             // A graph that is not registered here may be served by another program on the same storage.
-            let is_free = !is_moved && self.graph(&sighting.run.graph).is_ok() && !self.is_leased(&sighting.run).await;
-            if is_free && sighting.was_unleased && sighting.since.elapsed() >= STARTUP_GRACE {
-                dead.push(sighting.run.clone());
+            let is_free =
+                !is_moved && self.graph(&observation.run.graph).is_ok() && !self.is_leased(&observation.run).await;
+            if is_free && observation.was_unleased && observation.since.elapsed() >= STARTUP_GRACE {
+                dead.push(observation.run.clone());
                 // Dropping the observation starts it anew, so that a run that is alive after all is rarely recovered.
-                sightings.observations.remove(&run);
+                detector.observations.remove(&run);
             } else {
-                sighting.was_unleased = is_free;
+                observation.was_unleased = is_free;
             }
         }
         dead

@@ -50,8 +50,8 @@ async fn first_event(
     thread: &ThreadId,
     (after, run): (Option<u64>, Option<RunId>),
 ) -> Result<Option<JournalEvent>, Problem> {
-    let found = served.events(thread, &EventsQuery { after, run, limit: Some(1) }).await?;
-    Ok(found.into_iter().next())
+    let events = served.events(thread, &EventsQuery { after, run, limit: Some(1) }).await?;
+    Ok(events.into_iter().next())
 }
 
 fn is_final_event(event: &Value) -> bool {
@@ -72,16 +72,16 @@ fn final_event_data(served: &dyn ServedGraph, record: &RunRecord, state: &Thread
     }
     let mut output = output_values(state.values.clone(), &served.output_schema());
     if state.interrupts().next().is_some() {
-        let asked = state.tasks.iter().flat_map(|task| {
+        let interrupts = state.tasks.iter().flat_map(|task| {
             task.interrupts.iter().map(move |question| {
-                let mut asked = json!({"id": question.id.to_string(), "value": question.value, "node": task.name});
+                let mut interrupt = json!({"id": question.id.to_string(), "value": question.value, "node": task.name});
                 if let Some(schema) = &question.schema {
-                    asked["schema"] = schema.clone();
+                    interrupt["schema"] = schema.clone();
                 }
-                asked
+                interrupt
             })
         });
-        output["__interrupt__"] = asked.collect();
+        output["__interrupt__"] = interrupts.collect();
     }
     ("on_chain_end", json!({ "output": output }))
 }

@@ -3,5 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod real;
-mod refusals;
+mod startup_errors;
 mod support;

@@ -15,9 +15,9 @@ const TOPIC: &str = "Should AI be regulated?";
 fn a_debate_is_spoken_by_weights() {
     let (folder, weights) = (Folder::new("real"), PathBuf::from(std::env::var_os("SUPERSTEP_WEIGHTS").unwrap()));
     let words = "demo debate --model weights --rounds 1 --seed 3 --offline --json --topic".split(' ').chain([TOPIC]);
-    let said = folder.run(Some(weights.clone()), &words.collect::<Vec<_>>());
+    let output = folder.run(Some(weights.clone()), &words.collect::<Vec<_>>());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let done: Value = serde_json::from_str(&said.stdout).unwrap();
+    let done: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(done["output"]["status"], "completed");
     let turns: Vec<&Value> = done["output"]["messages"].as_array().unwrap().iter().skip(1).collect();
     let names: Vec<&Value> = turns.iter().map(|turn| &turn["name"]).collect();
@@ -32,7 +32,7 @@ fn a_debate_is_spoken_by_weights() {
         // A turn ends by itself: two or three sentences, not a page.
         assert!(turn["usage"]["output_tokens"].as_u64().unwrap() <= 120, "{turn}");
     }
-    let kept = folder.run(Some(weights), &["state", done["thread"].as_str().unwrap(), "--json"]);
-    let kept: Value = serde_json::from_str(&kept.stdout).unwrap_or_else(|error| panic!("{error}: {}", kept.stderr));
+    let stored = folder.run(Some(weights), &["state", done["thread"].as_str().unwrap(), "--json"]);
+    let state: Value = serde_json::from_str(&stored.stdout).unwrap_or_else(|error| panic!("{error}: {}", kept.stderr));
     assert_eq!(kept["values"]["messages"][1]["metadata"]["model"], turns[0]["metadata"]["model"], "{kept}");
 }

@@ -23,7 +23,7 @@ impl Folder {
     }
 
     /// Runs the binary in the folder to its end; `weights` is the file that the environment names.
-    pub(crate) fn run(&self, weights: Option<PathBuf>, words: &[&str]) -> Said {
+    pub(crate) fn run(&self, weights: Option<PathBuf>, words: &[&str]) -> ProcessOutput {
         let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
         command.args(words).current_dir(&self.0).stdin(Stdio::null());
         match weights {
@@ -32,7 +32,7 @@ impl Folder {
         };
         let output = command.output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Said { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        ProcessOutput { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 }
 
@@ -43,7 +43,7 @@ impl Drop for Folder {
 }
 
 /// Output and exit code of a process.
-pub(crate) struct Said {
+pub(crate) struct ProcessOutput {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,

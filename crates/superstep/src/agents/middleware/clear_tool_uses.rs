@@ -10,31 +10,31 @@ use crate::core::message::{Content, Role};
 use crate::models::{ChatResponse, estimate_input};
 
 /// Default number of tool results that stay in the request.
-const KEEP: usize = 3;
+const DEFAULT_KEEP_LAST: usize = 3;
 
 /// Removes old tool results from a request that has become long. The conversation in the state keeps all results.
 ///
 /// ```
 /// use superstep::agents::ClearToolUses;
-/// let clearing = ClearToolUses::trigger_tokens(100_000).keep(5).exclude_tools(["read_rules"]);
+/// let clearing = ClearToolUses::trigger_tokens(100_000).keep_last(5).exclude_tools(["read_rules"]);
 /// ```
 #[derive(Debug, Clone)]
 #[must_use = "give it to an agent"]
 pub struct ClearToolUses {
     tokens: u64,
-    keep: usize,
+    keep_last: usize,
     exclude_tools: Vec<String>,
 }
 
 impl ClearToolUses {
     /// Sets the threshold: estimated input tokens of a request from which results are removed.
     pub fn trigger_tokens(tokens: u64) -> Self {
-        Self { tokens, keep: KEEP, exclude_tools: Vec::new() }
+        Self { tokens, keep_last: DEFAULT_KEEP_LAST, exclude_tools: Vec::new() }
     }
 
     /// Sets the number of last results that stay in the request. Default: 3.
-    pub fn keep(mut self, results: usize) -> Self {
-        self.keep = results;
+    pub fn keep_last(mut self, results: usize) -> Self {
+        self.keep_last = results;
         self
     }
 
@@ -53,7 +53,7 @@ impl Middleware for ClearToolUses {
     async fn wrap_model_call(&self, mut request: ModelRequest, next: NextModel) -> Result<ChatResponse, NodeError> {
         if estimate_input(&request.request) >= self.tokens {
             let results = request.request.messages.iter_mut().rev().filter(|message| message.role == Role::Tool);
-            for message in results.skip(self.keep) {
+            for message in results.skip(self.keep_last) {
                 let stays = message.name.as_ref().is_some_and(|name| self.exclude_tools.contains(name));
                 if !stays {
                     Arc::make_mut(message).content = Content::Text("[cleared]".to_owned());

@@ -91,14 +91,14 @@ impl CostLimit {
 
     /// Returns the cost so far, including the last response.
     fn counted(&self, hook: &HookContext) -> Result<CostState, NodeError> {
-        let mut kept: CostState = hook.middleware_state()?;
-        if let Some(message) = kept.uncounted(hook.messages()) {
+        let mut costs: CostState = hook.middleware_state()?;
+        if let Some(message) = costs.uncounted(hook.messages()) {
             let cost = self.cost(message)?;
-            kept.in_turn.add(cost);
-            kept.on_thread.add(cost);
+            costs.in_turn.add(cost);
+            costs.on_thread.add(cost);
         }
-        kept.is_call_pending = false;
-        Ok(kept)
+        costs.is_call_pending = false;
+        Ok(costs)
     }
 
     /// Returns the cost of a response.
@@ -135,12 +135,12 @@ impl Cost {
     }
 
     /// Returns a description of the limit that is reached, or `None`.
-    fn exceeded_limit(self, limit: CostBound, what: &str) -> Option<String> {
+    fn exceeded_limit(self, limit: CostBound, scope: &str) -> Option<String> {
         if limit.tokens.is_some_and(|most| self.tokens >= most) {
-            return Some(format!("the {what} took {} tokens, and may take no more", self.tokens));
+            return Some(format!("the {scope} took {} tokens, and may take no more", self.tokens));
         }
         let is_over = limit.cents.is_some_and(|most| self.cents >= most);
-        is_over.then(|| format!("the {what} cost {:.4} cents, and may cost no more", self.cents))
+        is_over.then(|| format!("the {scope} cost {:.4} cents, and may cost no more", self.cents))
     }
 }
 
@@ -188,18 +188,18 @@ impl Middleware for CostLimit {
 
     async fn before_model(&self, hook: HookContext) -> Result<HookUpdate, NodeError> {
         // A hook that jumps may have skipped `after_model`.
-        let mut kept = self.counted(&hook)?.in_turn_of(&hook);
-        let over = kept
+        let mut costs = self.counted(&hook)?.in_turn_of(&hook);
+        let over = costs
             .in_turn
             .exceeded_limit(self.turn, "turn")
-            .or_else(|| kept.on_thread.exceeded_limit(self.thread, "thread"));
+            .or_else(|| costs.on_thread.exceeded_limit(self.thread, "thread"));
         if let Some(fact) = over {
-            return reached(&fact, self.fails)?.set_middleware_state(kept);
+            return reached(&fact, self.fails)?.set_middleware_state(costs);
         }
-        kept.is_call_pending = true;
-        kept.last_message_before_call =
+        costs.is_call_pending = true;
+        costs.last_message_before_call =
             hook.messages().last().and_then(|message| Some(message.id.as_ref()?.as_str().to_owned()));
-        HookUpdate::none().set_middleware_state(kept)
+        HookUpdate::none().set_middleware_state(costs)
     }
 
     async fn after_model(&self, hook: HookContext) -> Result<HookUpdate, NodeError> {

@@ -73,7 +73,11 @@ impl HumanInTheLoop {
         self
     }
 
-    async fn ask(&self, cx: &TaskContext, calls: &[(&ToolCall, &ToolSpec)]) -> Result<Vec<Decision>, NodeError> {
+    async fn request_decisions(
+        &self,
+        cx: &TaskContext,
+        calls: &[(&ToolCall, &ToolSpec)],
+    ) -> Result<Vec<Decision>, NodeError> {
         if calls.is_empty() {
             return Ok(Vec::new());
         }
@@ -94,21 +98,23 @@ impl Middleware for HumanInTheLoop {
             return Ok(HookUpdate::none());
         };
         let tools = ToolsWithPolicy { specs: hook.tools().await?, policy: &self.policy };
-        let asks = |call: &&&ToolCall| tools.spec(&call.name).is_some_and(|spec| self.policy.requires_approval(spec));
-        let doubtful: Vec<String> = open.iter().filter(asks).map(|call| call.id.clone()).collect();
+        let needs_approval =
+            |call: &&&ToolCall| tools.spec(&call.name).is_some_and(|spec| self.policy.requires_approval(spec));
+        let pending_ids: Vec<String> = open.iter().filter(needs_approval).map(|call| call.id.clone()).collect();
         // Saved, because the tools may have changed when the run resumes, and decisions are matched to calls by
         // order.
-        let doubtful: Vec<String> = hook.task().once("asked about", async { Ok::<_, NodeError>(doubtful) }).await?;
-        let (asked, others): (Vec<&ToolCall>, Vec<&ToolCall>) =
-            open.into_iter().partition(|call| doubtful.contains(&call.id));
-        let gone = ToolSpec::new("", "");
-        let shown: Vec<(&ToolCall, &ToolSpec)> =
-            asked.iter().map(|call| (*call, tools.spec(&call.name).unwrap_or(&gone))).collect();
-        let decisions = self.ask(hook.task(), &shown).await?;
-        let mut edits = tools.apply_decisions(message, asked.into_iter().zip(decisions));
-        let refused =
+        let pending_ids: Vec<String> =
+            hook.task().once("asked about", async { Ok::<_, NodeError>(pending_ids) }).await?;
+        let (pending, others): (Vec<&ToolCall>, Vec<&ToolCall>) =
+            open.into_iter().partition(|call| pending_ids.contains(&call.id));
+        let removed_tool = ToolSpec::new("", "");
+        let calls_with_specs: Vec<(&ToolCall, &ToolSpec)> =
+            pending.iter().map(|call| (*call, tools.spec(&call.name).unwrap_or(&removed_tool))).collect();
+        let decisions = self.request_decisions(hook.task(), &calls_with_specs).await?;
+        let mut edits = tools.apply_decisions(message, pending.into_iter().zip(decisions));
+        let rejected =
             others.into_iter().filter_map(|call| Some(rejected_tool_message(call, &tools.problem(&call.name)?)));
-        edits.0.extend(refused.map(MessageUpdate::Put));
+        edits.0.extend(rejected.map(MessageUpdate::Put));
         Ok(HookUpdate::none().messages(edits))
     }
 }
@@ -151,8 +157,8 @@ impl ToolsWithPolicy<'_> {
                     let name = name.unwrap_or_else(|| call.name.clone());
                     answers.extend(self.problem(&name).map(|problem| rejected_tool_message(call, &problem)));
                     let calls = edited.tool_calls.iter_mut();
-                    calls.filter(|known| known.id == call.id).for_each(|known| {
-                        (known.name, known.args) = (name.clone(), args.clone().into());
+                    calls.filter(|edited_call| edited_call.id == call.id).for_each(|edited_call| {
+                        (edited_call.name, edited_call.args) = (name.clone(), args.clone().into());
                     });
                 }
                 Decision::Reject { message } => {
@@ -190,18 +196,18 @@ async fn interrupt_for_all(cx: &TaskContext, calls: &[(&ToolCall, &ToolSpec)]) -
 }
 
 async fn interrupt_per_call(cx: &TaskContext, calls: &[(&ToolCall, &ToolSpec)]) -> Result<Vec<Decision>, NodeError> {
-    let asked = calls.iter().map(|(call, spec)| -> BoxFuture<'_, Result<Decision, NodeError>> {
-        let ask = cx.interrupts();
+    let requests = calls.iter().map(|(call, spec)| -> BoxFuture<'_, Result<Decision, NodeError>> {
+        let interrupts = cx.interrupts();
         Box::pin(async move {
             let text = format!("May `{}` be run?", call.name);
             let schema = schema(Some(&call.name));
-            let answer = ask
+            let answer = interrupts
                 .raise_with_schema("approve tool call", action_request_json(call, spec), &text, Some(schema))
                 .await?;
             Ok(serde_json::from_value(answer)?)
         })
     });
-    join_all(asked.collect()).await
+    join_all(requests.collect()).await
 }
 
 /// Awaits all results, in order. Polls every future before it waits, so that all interrupts are raised together.

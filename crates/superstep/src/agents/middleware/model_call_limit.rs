@@ -65,21 +65,21 @@ impl Middleware for ModelCallLimit {
     }
 
     async fn before_model(&self, hook: HookContext) -> Result<HookUpdate, NodeError> {
-        let mut made: CallCounts = hook.middleware_state()?;
+        let mut counts: CallCounts = hook.middleware_state()?;
         let turn = hook.turn().message().map(str::to_owned);
-        if made.turn != turn {
-            made = CallCounts { turn, in_turn: 0, ..made };
+        if counts.turn != turn {
+            counts = CallCounts { turn, in_turn: 0, ..counts };
         }
-        let over = [(made.in_turn, self.turn, "in a turn"), (made.on_thread, self.thread, "on a thread")];
-        let over = over.into_iter().find(|(made, most, _)| most.is_some_and(|most| *made >= most));
-        if let Some((calls, _, what)) = over {
+        let over = [(counts.in_turn, self.turn, "in a turn"), (counts.on_thread, self.thread, "on a thread")];
+        let over = over.into_iter().find(|(count, most, _)| most.is_some_and(|most| *count >= most));
+        if let Some((calls, _, scope)) = over {
             return reached(
-                &format!("the model was asked {calls} times, and may not be asked more often {what}"),
+                &format!("the model was asked {calls} times, and may not be asked more often {scope}"),
                 self.fails,
             );
         }
-        (made.in_turn, made.on_thread) = (made.in_turn + 1, made.on_thread + 1);
-        HookUpdate::none().set_middleware_state(made)
+        (counts.in_turn, counts.on_thread) = (counts.in_turn + 1, counts.on_thread + 1);
+        HookUpdate::none().set_middleware_state(counts)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::models::{ChatRequest, SharedModel};
 use crate::{Message, Messages, NodeError};
 
 /// Default number of messages that stay unchanged.
-const KEEP: usize = 20;
+const DEFAULT_KEEP_LAST: usize = 20;
 
 const PROMPT: &str = "Sum up the conversation below for yourself, so that you can go on without it. Keep what was asked, \
     what was found out, what was decided, names and numbers, and what is still to do. Answer with the summary only.";
@@ -26,7 +26,7 @@ const PROMPT: &str = "Sum up the conversation below for yourself, so that you ca
 /// use superstep::tools::ToolSet;
 ///
 /// let cheap = ScriptedModel::new(["The user likes tea."]);
-/// let summary = Summarization::with(cheap).trigger_tokens(100_000).trigger_messages(200).keep(20);
+/// let summary = Summarization::with(cheap).trigger_tokens(100_000).trigger_messages(200).keep_last(20);
 /// let agent = react_agent(ScriptedModel::new(["Tea."]), ToolSet::default()).middleware(summary).compile()?;
 /// # Ok::<(), superstep::Error>(())
 /// ```
@@ -36,14 +36,20 @@ pub struct Summarization {
     model: SharedModel,
     tokens: Option<u64>,
     messages: Option<usize>,
-    keep: usize,
+    keep_last: usize,
     prompt: String,
 }
 
 impl Summarization {
     /// Sets the model that writes summaries.
     pub fn with(model: impl Into<SharedModel>) -> Self {
-        Self { model: model.into(), tokens: None, messages: None, keep: KEEP, prompt: PROMPT.to_owned() }
+        Self {
+            model: model.into(),
+            tokens: None,
+            messages: None,
+            keep_last: DEFAULT_KEEP_LAST,
+            prompt: PROMPT.to_owned(),
+        }
     }
 
     /// Sets the threshold in tokens of all messages; messages without a count are estimated.
@@ -60,8 +66,8 @@ impl Summarization {
 
     /// Sets the number of last messages that stay unchanged. Default: 20, minimum: 1. More messages stay if a tool
     /// call would otherwise be separated from its results.
-    pub fn keep(mut self, messages: usize) -> Self {
-        self.keep = messages.max(1);
+    pub fn keep_last(mut self, messages: usize) -> Self {
+        self.keep_last = messages.max(1);
         self
     }
 
@@ -81,7 +87,7 @@ impl Summarization {
 
     /// Returns the messages to summarize: all messages before those that stay, without system messages.
     fn older(&self, messages: &Messages) -> Vec<Arc<Message>> {
-        let mut cut = messages.len().saturating_sub(self.keep);
+        let mut cut = messages.len().saturating_sub(self.keep_last);
         while cut > 0 && messages.get(cut).is_some_and(|message| message.role == Role::Tool) {
             cut -= 1;
         }

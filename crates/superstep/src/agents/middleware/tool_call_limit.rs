@@ -31,7 +31,7 @@ pub struct ToolCallLimit {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnLimitExceeded {
-    Tell,
+    Continue,
     End,
     Fail,
 }
@@ -39,7 +39,7 @@ enum OnLimitExceeded {
 impl ToolCallLimit {
     /// Creates a limit on calls of all tools together.
     pub fn all() -> Self {
-        Self { name: "ToolCallLimit".to_owned(), tool: None, turn: None, thread: None, over: OnLimitExceeded::Tell }
+        Self { name: "ToolCallLimit".to_owned(), tool: None, turn: None, thread: None, over: OnLimitExceeded::Continue }
     }
 
     /// Creates a limit on calls of one tool.
@@ -76,7 +76,7 @@ impl ToolCallLimit {
         self.tool.as_ref().is_none_or(|tool| *tool == call.name)
     }
 
-    fn what(&self) -> String {
+    fn limit_message(&self) -> String {
         match &self.tool {
             Some(tool) => format!("`{tool}` may not be called more often"),
             None => "tools may not be called more often".to_owned(),
@@ -107,24 +107,27 @@ impl Middleware for ToolCallLimit {
         if counted.is_empty() {
             return Ok(HookUpdate::none());
         }
-        let mut made: CallCounts = hook.middleware_state()?;
+        let mut counts: CallCounts = hook.middleware_state()?;
         let turn = hook.turn().message().map(str::to_owned);
-        if made.turn != turn {
-            made = CallCounts { turn, in_turn: 0, ..made };
+        if counts.turn != turn {
+            counts = CallCounts { turn, in_turn: 0, ..counts };
         }
-        let room = |most: Option<u32>, made: u32| most.map_or(u32::MAX, |most| most.saturating_sub(made));
-        let room = room(self.turn, made.in_turn).min(room(self.thread, made.on_thread));
-        let room = usize::try_from(room).unwrap_or(usize::MAX).min(counted.len());
-        let (_, beyond) = counted.split_at(room);
-        if !beyond.is_empty() && self.over != OnLimitExceeded::Tell {
+        let remaining_calls = |most: Option<u32>, used: u32| most.map_or(u32::MAX, |most| most.saturating_sub(used));
+        let remaining = remaining_calls(self.turn, counts.in_turn).min(remaining_calls(self.thread, counts.on_thread));
+        let remaining = usize::try_from(remaining).unwrap_or(usize::MAX).min(counted.len());
+        let (_, beyond) = counted.split_at(remaining);
+        if !beyond.is_empty() && self.over != OnLimitExceeded::Continue {
             // Every call needs a result, because providers reject a conversation with open calls.
-            let closed: MessageUpdates = open.iter().map(|call| rejected_tool_message(call, &self.what())).collect();
-            let effect = reached(&self.what(), self.over == OnLimitExceeded::Fail)?;
+            let closed: MessageUpdates =
+                open.iter().map(|call| rejected_tool_message(call, &self.limit_message())).collect();
+            let effect = reached(&self.limit_message(), self.over == OnLimitExceeded::Fail)?;
             return Ok(HookUpdate { messages: MessageUpdates([closed.0, effect.messages.0].concat()), ..effect });
         }
-        let more = u32::try_from(room).unwrap_or(u32::MAX);
-        (made.in_turn, made.on_thread) = (made.in_turn.saturating_add(more), made.on_thread.saturating_add(more));
-        let refused: MessageUpdates = beyond.iter().map(|call| rejected_tool_message(call, &self.what())).collect();
-        HookUpdate::none().messages(refused).set_middleware_state(made)
+        let more = u32::try_from(remaining).unwrap_or(u32::MAX);
+        (counts.in_turn, counts.on_thread) =
+            (counts.in_turn.saturating_add(more), counts.on_thread.saturating_add(more));
+        let rejected: MessageUpdates =
+            beyond.iter().map(|call| rejected_tool_message(call, &self.limit_message())).collect();
+        HookUpdate::none().messages(rejected).set_middleware_state(counts)
     }
 }

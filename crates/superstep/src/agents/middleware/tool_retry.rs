@@ -44,9 +44,10 @@ impl ToolRetry {
     }
 
     fn is_retryable(&self, request: &ToolCallRequest, result: &Result<ToolOutput, ToolError>) -> bool {
-        let says = request.spec.annotations;
-        let is_harmless =
-            says.read_only || says.idempotent || self.always_retry.iter().any(|tool| tool == request.tool());
+        let annotations = request.spec.annotations;
+        let is_harmless = annotations.read_only
+            || annotations.idempotent
+            || self.always_retry.iter().any(|tool| tool == request.tool());
         match result {
             Ok(output) => output.is_error && is_harmless,
             // An error that passes the tool node (such as an interrupt) is not a failure of the tool.

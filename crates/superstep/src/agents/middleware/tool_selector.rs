@@ -81,18 +81,18 @@ impl ToolSelector {
         if open.len() <= at_most {
             return Ok(None);
         }
-        let mut said = request.state.messages.iter().rev();
-        let said = said.find(|message| message.role == Role::User).map(|message| message.text().into_owned());
+        let mut messages = request.state.messages.iter().rev();
+        let user_text = messages.find(|message| message.role == Role::User).map(|message| message.text().into_owned());
         let tools: Vec<String> = open.iter().map(|tool| format!("- {}: {}", tool.name, tool.description)).collect();
         let task = format!(
             "Choose at most {at_most} of these tools that matter most for what the user says.\n{}",
             tools.join("\n")
         );
-        let asks = ChatRequest::new([Message::system(task), Message::user(said.unwrap_or_default())]);
+        let selection_request = ChatRequest::new([Message::system(task), Message::user(user_text.unwrap_or_default())]);
         let picked: SelectedTools =
-            request.task.model(model).request(asks).tag("nostream").structured_response().await?;
-        let known = picked.tools.into_iter().filter(|name| open.iter().any(|tool| tool.name == *name));
-        Ok(Some(known.take(at_most).collect()))
+            request.task.model(model).request(selection_request).tag("nostream").structured_response().await?;
+        let selected = picked.tools.into_iter().filter(|name| open.iter().any(|tool| tool.name == *name));
+        Ok(Some(selected.take(at_most).collect()))
     }
 }
 
@@ -105,8 +105,8 @@ impl Middleware for ToolSelector {
         let Some(picked) = self.picked(&request).await? else { return next.run(request).await };
         let tools = std::mem::take(&mut request.request.tools);
         let is_shown = |name: &String| picked.contains(name) || self.is_always_shown(&request, name);
-        let (shown, held_back): (Vec<_>, Vec<_>) = tools.into_iter().partition(|tool| is_shown(&tool.name));
-        request.request.tools = shown;
+        let (offered, held_back): (Vec<_>, Vec<_>) = tools.into_iter().partition(|tool| is_shown(&tool.name));
+        request.request.tools = offered;
         let mut answer = next.run(request).await?;
         let called = |name: &str| answer.message.tool_calls.iter().any(|call| call.name == name);
         let called: Vec<Value> =
@@ -120,9 +120,9 @@ impl Middleware for ToolSelector {
     async fn after_model(&self, hook: HookContext) -> Result<HookUpdate, NodeError> {
         let Some((message, open)) = open_calls(hook.messages()) else { return Ok(HookUpdate::none()) };
         let Some(Value::Array(held_back)) = message.metadata.get(EXCLUDED_TOOLS) else { return Ok(HookUpdate::none()) };
-        let refused = open.into_iter().filter(|call| held_back.iter().any(|name| *name == call.name));
-        let refused: MessageUpdates =
-            refused.map(|call| rejected_tool_message(call, &format!("`{}` is not offered now", call.name))).collect();
-        Ok(HookUpdate::none().messages(refused))
+        let rejected = open.into_iter().filter(|call| held_back.iter().any(|name| *name == call.name));
+        let rejected: MessageUpdates =
+            rejected.map(|call| rejected_tool_message(call, &format!("`{}` is not offered now", call.name))).collect();
+        Ok(HookUpdate::none().messages(rejected))
     }
 }

@@ -80,20 +80,20 @@ impl<C> Node<AgentSubgraphState, C> for CollectOutput {
 
     async fn run(&self, cx: TaskContext) -> Result<AgentSubgraphStateUpdate, NodeError> {
         let visit: View<AgentSubgraphState> = FromTask::<AgentSubgraphState, C>::from_task(&cx)?;
-        let fresh: Vec<&Message> =
+        let new_messages: Vec<&Message> =
             visit.messages.iter().filter(|message| !is_in(&visit.messages_before, message)).collect();
         let mut edits: Vec<MessageUpdate> = restored(&visit).collect();
         edits.extend(match self.rules.results {
-            OutputMode::LastMessage => self.last_message(&fresh),
-            OutputMode::FullHistory => fresh.iter().filter_map(|message| self.in_history(message)).collect(),
+            OutputMode::LastMessage => self.last_message(&new_messages),
+            OutputMode::FullHistory => new_messages.iter().filter_map(|message| self.in_history(message)).collect(),
         });
         if let Some(team) = &self.rules.handoff_back_to {
             edits.extend(self.handoff_back_messages(team, self.call_id(&visit.messages)).map(MessageUpdate::Put));
         }
         let mut update = AgentSubgraphState::update();
         if let Some(allowed) = &self.rules.next {
-            let (next, refused) = self.next(&visit, allowed)?;
-            edits.extend(refused.into_iter().map(MessageUpdate::Put));
+            let (next, rejected) = self.next(&visit, allowed)?;
+            edits.extend(rejected.into_iter().map(MessageUpdate::Put));
             update = update.active_agent(Some(next));
         }
         Ok(if edits.is_empty() { update } else { update.messages(MessageUpdates(edits)) })
@@ -102,10 +102,10 @@ impl<C> Node<AgentSubgraphState, C> for CollectOutput {
 
 impl CollectOutput {
     /// Removes all new messages except the last one, which is converted into a message of the agent.
-    fn last_message(&self, fresh: &[&Message]) -> Vec<MessageUpdate> {
+    fn last_message(&self, new_messages: &[&Message]) -> Vec<MessageUpdate> {
         let is_word = |message: &&&Message| matches!(message.role, Role::Assistant | Role::Tool);
-        let last = fresh.iter().rev().find(is_word);
-        let others = fresh.iter().filter(|message| last.is_none_or(|last| last.id != message.id));
+        let last = new_messages.iter().rev().find(is_word);
+        let others = new_messages.iter().filter(|message| last.is_none_or(|last| last.id != message.id));
         let mut edits: Vec<MessageUpdate> = others.filter_map(|message| removed(message)).collect();
         if let Some(last) = last {
             let mut word = (**last).clone();
@@ -150,24 +150,24 @@ impl CollectOutput {
     /// to which some models do not respond.
     fn handoff_back_messages(&self, team: &str, id: String) -> [Message; 2] {
         let call = ToolCall::new(id.as_str(), back_name(team), serde_json::json!({}));
-        let asks = Message::assistant(format!("Back to {team}.")).with_tool_calls([call.clone()]);
+        let call_message = Message::assistant(format!("Back to {team}.")).with_tool_calls([call.clone()]);
         let answer = Message::tool(id, format!("handed back to {team}")).with_name(call.name);
-        [self.with_agent_name(asks), answer]
+        [self.with_agent_name(call_message), answer]
     }
 
     /// Returns the next agent, with the results of ignored handoffs: one agent is active at a time.
     fn next(&self, visit: &AgentSubgraphState, allowed: &[String]) -> Result<(String, Vec<Message>)> {
-        let mut made = trailing_handoffs(&visit.messages);
+        let mut handoffs = trailing_handoffs(&visit.messages);
         // If the agent has added no message, the last messages are those of the handoff to it.
-        made.retain(|(message, _)| !is_in(&visit.messages_before, message));
-        let Some((_, next)) = made.first() else { return Ok((self.agent.clone(), Vec::new())) };
+        handoffs.retain(|(message, _)| !is_in(&visit.messages_before, message));
+        let Some((_, next)) = handoffs.first() else { return Ok((self.agent.clone(), Vec::new())) };
         if !allowed.iter().any(|name| name == next) {
             let fact = format!("`{}` hands over to `{next}`, and may not", self.agent);
             return Err(Error::new(ErrorCode::InvalidRoute, fact)
                 .with_help(format!("it may hand over to {}", allowed.join(", "))));
         }
-        let others = made.iter().filter(|(_, other)| other != next);
-        Ok((next.to_string(), others.map(|(message, _)| refused(message, next)).collect()))
+        let others = handoffs.iter().filter(|(_, other)| other != next);
+        Ok((next.to_string(), others.map(|(message, _)| rejected_handoff(message, next)).collect()))
     }
 }
 
@@ -192,7 +192,7 @@ fn removed(message: &Message) -> Option<MessageUpdate> {
 }
 
 /// Returns the result of a handoff that was not executed.
-fn refused(message: &Message, next: &str) -> Message {
+fn rejected_handoff(message: &Message, next: &str) -> Message {
     let mut message = message.clone().with_status(ToolStatus::Error).with_metadata("error", "refused");
     message.metadata.remove(HANDOFF);
     message.content = format!("not executed: the conversation was handed over to {next}").into();

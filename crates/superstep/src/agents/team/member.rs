@@ -8,7 +8,7 @@ use crate::agents::team::agent_subgraph::AgentSubgraphState;
 use crate::{CompiledGraph, Error, ErrorCode, GraphState, NodeHandle, Result, StateGraph};
 
 /// Maximum length of a tool name, in bytes.
-const LONGEST: usize = 64;
+const MAX_TOOL_NAME_BYTES: usize = 64;
 
 /// An agent of a team. Created by [`team_member`].
 #[must_use = "give it to a team"]
@@ -126,14 +126,14 @@ impl<C: std::marker::Send + Sync + 'static> TeamMember<C> {
 
 /// Checks the names of a team before its graph is built.
 pub(crate) fn check<C>(members: &[TeamMember<C>]) -> Result<()> {
-    let wrong = |fact: String, help: &str| Err(Error::new(ErrorCode::InvalidGraph, fact).with_help(help));
+    let invalid_team = |fact: String, help: &str| Err(Error::new(ErrorCode::InvalidGraph, fact).with_help(help));
     if members.is_empty() {
-        return wrong("a team has no agents".to_owned(), "give it one: `member(name, description, agent)`");
+        return invalid_team("a team has no agents".to_owned(), "give it one: `member(name, description, agent)`");
     }
-    let mut known = BTreeSet::new();
+    let mut names = BTreeSet::new();
     for TeamMember { name, .. } in members {
-        if !known.insert(name.as_str()) {
-            return wrong(format!("two agents are called `{name}`"), "give one another name");
+        if !names.insert(name.as_str()) {
+            return invalid_team(format!("two agents are called `{name}`"), "give one another name");
         }
         check_name(name, &tool_name(name))?;
     }
@@ -143,7 +143,7 @@ pub(crate) fn check<C>(members: &[TeamMember<C>]) -> Result<()> {
 /// Checks an agent name that becomes part of the tool name `tool`.
 pub(crate) fn check_name(name: &str, tool: &str) -> Result<()> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
-    if !name.is_empty() && name.chars().all(is_plain) && tool.len() <= LONGEST {
+    if !name.is_empty() && name.chars().all(is_plain) && tool.len() <= MAX_TOOL_NAME_BYTES {
         return Ok(());
     }
     let help = "names are part of the names of tools: letters, digits, `_` and `-`, and not too many";

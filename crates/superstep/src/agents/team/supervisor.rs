@@ -172,8 +172,8 @@ impl<C: Send + Sync + 'static> Supervisor<C> {
         let back_to = Some(self.name).filter(|_| self.adds_handoff_back_messages);
         let rules = AgentSubgraphOptions { results: self.output_mode, handoff_back_to: back_to, next: None };
         let handles = add_members(&mut graph, self.members, decides, &rules)?;
-        let ways: Vec<Endpoint> = handles.into_iter().map(Into::into).chain([END]).collect();
-        graph.add_edge(START, decides).add_conditional_edges(decides, |team: &TeamState| next(&team.messages), ways);
+        let targets: Vec<Endpoint> = handles.into_iter().map(Into::into).chain([END]).collect();
+        graph.add_edge(START, decides).add_conditional_edges(decides, |team: &TeamState| next(&team.messages), targets);
         graph.recursion_limit(SUPERSTEPS.max(u32::try_from(self.max_handoffs).unwrap_or(u32::MAX).saturating_mul(2)));
         if let Some(checkpointer) = self.checkpointer {
             graph.checkpointer(checkpointer);
@@ -242,9 +242,9 @@ async fn answer(mut request: ModelRequest, next: NextModel) -> Result<ChatRespon
     let by = request.response_tool.clone();
     request.request.tool_choice = by.clone().map_or(ToolChoice::None, ToolChoice::Named);
     let mut answer = next.run(request).await?;
-    let made = answer.message.tool_calls.len();
+    let requested_calls = answer.message.tool_calls.len();
     answer.message.tool_calls.retain(|call| by.as_ref() == Some(&call.name));
-    if answer.message.tool_calls.len() < made {
+    if answer.message.tool_calls.len() < requested_calls {
         answer.message.metadata.insert("out_of_rounds".to_owned(), true.into());
     }
     Ok(answer)

@@ -75,21 +75,21 @@ impl<C: Send + Sync + 'static> Swarm<C> {
     /// name, if the graph of an agent has no conversation, or if an agent is named that does not exist.
     pub fn compile(self) -> Result<CompiledGraph<SwarmState, C>> {
         member::check(&self.members)?;
-        let known: Vec<(String, String)> =
+        let agents: Vec<(String, String)> =
             self.members.iter().map(|member| (member.name.clone(), member.description.clone())).collect();
-        is_known(&known, &self.default_active_agent, "the swarm begins with")?;
+        is_known(&agents, &self.default_active_agent, "the swarm begins with")?;
         let mut graph = StateGraph::<SwarmState, C>::new(&self.name);
-        let handles: Vec<_> = known.iter().map(|(name, _)| graph.reserve_node(name)).collect();
+        let handles: Vec<_> = agents.iter().map(|(name, _)| graph.reserve_node(name)).collect();
         for (member, handle) in self.members.into_iter().zip(&handles) {
-            let next = handoff_targets(&member, &known)?;
-            let described = known.iter().filter(|(name, _)| next.contains(name));
+            let next = handoff_targets(&member, &agents)?;
+            let described = agents.iter().filter(|(name, _)| next.contains(name));
             let member = member.with_handoffs(described.map(|(name, description)| (&**name, &**description)));
-            let ways = next.iter().map(|name| Endpoint::from(name.as_str())).chain([END]);
+            let targets = next.iter().map(|name| Endpoint::from(name.as_str())).chain([END]);
             let name = member.name.clone();
             graph.add_conditional_edges(
                 *handle,
                 move |swarm: &SwarmState| next_agent(swarm, &name),
-                ways.collect::<Vec<_>>(),
+                targets.collect::<Vec<_>>(),
             );
             let rules =
                 AgentSubgraphOptions { results: OutputMode::FullHistory, handoff_back_to: None, next: Some(next) };
@@ -107,21 +107,21 @@ impl<C: Send + Sync + 'static> Swarm<C> {
 }
 
 /// Returns the agents to which an agent may hand off.
-fn handoff_targets<C>(member: &TeamMember<C>, known: &[(String, String)]) -> Result<Vec<String>> {
+fn handoff_targets<C>(member: &TeamMember<C>, agents: &[(String, String)]) -> Result<Vec<String>> {
     let Some(named) = &member.handoff_targets else {
-        return Ok(known.iter().map(|(name, _)| name.clone()).filter(|name| *name != member.name).collect());
+        return Ok(agents.iter().map(|(name, _)| name.clone()).filter(|name| *name != member.name).collect());
     };
-    let what = format!("`{}` hands over to", member.name);
-    named.iter().try_for_each(|name| is_known(known, name, &what))?;
+    let prefix = format!("`{}` hands over to", member.name);
+    named.iter().try_for_each(|name| is_known(agents, name, &prefix))?;
     Ok(named.clone())
 }
 
-fn is_known(known: &[(String, String)], name: &str, what: &str) -> Result<()> {
-    if known.iter().any(|(known, _)| known == name) {
+fn is_known(agents: &[(String, String)], name: &str, prefix: &str) -> Result<()> {
+    if agents.iter().any(|(agent, _)| agent == name) {
         return Ok(());
     }
-    let names: Vec<String> = known.iter().map(|(name, _)| format!("`{name}`")).collect();
-    let error = Error::new(ErrorCode::InvalidGraph, format!("{what} `{name}`, and no agent is called so"));
+    let names: Vec<String> = agents.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let error = Error::new(ErrorCode::InvalidGraph, format!("{prefix} `{name}`, and no agent is called so"));
     Err(error.with_help(format!("there are {}", names.join(", "))))
 }
 

@@ -41,7 +41,7 @@ impl FieldVersion {
 
     /// Creates a version with a full value instead of one more change after `prev`.
     pub(super) fn whole_after(prev: &Self, part: AnyValue, made_by: u64) -> Self {
-        let room = items(&part).unwrap_or_else(|| {
+        let max_changes = items(&part).unwrap_or_else(|| {
             (prev.changes_before_snapshot * 2).min(MAX_SNAPSHOT_INTERVAL.max(prev.changes_before_snapshot))
         });
         Self {
@@ -49,24 +49,24 @@ impl FieldVersion {
             part,
             made_by,
             depth: 0,
-            changes_before_snapshot: room.max(MIN_SNAPSHOT_INTERVAL),
+            changes_before_snapshot: max_changes.max(MIN_SNAPSHOT_INTERVAL),
             prev: None,
         }
     }
 
     /// Creates a version with one more change.
     pub(super) fn after(prev: &Arc<Self>, change: Change, part: AnyValue, made_by: u64) -> Self {
-        let changes_before_snapshot = prev.room_before(&change);
+        let changes_before_snapshot = prev.max_changes_before(&change);
         Self { change, part, made_by, depth: prev.depth + 1, changes_before_snapshot, prev: Some(prev.clone()) }
     }
 
     /// Returns true if the next version should be a full value.
     pub(super) fn is_full(&self, next: &Change) -> bool {
-        self.depth >= self.room_before(next)
+        self.depth >= self.max_changes_before(next)
     }
 
     /// A change may contain the length of the list.
-    fn room_before(&self, change: &Change) -> usize {
+    fn max_changes_before(&self, change: &Change) -> usize {
         match change {
             Change::Appended { from } if self.depth == 0 => self.changes_before_snapshot.max(*from),
             Change::Spliced { edits } => self
@@ -163,7 +163,7 @@ pub(super) type ChangedVersions = SmallVec<[(u32, Arc<FieldVersion>); 2]>;
 /// Maximum number of fields for which every checkpoint lists all versions.
 const FEW: usize = 4;
 /// Maximum length of a chain of tables, which limits the recursion of its drop.
-const LONGEST_ROW: usize = 256;
+const MAX_TABLE_CHAIN: usize = 256;
 
 /// Versions that a checkpoint created, with a link to those that it did not change.
 pub(super) struct VersionTable {
@@ -175,18 +175,18 @@ pub(super) struct VersionTable {
 
 impl VersionTable {
     /// Creates a table of all fields.
-    pub(super) fn whole(heads: &LatestVersions) -> Self {
-        let known = heads.iter().enumerate().filter_map(|(field, head)| Some((field as u32, head.clone()?)));
-        Self { slots: known.collect(), prev: None, depth: 0 }
+    pub(super) fn full(heads: &LatestVersions) -> Self {
+        let versions = heads.iter().enumerate().filter_map(|(field, head)| Some((field as u32, head.clone()?)));
+        Self { slots: versions.collect(), prev: None, depth: 0 }
     }
 
-    /// Creates the table after `made` changed on top of `prev`: a full table once per as many checkpoints as there
+    /// Creates the table after `changed` changed on top of `prev`: a full table once per as many checkpoints as there
     /// are fields, so that the cost per checkpoint is constant.
-    pub(super) fn after(prev: &Arc<Self>, made: ChangedVersions, heads: &LatestVersions) -> Self {
-        if heads.len() <= FEW || prev.depth + 1 >= heads.len().min(LONGEST_ROW) {
-            return Self::whole(heads);
+    pub(super) fn after(prev: &Arc<Self>, changed: ChangedVersions, heads: &LatestVersions) -> Self {
+        if heads.len() <= FEW || prev.depth + 1 >= heads.len().min(MAX_TABLE_CHAIN) {
+            return Self::full(heads);
         }
-        Self { slots: made, prev: Some(prev.clone()), depth: prev.depth + 1 }
+        Self { slots: changed, prev: Some(prev.clone()), depth: prev.depth + 1 }
     }
 
     /// Returns the version of each of `fields` fields.
@@ -212,14 +212,14 @@ mod tests {
         first: AnyValue,
         count: usize,
         change: impl Fn(usize) -> Change,
-        whole: impl Fn(usize) -> AnyValue,
+        full_value: impl Fn(usize) -> AnyValue,
     ) -> usize {
         let mut head = Arc::new(FieldVersion::full(first, 0));
         let mut longest = 0;
         for index in 0..count {
             let change = change(index);
             let next = match head.is_full(&change) {
-                true => FieldVersion::whole_after(&head, whole(index), 0),
+                true => FieldVersion::whole_after(&head, full_value(index), 0),
                 false => FieldVersion::after(&head, change, AnyValue::json(json!([])), 0),
             };
             head = Arc::new(next);

@@ -29,12 +29,12 @@ struct SavedCheckpoint {
     checkpoint: Arc<Checkpoint>,
     table: Arc<VersionTable>,
     order: u64,
-    known: Option<Box<PendingEntries>>,
+    pending_entries: Option<Box<PendingEntries>>,
 }
 
 impl SavedCheckpoint {
     fn pending(&self) -> &[PendingEntry] {
-        self.known.as_ref().map_or(&[], |known| known.entries())
+        self.pending_entries.as_ref().map_or(&[], |pending| pending.entries())
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) struct History {
 
 /// A validated checkpoint that is ready to be added.
 struct PreparedCheckpoint {
-    made: ChangedVersions,
+    changed_versions: ChangedVersions,
     parent: Option<Arc<VersionTable>>,
     /// Values of the parent, if the parent is not the latest checkpoint.
     heads: Option<LatestVersions>,
@@ -71,14 +71,14 @@ impl History {
     }
 
     pub(super) fn has(&self, id: CheckpointId) -> bool {
-        self.place(id).is_some()
+        self.index_of(id).is_some()
     }
 
     /// Commits a checkpoint and pending entries. Returns false if the same commit was saved before.
     pub(super) fn commit(&mut self, commit: &Commit) -> Result<bool> {
         let ready = match &commit.checkpoint {
-            Some(checkpoint) => match self.place(checkpoint.id) {
-                Some(place) => return self.check_repeat(place, checkpoint, commit).map(|()| false),
+            Some(checkpoint) => match self.index_of(checkpoint.id) {
+                Some(index) => return self.check_repeat(index, checkpoint, commit).map(|()| false),
                 None => Some((checkpoint, self.prepare(checkpoint, commit)?)),
             },
             None => None,
@@ -89,16 +89,16 @@ impl History {
             self.add(checkpoint, ready);
         }
         for pending in &commit.pending {
-            if let Some(place) = self.place(pending.checkpoint) {
-                self.saved[place].known.get_or_insert_default().put(pending);
+            if let Some(index) = self.index_of(pending.checkpoint) {
+                self.saved[index].pending_entries.get_or_insert_default().put(pending);
             }
         }
         Ok(true)
     }
 
-    fn place(&self, id: CheckpointId) -> Option<usize> {
+    fn index_of(&self, id: CheckpointId) -> Option<usize> {
         match self.index_by_id.last()? {
-            (last, place) if *last == id => Some(*place as usize),
+            (last, index) if *last == id => Some(*index as usize),
             (last, _) if *last < id => None,
             _ => {
                 let index = self.index_by_id.binary_search_by_key(&id, |(id, _)| *id).ok()?;
@@ -108,8 +108,8 @@ impl History {
     }
 
     fn check_pending(&self, commit: &Commit) -> Result<()> {
-        let fresh = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
-        let is_unknown = |id: &CheckpointId| Some(*id) != fresh && self.place(*id).is_none();
+        let new_id = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
+        let is_unknown = |id: &CheckpointId| Some(*id) != new_id && self.index_of(*id).is_none();
         let mut named = commit.pending.iter().map(|pending| pending.checkpoint);
         named.find(is_unknown).map_or(Ok(()), |id| Err(checkpoint_not_found(id)))
     }
@@ -119,9 +119,9 @@ impl History {
         match checkpoint.parent {
             None => heads = Some(LatestVersions::new()),
             Some(id) => {
-                let place = self.place(id).ok_or_else(|| checkpoint_not_found(id))?;
-                let table = self.saved[place].table.clone();
-                if place + 1 != self.saved.len() {
+                let parent_index = self.index_of(id).ok_or_else(|| checkpoint_not_found(id))?;
+                let table = self.saved[parent_index].table.clone();
+                if parent_index + 1 != self.saved.len() {
                     let shared = table.heads(self.names.len());
                     heads = Some(shared.into_iter().map(|head| head.cloned()).collect());
                 }
@@ -132,16 +132,16 @@ impl History {
         // An index is permanent, even if the commit fails: without a value it has no effect.
         let numbers: SmallVec<[u32; 4]> = changes.clone().map(|change| self.number(&change.field)).collect();
         let base = heads.as_ref().unwrap_or(&self.latest_versions);
-        let mut made = ChangedVersions::with_capacity(numbers.len());
+        let mut changed_versions = ChangedVersions::with_capacity(numbers.len());
         for (number, change) in numbers.into_iter().zip(changes) {
-            let is_in_order = made.last().is_none_or(|(last, _)| *last < number);
-            if !is_in_order && made.iter().any(|(other, _)| *other == number) {
+            let is_in_order = changed_versions.last().is_none_or(|(last, _)| *last < number);
+            if !is_in_order && changed_versions.iter().any(|(other, _)| *other == number) {
                 return Err(Error::internal(format!("field `{}` changes twice in one commit", change.field)));
             }
             let head = base.get(number as usize).and_then(Option::as_ref);
-            made.push((number, Arc::new(version(head, change, commit.state.as_ref(), self.order)?)));
+            changed_versions.push((number, Arc::new(version(head, change, commit.state.as_ref(), self.order)?)));
         }
-        Ok(PreparedCheckpoint { made, parent, heads })
+        Ok(PreparedCheckpoint { changed_versions, parent, heads })
     }
 
     fn number(&mut self, field: &Arc<str>) -> u32 {
@@ -151,8 +151,8 @@ impl History {
         let number = self.names.len() as u32;
         self.names.push(field.clone());
         if self.names.len() > LINEAR_SEARCH_LIMIT {
-            let known = self.numbers.len();
-            self.numbers.extend(self.names[known..].iter().cloned().zip(known as u32..));
+            let indexed = self.numbers.len();
+            self.numbers.extend(self.names[indexed..].iter().cloned().zip(indexed as u32..));
         }
         number
     }
@@ -161,12 +161,12 @@ impl History {
         if self.names.len() > LINEAR_SEARCH_LIMIT {
             return self.numbers.get(field).copied();
         }
-        let place = self.names.iter().position(|name| Arc::ptr_eq(name, field) || name == field);
-        place.map(|place| place as u32)
+        let index = self.names.iter().position(|name| Arc::ptr_eq(name, field) || name == field);
+        index.map(|index| index as u32)
     }
 
     fn add(&mut self, checkpoint: &Arc<Checkpoint>, ready: PreparedCheckpoint) {
-        let PreparedCheckpoint { made, parent, heads } = ready;
+        let PreparedCheckpoint { changed_versions: made, parent, heads } = ready;
         if let Some(heads) = heads {
             self.latest_versions = heads;
         }
@@ -176,7 +176,7 @@ impl History {
         }
         let table = match parent {
             Some(parent) => VersionTable::after(&parent, made, &self.latest_versions),
-            None => VersionTable::whole(&self.latest_versions),
+            None => VersionTable::full(&self.latest_versions),
         };
         let entry = (checkpoint.id, self.saved.len() as u32);
         let at = match self.index_by_id.last() {
@@ -188,14 +188,14 @@ impl History {
             checkpoint: checkpoint.clone(),
             table: table.into(),
             order: self.order,
-            known: None,
+            pending_entries: None,
         });
         self.order += 1;
     }
 
     /// Accepts a repeated commit without changes; rejects another commit with the same checkpoint id.
-    fn check_repeat(&self, place: usize, checkpoint: &Arc<Checkpoint>, commit: &Commit) -> Result<()> {
-        let saved = &self.saved[place];
+    fn check_repeat(&self, index: usize, checkpoint: &Arc<Checkpoint>, commit: &Commit) -> Result<()> {
+        let saved = &self.saved[index];
         let is_same = Arc::ptr_eq(&saved.checkpoint, checkpoint)
             || (saved.checkpoint == *checkpoint && self.has_changes(saved, commit));
         if is_same {
@@ -207,36 +207,36 @@ impl History {
 
     fn has_changes(&self, saved: &SavedCheckpoint, commit: &Commit) -> bool {
         let heads = saved.table.heads(self.names.len());
-        let made = |version: &&Arc<FieldVersion>| version.made_by == saved.order;
+        let is_from_checkpoint = |version: &&Arc<FieldVersion>| version.made_by == saved.order;
         let mut changes = commit.changes.iter().filter(|change| !change.change.is_unchanged());
-        let stored = heads.iter().flatten().copied().filter(made).count();
+        let stored = heads.iter().flatten().copied().filter(is_from_checkpoint).count();
         stored == changes.clone().count()
             && changes.all(|change| {
                 let number = self.find(&change.field);
-                let version = number.and_then(|number| heads[number as usize]).filter(made);
+                let version = number.and_then(|number| heads[number as usize]).filter(is_from_checkpoint);
                 version.is_some_and(|version| matches_change(version, change, commit.state.as_ref()))
             })
     }
 
     pub(super) fn load(&self, at: CheckpointSelector) -> Option<CheckpointTuple> {
-        let place = match at {
+        let index = match at {
             CheckpointSelector::Latest | CheckpointSelector::NewerThan(_) => self.saved.len().checked_sub(1)?,
-            CheckpointSelector::Id(id) => self.place(id)?,
+            CheckpointSelector::Id(id) => self.index_of(id)?,
         };
-        let saved = &self.saved[place];
+        let saved = &self.saved[index];
         if at == CheckpointSelector::NewerThan(saved.checkpoint.id) {
             let (checkpoint, pending) = (saved.checkpoint.clone(), saved.pending().to_vec());
             return Some(CheckpointTuple { checkpoint, fields: Vec::new(), pending });
         }
-        Some(self.loaded(place))
+        Some(self.loaded(index))
     }
 
-    fn loaded(&self, place: usize) -> CheckpointTuple {
-        let saved = &self.saved[place];
+    fn loaded(&self, index: usize) -> CheckpointTuple {
+        let saved = &self.saved[index];
         let field =
             |(number, version): (usize, Option<&Arc<FieldVersion>>)| Some((self.names[number].clone(), version?.log()));
         let mut fields = Vec::with_capacity(self.names.len());
-        if place + 1 == self.saved.len() {
+        if index + 1 == self.saved.len() {
             fields.extend(self.latest_versions.iter().map(Option::as_ref).enumerate().filter_map(field));
         } else {
             fields.extend(saved.table.heads(self.names.len()).into_iter().enumerate().filter_map(field));
@@ -247,11 +247,11 @@ impl History {
     /// Returns checkpoints, newest first.
     pub(super) fn history(&self, query: &HistoryQuery) -> Result<Vec<CheckpointTuple>> {
         let end = match query.before {
-            Some(id) => self.place(id).ok_or_else(|| checkpoint_not_found(id))?,
+            Some(id) => self.index_of(id).ok_or_else(|| checkpoint_not_found(id))?,
             None => self.saved.len(),
         };
-        let wanted = (0..end).rev().filter(|place| query.matches(&self.saved[*place].checkpoint));
-        Ok(wanted.take(query.limit.unwrap_or(usize::MAX)).map(|place| self.loaded(place)).collect())
+        let matching = (0..end).rev().filter(|index| query.matches(&self.saved[*index].checkpoint));
+        Ok(matching.take(query.limit.unwrap_or(usize::MAX)).map(|index| self.loaded(index)).collect())
     }
 
     /// Copies the history to another thread.
@@ -268,21 +268,21 @@ impl History {
         let candidates: Vec<_> =
             self.saved.iter().map(|saved| PruneCandidate::new(&saved.checkpoint, saved.pending())).collect();
         let mut stays = retention.decide(&candidates).into_iter();
-        let (kept, gone): (Vec<_>, Vec<_>) = self.saved.iter().partition(|_| stays.next().unwrap_or(true));
+        let (retained, removed): (Vec<_>, Vec<_>) = self.saved.iter().partition(|_| stays.next().unwrap_or(true));
         let mut seen = BTreeSet::new();
-        self.visit(kept.iter().copied(), &mut seen, |_| {});
-        self.visit(gone.iter().copied(), &mut seen, |version| report.bytes += version.bytes());
-        report.checkpoints += gone.len();
-        if !retention.dry_run && !gone.is_empty() {
-            let kept = kept.into_iter().cloned().collect();
-            self.keep(kept);
+        self.visit(retained.iter().copied(), &mut seen, |_| {});
+        self.visit(removed.iter().copied(), &mut seen, |version| report.bytes += version.bytes());
+        report.checkpoints += removed.len();
+        if !retention.dry_run && !removed.is_empty() {
+            let retained = retained.into_iter().cloned().collect();
+            self.retain(retained);
         }
     }
 
-    fn keep(&mut self, kept: Vec<SavedCheckpoint>) {
-        self.saved = kept;
+    fn retain(&mut self, retained: Vec<SavedCheckpoint>) {
+        self.saved = retained;
         self.index_by_id =
-            self.saved.iter().enumerate().map(|(place, saved)| (saved.checkpoint.id, place as u32)).collect();
+            self.saved.iter().enumerate().map(|(index, saved)| (saved.checkpoint.id, index as u32)).collect();
         self.index_by_id.sort_unstable();
         let newest = self.saved.last().map(|saved| saved.table.heads(self.names.len()));
         self.latest_versions = newest.into_iter().flatten().map(|head| head.cloned()).collect();
@@ -323,16 +323,16 @@ fn version(
     if *change == Change::Set {
         return Ok(FieldVersion::full(part.clone(), order));
     }
-    let whole = || state.and_then(|state| state.full_value(field));
+    let full_value = || state.and_then(|state| state.full_value(field));
     match head {
         Some(head) => {
-            let copy = if head.is_full(change) { whole() } else { None };
+            let copy = if head.is_full(change) { full_value() } else { None };
             Ok(copy.map_or_else(
                 || FieldVersion::after(head, change.clone(), part.clone(), order),
                 |copy| FieldVersion::whole_after(head, copy, order),
             ))
         }
-        None => whole()
+        None => full_value()
             .map(|copy| FieldVersion::full(copy, order))
             .ok_or_else(|| Error::internal(format!("field `{field}` has no value that its change could be made on"))),
     }
@@ -343,6 +343,6 @@ fn matches_change(version: &FieldVersion, change: &FieldChange, state: Option<&S
     if version.change == change.change {
         return version.part == change.delta;
     }
-    let whole = state.and_then(|state| state.full_value(&change.field));
-    version.change == Change::Set && whole.is_none_or(|whole| whole == version.part)
+    let full_value = state.and_then(|state| state.full_value(&change.field));
+    version.change == Change::Set && full_value.is_none_or(|value| value == version.part)
 }

@@ -10,7 +10,7 @@ use superstep_core::id::TaskId;
 #[derive(Clone, Default)]
 pub(super) struct PendingEntries {
     entries: Vec<PendingEntry>,
-    places: BTreeMap<TaskId, SmallVec<[u32; 2]>>,
+    indexes_by_task: BTreeMap<TaskId, SmallVec<[u32; 2]>>,
 }
 
 impl PendingEntries {
@@ -19,12 +19,12 @@ impl PendingEntries {
     }
 
     pub(super) fn put(&mut self, pending: &PendingEntry) {
-        let places = self.places.entry(pending.task).or_default();
-        let known = places.iter().find(|place| is_same_slot(&self.entries[**place as usize].entry, &pending.entry));
-        match known {
-            Some(place) => self.entries[*place as usize] = pending.clone(),
+        let indexes = self.indexes_by_task.entry(pending.task).or_default();
+        let existing = indexes.iter().find(|index| is_same_slot(&self.entries[**index as usize].entry, &pending.entry));
+        match existing {
+            Some(index) => self.entries[*index as usize] = pending.clone(),
             None => {
-                places.push(self.entries.len() as u32);
+                indexes.push(self.entries.len() as u32);
                 self.entries.push(pending.clone());
             }
         }

@@ -70,8 +70,8 @@ impl Thread {
             return Err(errors::lease_lost(&commit.lease));
         }
         let thread = &commit.lease.thread;
-        let has_events =
-            !commit.events.is_empty() || commit.subgraph_commits.iter().any(|inside| !inside.events.is_empty());
+        let has_events = !commit.events.is_empty()
+            || commit.subgraph_commits.iter().any(|subgraph_commit| !subgraph_commit.events.is_empty());
         let events = if has_events { self.unsaved_events(commit) } else { Ok(Vec::new()) };
         let events = events.map_err(|error| error.with_thread(Some(thread)))?;
         let saved = if commit.subgraph_commits.is_empty() { self.save(commit) } else { self.save_all(commit) };
@@ -90,8 +90,8 @@ impl Thread {
             let line = self.histories.get(&part.namespace);
             part.checkpoint.as_ref().is_some_and(|checkpoint| line.is_some_and(|line| line.has(checkpoint.id)))
         };
-        let (known, fresh): (Vec<_>, Vec<_>) = commit.subgraph_commits.iter().chain([commit]).partition(is_known);
-        self.events.new_events(sort_events(fresh)?, !known.is_empty())
+        let (saved, unsaved): (Vec<_>, Vec<_>) = commit.subgraph_commits.iter().chain([commit]).partition(is_known);
+        self.events.new_events(sort_events(unsaved)?, !saved.is_empty())
     }
 
     /// Saves a commit together with those of subgraphs. Restores all histories on failure.

@@ -40,14 +40,14 @@ impl Interrupts {
     pub async fn raise<A: DeserializeOwned + JsonSchema>(
         &self,
         name: &str,
-        show: impl Serialize,
+        value: impl Serialize,
     ) -> Result<A, NodeError> {
         let schema = serde_json::to_value(schemars::schema_for!(A))?;
         // The schema of an untyped value accepts everything, so it is omitted.
         let schema = Some(schema).filter(|schema| {
             schema.as_object().is_none_or(|object| object.keys().any(|key| !key.starts_with('$') && key != "title"))
         });
-        let answer = self.raise_value(name, serde_json::to_value(show)?, schema, None).await;
+        let answer = self.raise_value(name, serde_json::to_value(value)?, schema, None).await;
         Ok(serde_json::from_value(answer)?)
     }
 
@@ -58,12 +58,12 @@ impl Interrupts {
     pub async fn raise_with_schema(
         &self,
         name: &str,
-        show: impl Serialize,
+        value: impl Serialize,
         text: &str,
         schema: Option<Value>,
     ) -> Result<Value, NodeError> {
         let text = Some(text.to_owned()).filter(|text| !text.is_empty());
-        Ok(self.raise_value(name, serde_json::to_value(show)?, schema, text).await)
+        Ok(self.raise_value(name, serde_json::to_value(value)?, schema, text).await)
     }
 
     async fn raise_value(&self, name: &str, value: Value, schema: Option<Value>, text: Option<String>) -> Value {

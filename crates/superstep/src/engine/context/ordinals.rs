@@ -73,7 +73,7 @@ impl TaskLocals {
         let mut step = Some(RecordedStep { cell: self.address(), path, numbers: OrdinalCounters::default() });
         let mut code = pin!(code);
         poll_fn(|context| {
-            let _inside = StepScope::enter(&mut step);
+            let _scope = StepScope::enter(&mut step);
             code.as_mut().poll(context)
         })
         .await

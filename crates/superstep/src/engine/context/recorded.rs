@@ -45,8 +45,8 @@ impl TaskContext {
         E: Into<NodeError>,
         F: Future<Output = Result<T, E>>,
     {
-        let made = lock(&self.0.cell.recorded).get(key).cloned();
-        if let Some(recorded) = made.or_else(|| self.recorded(key).cloned()) {
+        let existing = lock(&self.0.cell.recorded).get(key).cloned();
+        if let Some(recorded) = existing.or_else(|| self.recorded(key).cloned()) {
             return recorded.into_value().map_err(|fault| {
                 Error::new(
                     ErrorCode::CheckpointCorrupt,

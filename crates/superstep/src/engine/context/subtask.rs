@@ -15,7 +15,7 @@ use super::{TaskContext, TaskContextInner, TaskLocals};
 /// Path of a part, with its task.
 pub(super) struct Subtask {
     path: Arc<str>,
-    whole: TaskContext,
+    parent: TaskContext,
 }
 
 impl TaskContext {
@@ -24,7 +24,7 @@ impl TaskContext {
     pub(crate) fn subtask(&self, name: &str, redaction: Option<Redaction>) -> Self {
         let (shared, task, failure) = (self.0.shared.clone(), self.0.task.clone(), self.0.failure.clone());
         let path = format!("{}{}{name}/", self.0.cell.key_prefix, self.0.cell.scope_path()).into();
-        let scope = Some(Subtask { path, whole: self.clone() });
+        let scope = Some(Subtask { path, parent: self.clone() });
         let cell = TaskLocals { scope, redaction, ..TaskLocals::default() };
         let (attempt, first_attempt) = (AtomicU32::new(self.attempt()), self.0.first_attempt);
         Self(Arc::new(TaskContextInner { shared, task, attempt, first_attempt, cell, failure }))
@@ -32,7 +32,7 @@ impl TaskContext {
 
     /// Returns the task to which this part belongs.
     pub(super) fn parent(&self) -> Option<&Self> {
-        self.0.cell.scope.as_ref().map(|scope| &scope.whole)
+        self.0.cell.scope.as_ref().map(|scope| &scope.parent)
     }
 }
 

@@ -36,9 +36,11 @@ pub(super) async fn save_with_events(
 /// Saves the start of the run directly in the checkpointer, whatever the durability: from now on no other run assigns
 /// the event numbers of this one.
 pub(crate) async fn save_start(shared: &RunShared, store: Option<&SharedCheckpointer>) -> Result<()> {
-    let (Some((_, kept)), Some(lease), Some(store)) = (journal(shared), &shared.lease, store) else { return Ok(()) };
-    let mut last = kept.last.lock().await;
-    let batch = kept.take_batch(0);
+    let (Some((_, event_journal)), Some(lease), Some(store)) = (journal(shared), &shared.lease, store) else {
+        return Ok(());
+    };
+    let mut last = event_journal.last.lock().await;
+    let batch = event_journal.take_batch(0);
     let events = stored(shared, &batch);
     let newest = events.last().map_or(*last, |event| event.number);
     let _under_way = CommitInFlight::begin(&shared.commits_in_flight);
@@ -50,9 +52,9 @@ pub(crate) async fn save_start(shared: &RunShared, store: Option<&SharedCheckpoi
 
 /// Saves events after the last commit. Events that cannot be saved are lost; the run itself is persisted.
 pub(crate) async fn save_events(shared: &RunShared) {
-    let (Some((_, kept)), Some(lease)) = (journal(shared), &shared.lease) else { return };
+    let (Some((_, event_journal)), Some(lease)) = (journal(shared), &shared.lease) else { return };
     // Nothing is committed after a failed commit.
-    if !kept.has_failed.load(Ordering::Relaxed) {
+    if !event_journal.has_failed.load(Ordering::Relaxed) {
         let commit = Commit::empty(lease.clone(), shared.namespace.clone());
         let _ = save_numbered(shared, [].iter(), commit).await;
     }
@@ -63,25 +65,25 @@ async fn save_numbered<'a>(
     events: impl Iterator<Item = &'a MachineEvent> + Send,
     mut commit: Commit,
 ) -> Result<Vec<JournalStamp>> {
-    let Some((sink, kept)) = journal(shared) else { return Ok(Vec::new()) };
+    let Some((sink, event_journal)) = journal(shared) else { return Ok(Vec::new()) };
     // Held while the commit is in flight, so that events are saved in the order of their numbers. The events of this
     // commit are added only now, so that no other commit takes them.
-    let mut last = kept.last.lock().await;
-    if let Some((saver, thread)) =
-        shared.checkpointer.as_ref().zip(shared.thread.as_ref()).filter(|_| kept.has_unconfirmed())
+    let mut last = event_journal.last.lock().await;
+    if let Some((checkpointer, thread)) =
+        shared.checkpointer.as_ref().zip(shared.thread.as_ref()).filter(|_| event_journal.has_unconfirmed())
     {
         // An earlier commit was dropped while in flight: only the checkpointer knows whether it succeeded.
-        *last = saver.last_event_number(thread).await?;
-        kept.reconcile(*last);
+        *last = checkpointer.last_event_number(thread).await?;
+        event_journal.reconcile(*last);
     }
-    let others = kept.waiting();
+    let others = event_journal.waiting();
     let stamps = events.map(|event| sink.journal_machine_event(shared, event)).collect();
-    let batch = kept.take_batch(others);
+    let batch = event_journal.take_batch(others);
     commit.events = stored(shared, &batch);
     let newest = commit.events.last().map(|event| event.number);
     if newest.is_some() || commit.checkpoint.is_some() || !commit.pending.is_empty() || commit.status.is_some() {
         let saved = save(shared, &commit).await;
-        kept.has_failed.fetch_or(saved.is_err(), Ordering::Relaxed);
+        event_journal.has_failed.fetch_or(saved.is_err(), Ordering::Relaxed);
         saved?;
     }
     batch.confirm();

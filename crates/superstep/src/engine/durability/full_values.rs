@@ -26,18 +26,18 @@ impl FullValueRequests {
         let mut partly = commit.changes.iter().filter(|change| change.change != Change::Set).peekable();
         partly.peek()?;
         let fields: Vec<&str> = {
-            let mut wanted = lock(&self.0);
+            let mut requests = lock(&self.0);
             let mut is_wanted =
-                |field: &str| !wanted.is_empty() && wanted.remove(&(commit.namespace.clone(), field.to_owned()));
+                |field: &str| !requests.is_empty() && requests.remove(&(commit.namespace.clone(), field.to_owned()));
             partly.map(|change| &*change.field).filter(|field| is_wanted(field)).collect()
         };
         let copy = |field: &str| Some((field.to_owned(), state.full_value(field)?));
-        let found: Vec<(String, AnyValue)> = fields.into_iter().filter_map(copy).collect();
-        let (wanted, namespace) = (self.0.clone(), commit.namespace.clone());
+        let values: Vec<(String, AnyValue)> = fields.into_iter().filter_map(copy).collect();
+        let (requests, namespace) = (self.0.clone(), commit.namespace.clone());
         Some(StateRef::from_full_values(state.schema.clone(), move |field| {
-            let copy = found.iter().find(|(name, _)| name == field).map(|(_, copy)| copy.clone());
+            let copy = values.iter().find(|(name, _)| name == field).map(|(_, copy)| copy.clone());
             if copy.is_none() {
-                lock(&wanted).insert((namespace.clone(), field.to_owned()));
+                lock(&requests).insert((namespace.clone(), field.to_owned()));
             }
             copy
         }))

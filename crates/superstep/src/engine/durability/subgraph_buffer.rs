@@ -35,8 +35,8 @@ impl SubgraphCommitBuffer {
     /// interrupted, so nothing has to copy the state. A graph continues after its input commit, so that commit is
     /// buffered without state.
     pub(crate) fn buffer(&self, commit: &Commit) {
-        let goes_on = |checkpoint: &Arc<Checkpoint>| checkpoint.source == CheckpointSource::Input;
-        let state = commit.state.clone().filter(|_| !commit.checkpoint.as_ref().is_some_and(goes_on));
+        let is_input = |checkpoint: &Arc<Checkpoint>| checkpoint.source == CheckpointSource::Input;
+        let state = commit.state.clone().filter(|_| !commit.checkpoint.as_ref().is_some_and(is_input));
         let mut waiting = lock(&self.waiting);
         let mut same = waiting.iter_mut().rev().filter(|other| other.namespace == commit.namespace);
         if let Some(earlier) = same.find(|other| other.state.is_some()).filter(|_| state.is_some()) {
@@ -48,12 +48,12 @@ impl SubgraphCommitBuffer {
     /// Returns the buffered commits that lead to a checkpoint, oldest first.
     fn commits_to(&self, namespace: &CheckpointNamespace, at: CheckpointSelector) -> Vec<Commit> {
         let waiting = lock(&self.waiting);
-        let (mut wanted, mut row) = (Some(at), Vec::new());
+        let (mut selector, mut row) = (Some(at), Vec::new());
         for commit in waiting.iter().rev().filter(|commit| commit.namespace == *namespace) {
             let Some(checkpoint) = &commit.checkpoint else { continue };
-            let is_newest = matches!(wanted, Some(CheckpointSelector::Latest | CheckpointSelector::NewerThan(_)));
-            if is_newest || wanted == Some(CheckpointSelector::Id(checkpoint.id)) {
-                wanted = checkpoint.parent.map(CheckpointSelector::Id);
+            let is_newest = matches!(selector, Some(CheckpointSelector::Latest | CheckpointSelector::NewerThan(_)));
+            if is_newest || selector == Some(CheckpointSelector::Id(checkpoint.id)) {
+                selector = checkpoint.parent.map(CheckpointSelector::Id);
                 row.push(commit.clone());
             }
         }
@@ -68,7 +68,7 @@ impl SubgraphCommitBuffer {
         for pending in commits.flat_map(|commit| &commit.pending).filter(|it| it.checkpoint == loaded.checkpoint.id) {
             let is_same = |it: &&mut PendingEntry| it.task == pending.task && it.entry.slot() == pending.entry.slot();
             match loaded.pending.iter_mut().find(is_same) {
-                Some(known) => *known = pending.clone(),
+                Some(existing) => *existing = pending.clone(),
                 None => loaded.pending.push(pending.clone()),
             }
         }
@@ -91,11 +91,11 @@ impl SubgraphCommitBuffer {
 
 fn add_change(fields: &mut Vec<(Arc<str>, FieldLog)>, change: FieldChange) {
     let FieldChange { field, change, delta: part } = change;
-    let place = fields.iter().position(|(name, _)| *name == field).unwrap_or_else(|| {
+    let index = fields.iter().position(|(name, _)| *name == field).unwrap_or_else(|| {
         fields.push((field, Vec::new()));
         fields.len() - 1
     });
-    let log = &mut fields[place].1;
+    let log = &mut fields[index].1;
     if change == Change::Set {
         log.clear();
     }
@@ -111,11 +111,11 @@ impl Checkpointer for SubgraphCommitBuffer {
             self.buffer(commit);
             return Ok(());
         }
-        let inside = std::mem::take(&mut *lock(&self.waiting));
-        if inside.is_empty() {
+        let subgraph_commits = std::mem::take(&mut *lock(&self.waiting));
+        if subgraph_commits.is_empty() {
             return self.store.commit(commit).await;
         }
-        let all = Commit { subgraph_commits: inside, ..commit.clone() };
+        let all = Commit { subgraph_commits, ..commit.clone() };
         let saved = self.store.commit(&all).await;
         if saved.is_err() {
             // A retry of the commit must include the subgraphs again.
@@ -160,8 +160,8 @@ impl Checkpointer for SubgraphCommitBuffer {
         let mut ids = self.ids(namespace);
         let mut rest = query.clone();
         match query.before.map(|before| ids.iter().position(|id| *id == before)) {
-            Some(Some(place)) => {
-                ids.drain(..=place);
+            Some(Some(index)) => {
+                ids.drain(..=index);
                 rest.before = None;
             }
             // Stored checkpoints are older than all buffered ones.
@@ -169,19 +169,19 @@ impl Checkpointer for SubgraphCommitBuffer {
             None => {}
         }
         let most = query.limit.unwrap_or(usize::MAX);
-        let mut found = Vec::new();
+        let mut checkpoints = Vec::new();
         for id in ids {
             let loaded = self.load(thread, namespace, CheckpointSelector::Id(id)).await?;
-            found.extend(loaded.filter(|loaded| query.matches(&loaded.checkpoint)));
+            checkpoints.extend(loaded.filter(|loaded| query.matches(&loaded.checkpoint)));
         }
-        found.truncate(most);
-        rest.limit = query.limit.map(|limit| limit - found.len());
+        checkpoints.truncate(most);
+        rest.limit = query.limit.map(|limit| limit - checkpoints.len());
         if rest.limit != Some(0) {
             let mut stored = self.store.history(thread, namespace, &rest).await?;
             stored.iter_mut().for_each(|loaded| self.add_pending_entries(namespace, loaded));
-            found.extend(stored);
+            checkpoints.extend(stored);
         }
-        Ok(found)
+        Ok(checkpoints)
     }
 
     async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<CheckpointNamespace>> {
@@ -217,7 +217,7 @@ mod tests {
 
     /// R-FWK-33: buffered events are returned after stored events, and are stored with the commit of the root graph.
     #[test]
-    fn events_that_wait_are_heard_and_then_stored() {
+    fn buffered_events_are_returned_and_then_stored() {
         let (memory, run) = (MemoryCheckpointer::new(), RunId::from_bits(1));
         let stage = SubgraphCommitBuffer::new(memory.clone().into());
         let lease = block_on(stage.acquire(&"t".into(), run)).unwrap();
@@ -228,16 +228,19 @@ mod tests {
         };
         block_on(stage.commit(&commit("", &[1]))).unwrap();
         block_on(stage.commit(&commit("inner", &[3]))).unwrap();
-        let heard = |store: &SharedCheckpointer, query: &EventsQuery| -> Vec<u64> {
+        let event_numbers = |store: &SharedCheckpointer, query: &EventsQuery| -> Vec<u64> {
             block_on(store.events(&"t".into(), query)).unwrap().iter().map(|event| event.number).collect()
         };
         let (all, first) = (EventsQuery::default(), EventsQuery { limit: Some(1), ..EventsQuery::default() });
         let (above, below) = (stage.clone().into(), memory.into());
-        assert_eq!((heard(&above, &all), heard(&above, &first), heard(&below, &all)), (vec![1, 3], vec![1], vec![1]));
-        assert_eq!(heard(&above, &EventsQuery { after: Some(1), ..all.clone() }), [3]);
+        assert_eq!(
+            (event_numbers(&above, &all), event_numbers(&above, &first), event_numbers(&below, &all)),
+            (vec![1, 3], vec![1], vec![1])
+        );
+        assert_eq!(event_numbers(&above, &EventsQuery { after: Some(1), ..all.clone() }), [3]);
         assert_eq!(block_on(above.last_event_number(&"t".into())).unwrap(), 3);
         // Earlier events of the root graph are stored with this commit.
         block_on(stage.commit(&commit("", &[2, 4]))).unwrap();
-        assert_eq!((heard(&above, &all), heard(&below, &all)), (vec![1, 2, 3, 4], vec![1, 2, 3, 4]));
+        assert_eq!((event_numbers(&above, &all), event_numbers(&below, &all)), (vec![1, 2, 3, 4], vec![1, 2, 3, 4]));
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct WriteBehindQueue(Arc<Inner>);
 
 struct Inner {
     store: SharedCheckpointer,
-    place: Weak<ThreadGuard>,
+    thread_guard: Weak<ThreadGuard>,
     capacity: usize,
     full_value_requests: FullValueRequests,
     queue: Mutex<QueueState>,
@@ -42,13 +42,13 @@ struct QueueState {
 }
 
 impl WriteBehindQueue {
-    pub(super) fn new(store: SharedCheckpointer, place: Weak<ThreadGuard>, most: usize) -> Self {
-        let (wanted, queue, moved) = (FullValueRequests::default(), Mutex::default(), Notify::new());
+    pub(super) fn new(store: SharedCheckpointer, thread_guard: Weak<ThreadGuard>, most: usize) -> Self {
+        let (full_value_requests, queue, moved) = (FullValueRequests::default(), Mutex::default(), Notify::new());
         Self(Arc::new(Inner {
             store,
-            place,
+            thread_guard,
             capacity: most.max(1),
-            full_value_requests: wanted,
+            full_value_requests,
             queue,
             progress: moved,
         }))
@@ -86,8 +86,9 @@ impl WriteBehindQueue {
     }
 
     fn try_enqueue(&self, commit: &Commit) -> Result<bool> {
-        let place = self.0.place.upgrade();
-        let place = place.ok_or_else(|| Error::new(ErrorCode::Cancelled, "the run is over: nothing more is saved"))?;
+        let thread_guard = self.0.thread_guard.upgrade();
+        let thread_guard =
+            thread_guard.ok_or_else(|| Error::new(ErrorCode::Cancelled, "the run is over: nothing more is saved"))?;
         {
             let mut queue = lock(&self.0.queue);
             if let Some(error) = &queue.failed {
@@ -107,7 +108,7 @@ impl WriteBehindQueue {
         }
         // Not while the lock is held: if no task can be spawned, the writer is dropped here, and its drop locks the
         // queue.
-        in_background(QueueWriter { inner: self.0.clone(), place: Some(place) }.write())?;
+        in_background(QueueWriter { inner: self.0.clone(), thread_guard: Some(thread_guard) }.write())?;
         Ok(true)
     }
 }
@@ -115,7 +116,7 @@ impl WriteBehindQueue {
 /// Writes until the queue is empty.
 struct QueueWriter {
     inner: Arc<Inner>,
-    place: Option<Arc<ThreadGuard>>,
+    thread_guard: Option<Arc<ThreadGuard>>,
 }
 
 impl QueueWriter {
@@ -140,7 +141,7 @@ impl QueueWriter {
         let mut queue = lock(&self.inner.queue);
         let next = queue.waiting.pop_front();
         if next.is_none() {
-            self.place = None;
+            self.thread_guard = None;
             queue.is_writing = false;
         }
         next
@@ -157,7 +158,7 @@ impl QueueState {
 
 impl Drop for QueueWriter {
     fn drop(&mut self) {
-        if self.place.take().is_some() {
+        if self.thread_guard.take().is_some() {
             let mut queue = lock(&self.inner.queue);
             queue.fail_all(Error::new(ErrorCode::StoreUnavailable, "saving in the background was cut off"));
             queue.is_writing = false;

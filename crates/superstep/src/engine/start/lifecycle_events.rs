@@ -23,22 +23,22 @@ pub(super) async fn open_publisher(call: &mut RunSpec, thread: Option<&ThreadId>
     if !call.journals_events {
         return Ok(sink);
     }
-    let (Some(saver), Some(thread)) = (&call.checkpointer, thread) else {
+    let (Some(checkpointer), Some(thread)) = (&call.checkpointer, thread) else {
         return Err(Error::new(ErrorCode::NoCheckpointer, "keeping events needs a store, and there is none")
             .with_help("give one: `graph.checkpointer(..)` or `run.checkpointer(..)`"));
     };
-    let last = saver.last_event_number(thread).await?;
-    let keeper = EventJournal::new(last, last_run_completed(saver, thread, last).await?);
-    Ok(Some(EventPublisher::with_journal(sink, Arc::new(keeper))))
+    let last = checkpointer.last_event_number(thread).await?;
+    let journal = EventJournal::new(last, last_run_completed(checkpointer, thread, last).await?);
+    Ok(Some(EventPublisher::with_journal(sink, Arc::new(journal))))
 }
 
 /// Returns true if the last run on a thread persisted its end event, so that no published event is missing in the
 /// journal.
-async fn last_run_completed(saver: &SharedCheckpointer, thread: &ThreadId, last: u64) -> Result<bool> {
+async fn last_run_completed(checkpointer: &SharedCheckpointer, thread: &ThreadId, last: u64) -> Result<bool> {
     let query = EventsQuery { after: last.checked_sub(1), limit: Some(1), ..EventsQuery::default() };
-    let found = saver.events(thread, &query).await?;
+    let events = checkpointer.events(thread, &query).await?;
     // A deleted event gives no information.
-    let Some(stored) = found.first() else { return Ok(last == 0) };
+    let Some(stored) = events.first() else { return Ok(last == 0) };
     let event = stored.payload.to_json().unwrap_or_default();
     let is_end = event["event"] == "on_chain_end" || event["event"] == "on_chain_error";
     Ok(is_end && event["parent_ids"].as_array().is_some_and(Vec::is_empty))
@@ -48,15 +48,15 @@ async fn last_run_completed(saver: &SharedCheckpointer, thread: &ThreadId, last:
 pub(super) fn graph_run(call: &RunSpec, run: RunId, thread: Option<ThreadId>) -> Arc<GraphRun> {
     let metadata = call.metadata.iter().filter(|(key, _)| !key.starts_with("__"));
     let metadata = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
-    let said = (call.tags.clone().into(), Arc::new(metadata));
-    Arc::new(GraphRun::new(run, &call.program.topology, (CheckpointNamespace::root(), thread), said, None))
+    let tags_and_metadata = (call.tags.clone().into(), Arc::new(metadata));
+    Arc::new(GraphRun::new(run, &call.program.topology, (CheckpointNamespace::root(), thread), tags_and_metadata, None))
 }
 
 /// Publishes the start of the run, after the start is persisted if events are journaled.
 pub(super) async fn publish_start(shared: &RunShared, input: Value, store: Option<&SharedCheckpointer>) -> Result<()> {
     let Some(sink) = &shared.publisher else { return Ok(()) };
-    let told = sink.started_once(shared, input, save_start(shared, store)).await;
-    told.map_err(|error| error.with_thread(shared.thread.as_ref()))
+    let published = sink.started_once(shared, input, save_start(shared, store)).await;
+    published.map_err(|error| error.with_thread(shared.thread.as_ref()))
 }
 
 /// Publishes the end of the run as its last event, after everything that the run did is persisted.

@@ -34,13 +34,15 @@ pub(super) async fn explain_resume_error(
     answers: Option<Vec<InterruptId>>,
     error: Error,
 ) -> Error {
-    let (Some(ids), Some(saver), Some(thread)) = (answers, &shared.checkpointer, &shared.thread) else { return error };
+    let (Some(ids), Some(checkpointer), Some(thread)) = (answers, &shared.checkpointer, &shared.thread) else {
+        return error;
+    };
     if error.code() != ErrorCode::InvalidResume || (ids.is_empty() && machine.is_interrupted()) {
         return error;
     }
     let mut query = HistoryQuery { limit: Some(PAGE), ..HistoryQuery::default() };
     for _ in 0..MAX_CHECKPOINTS_SEARCHED / PAGE {
-        let Ok(page) = saver.history(thread, &CheckpointNamespace::root(), &query).await else { return error };
+        let Ok(page) = checkpointer.history(thread, &CheckpointNamespace::root(), &query).await else { return error };
         if let Some((time, id)) = page.iter().find_map(|loaded| latest_resume_value(loaded, &ids)) {
             return machine::already_resumed(id, time);
         }

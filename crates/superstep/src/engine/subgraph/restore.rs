@@ -17,17 +17,17 @@ use crate::graph::program::{Program, SubgraphPersistence};
 
 /// Returns the namespace segment of a subgraph below its parent, for a node with this name.
 pub(super) fn namespace_segment(program: &Program, caller: &CallingTask, name: &str) -> String {
-    let CallingTask { cx, place } = caller;
+    let CallingTask { cx, ordinal } = caller;
     let segment = match program.settings.persistence {
         // Tasks of one fan-out run in parallel: each position has a separate state, otherwise they would overwrite
         // each other.
         SubgraphPersistence::PerThread => match cx.0.task.key.send_index() {
             0 => name.to_owned(),
-            place => format!("{name}:send{place}"),
+            index => format!("{name}:send{index}"),
         },
         _ => format!("{name}:{}", cx.task_id()),
     };
-    match (&*place.step, place.number) {
+    match (&*ordinal.step, ordinal.number) {
         ("", 0) => segment,
         ("", number) => format!("{segment}:{number}"),
         (step, number) => format!("{segment}:{:x}:{number}", hash_id(&[step.as_bytes()])),
@@ -46,18 +46,20 @@ pub(super) enum SubgraphStart {
 
 pub(super) async fn load(shared: &RunShared, caller: &CallingTask) -> Result<SubgraphStart> {
     let cx = &caller.cx;
-    let (Some(saver), Some(thread)) = (&shared.checkpointer, &shared.thread) else { return Ok(SubgraphStart::New) };
+    let (Some(checkpointer), Some(thread)) = (&shared.checkpointer, &shared.thread) else {
+        return Ok(SubgraphStart::New);
+    };
     if shared.program.settings.persistence != SubgraphPersistence::PerThread {
-        let newest = saver.load(thread, &shared.namespace, CheckpointSelector::Latest).await?;
+        let newest = checkpointer.load(thread, &shared.namespace, CheckpointSelector::Latest).await?;
         return Ok(newest.map_or(SubgraphStart::New, SubgraphStart::FromCheckpoint));
     }
-    if let Some(found) = latest_on_branch(shared, cx, &shared.namespace).await? {
-        return Ok(SubgraphStart::FromCheckpoint(found));
+    if let Some(checkpoint) = latest_on_branch(shared, cx, &shared.namespace).await? {
+        return Ok(SubgraphStart::FromCheckpoint(checkpoint));
     }
     for former in cx.node_spec().names().filter(|name| *name != cx.task_name()) {
         let namespace = cx.namespace().child(&namespace_segment(&shared.program, caller, former));
-        if let Some(found) = latest_on_branch(shared, cx, &namespace).await? {
-            return Ok(SubgraphStart::FromFormerName(found));
+        if let Some(checkpoint) = latest_on_branch(shared, cx, &namespace).await? {
+            return Ok(SubgraphStart::FromFormerName(checkpoint));
         }
     }
     Ok(SubgraphStart::New)
@@ -70,8 +72,8 @@ async fn latest_on_branch(
     cx: &TaskContext,
     namespace: &CheckpointNamespace,
 ) -> Result<Option<CheckpointTuple>> {
-    let (Some(saver), Some(thread)) = (&shared.checkpointer, &shared.thread) else { return Ok(None) };
-    let Some(newest) = saver.load(thread, namespace, CheckpointSelector::Latest).await? else { return Ok(None) };
+    let (Some(checkpointer), Some(thread)) = (&shared.checkpointer, &shared.thread) else { return Ok(None) };
+    let Some(newest) = checkpointer.load(thread, namespace, CheckpointSelector::Latest).await? else { return Ok(None) };
     let (mut next, mut oldest, mut made_by) = (cx.checkpoint_id(), None, CheckpointSource::Loop);
     let mut line = vec![cx.task_id()];
     // The checkpoint after which supersteps may have run that were not saved one by one.
@@ -82,7 +84,7 @@ async fn latest_on_branch(
     }
     loop {
         let outer = match next {
-            Some(id) => saver.load(thread, cx.namespace(), CheckpointSelector::Id(id)).await?,
+            Some(id) => checkpointer.load(thread, cx.namespace(), CheckpointSelector::Id(id)).await?,
             None => None,
         };
         let step = outer.as_ref().map_or(FIRST_STEP, |outer| outer.checkpoint.step);
@@ -101,7 +103,7 @@ async fn latest_on_branch(
         after = Some((outer.id, outer.step));
         (next, oldest, made_by) = (outer.parent, Some(outer.id), outer.source);
     }
-    let states = saver.history(thread, namespace, &HistoryQuery::default()).await?;
+    let states = checkpointer.history(thread, namespace, &HistoryQuery::default()).await?;
     let mut visits =
         line.iter().filter_map(|task| states.iter().find(|state| state.checkpoint.parent_task == Some(*task)));
     // If older checkpoints were pruned, states from before them count as part of this branch.
@@ -124,9 +126,9 @@ fn unsaved_tasks(
 
 /// Returns the state after the input of the call that is being resumed.
 pub(super) async fn state_after_input(shared: &RunShared) -> Result<Option<Arc<AnyState>>> {
-    let (Some(saver), Some(thread)) = (&shared.checkpointer, &shared.thread) else { return Ok(None) };
+    let (Some(checkpointer), Some(thread)) = (&shared.checkpointer, &shared.thread) else { return Ok(None) };
     let query = HistoryQuery { source: Some(CheckpointSource::Input), limit: Some(1), ..HistoryQuery::default() };
-    let inputs = saver.history(thread, &shared.namespace, &query).await?;
+    let inputs = checkpointer.history(thread, &shared.namespace, &query).await?;
     let read = |loaded| restore_checkpoint(&shared.program.topology, loaded).map(|read| read.state);
     inputs.into_iter().next().map(read).transpose()
 }

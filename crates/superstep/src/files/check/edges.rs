@@ -3,7 +3,7 @@
 use super::super::model::OneOrMany;
 use super::super::spanned::below;
 use super::super::{END, START};
-use super::{FileChecker, places};
+use super::{FileChecker, item_pointers};
 
 /// Maximum number of nodes and edges of a graph.
 const NODES: usize = 1_000;
@@ -13,11 +13,11 @@ impl FileChecker<'_> {
     pub(super) fn sizes(&mut self) {
         let edges: usize =
             self.description.top.edges.iter().map(|edge| edge.from.names().len() * edge.to.names().len()).sum();
-        for (pointer, what, count, most) in
+        for (pointer, label, count, most) in
             [("/nodes", "nodes", self.description.nodes.len(), NODES), ("/edges", "edges", edges, EDGES)]
         {
             if count > most {
-                self.problems.at(pointer, format!("{count} {what}; {most} is the limit"), None);
+                self.problems.at(pointer, format!("{count} {label}; {most} is the limit"), None);
             }
         }
         if self.description.nodes.is_empty() {
@@ -30,27 +30,27 @@ impl FileChecker<'_> {
         for (number, edge) in description.top.edges.iter().enumerate() {
             let at = format!("/edges/{number}");
             let is_join = edge.from.names().len() > 1;
-            for (key, ends, wrong) in [("from", &edge.from, END), ("to", &edge.to, START)] {
-                let place = below(&at, key);
+            for (key, ends, forbidden) in [("from", &edge.from, END), ("to", &edge.to, START)] {
+                let pointer = below(&at, key);
                 if ends.names().is_empty() {
-                    self.problems.at(&place, format!("`{key}` is an empty list"), None);
+                    self.problems.at(&pointer, format!("`{key}` is an empty list"), None);
                 }
                 let single = matches!(ends, OneOrMany::One(_));
-                for (place, name) in
-                    places(&place, ends.names()).map(|(at, name)| (if single { place.clone() } else { at }, name))
+                for (item_pointer, name) in item_pointers(&pointer, ends.names())
+                    .map(|(at, name)| (if single { pointer.clone() } else { at }, name))
                 {
-                    if name == wrong {
+                    if name == forbidden {
                         let help =
                             if key == "from" { "nothing leads out of the end" } else { "nothing leads to the start" };
                         self.problems.at(
-                            &place,
-                            format!("an edge cannot have `{key} = \"{wrong}\"`"),
+                            &item_pointer,
+                            format!("an edge cannot have `{key} = \"{forbidden}\"`"),
                             Some(help.into()),
                         );
                     } else if is_join && key == "from" && name == START {
-                        self.problems.at(&place, "a join cannot wait for `START`", None);
+                        self.problems.at(&item_pointer, "a join cannot wait for `START`", None);
                     } else {
-                        self.check_endpoint(&place, name);
+                        self.check_endpoint(&item_pointer, name);
                     }
                 }
             }

@@ -33,8 +33,8 @@ pub(super) struct FunctionBody {
 
 impl RustModule {
     /// Returns a function name that is not taken.
-    pub(super) fn name(&mut self, wanted: &str) -> String {
-        let mut name = identifier(wanted);
+    pub(super) fn name(&mut self, preferred: &str) -> String {
+        let mut name = identifier(preferred);
         if KEYWORDS.contains(&name.as_str()) || name.starts_with(|first: char| first.is_ascii_digit()) {
             name = format!("graph_{name}");
         }
@@ -48,8 +48,8 @@ impl RustModule {
     }
 
     /// Adds a text as a constant, and returns its name.
-    pub(super) fn constant(&mut self, wanted: &str, text: &str) -> String {
-        let name = self.name(wanted).to_uppercase();
+    pub(super) fn constant(&mut self, preferred: &str, text: &str) -> String {
+        let name = self.name(preferred).to_uppercase();
         let text = raw(text);
         let head = format!("const {name}: &str =");
         let first = text.lines().next().unwrap_or_default();
@@ -199,9 +199,9 @@ pub(super) fn literal(value: &Value) -> String {
 /// Returns a number; an integer outside `i32`, the default type in Rust, gets a suffix.
 fn number(number: &Number) -> String {
     match number.as_i64() {
-        Some(whole) if i32::try_from(whole).is_ok() => whole.to_string(),
-        Some(whole) => format!("{whole}_i64"),
-        None => number.as_u64().map_or_else(|| number.to_string(), |whole| format!("{whole}_u64")),
+        Some(integer) if i32::try_from(integer).is_ok() => integer.to_string(),
+        Some(integer) => format!("{integer}_i64"),
+        None => number.as_u64().map_or_else(|| number.to_string(), |integer| format!("{integer}_u64")),
     }
 }
 

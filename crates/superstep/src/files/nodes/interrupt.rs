@@ -44,11 +44,12 @@ impl Node<DynamicState> for InterruptNode {
 
     async fn run(&self, cx: TaskContext) -> Result<Value, NodeError> {
         let values = NodeInputs::of(&cx)?;
-        let shown: Map<String, Value> =
+        let payload: Map<String, Value> =
             self.payload_fields.iter().map(|field| (field.clone(), values.get(field).into_owned())).collect();
         let text = values.fill(&self.question)?.text().into_owned();
-        let ask = <Interrupts as FromTask<DynamicState, ()>>::from_task(&cx)?;
-        let answer = ask.raise_with_schema(cx.node(), Value::Object(shown), &text, self.resume_schema.clone()).await?;
+        let interrupts = <Interrupts as FromTask<DynamicState, ()>>::from_task(&cx)?;
+        let answer =
+            interrupts.raise_with_schema(cx.node(), Value::Object(payload), &text, self.resume_schema.clone()).await?;
         Ok(Value::Object(Map::from_iter([(self.output.clone(), answer)])))
     }
 }

@@ -105,7 +105,7 @@ impl ModelNode {
     }
 
     fn request(&self, values: &NodeInputs) -> Result<ChatRequest, NodeError> {
-        let said = match &self.messages {
+        let history = match &self.messages {
             Some(field) => match values.messages(field) {
                 Some(messages) => messages.shared().cloned().collect(),
                 None => return Err(NodeError::new(format!("`{field}` is not a message list")).fatal()),
@@ -113,9 +113,9 @@ impl ModelNode {
             None => Vec::new(),
         };
         let prompt = self.prompt.as_ref().map(|prompt| values.fill(prompt)).transpose()?;
-        let told =
-            prompt.map(|told| if self.messages.is_some() { told } else { Message::user(told.text().into_owned()) });
-        let mut request = ChatRequest::new(told.map(Arc::new).into_iter().chain(said));
+        let prompt_message = prompt
+            .map(|message| if self.messages.is_some() { message } else { Message::user(message.text().into_owned()) });
+        let mut request = ChatRequest::new(prompt_message.map(Arc::new).into_iter().chain(history));
         request.prompt = self.prompt.as_ref().map(|prompt| prompt.label().into());
         request.format.clone_from(&self.format);
         (request.temperature, request.max_tokens) = (self.temperature, self.max_tokens);

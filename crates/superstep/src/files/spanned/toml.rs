@@ -5,14 +5,14 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::super::diagnostics::Diagnostics;
-use super::{DEPTH, SpannedEntry, SpannedKind, SpannedValue, refuse_deep};
+use super::{DEPTH, SpannedEntry, SpannedKind, SpannedValue, reject_deep};
 
 /// Maximum number of reported syntax errors: later ones usually follow from the first.
-const TOLD: usize = 5;
+const MAX_REPORTED_ERRORS: usize = 5;
 
 pub(super) fn parse(text: &str, problems: &mut Diagnostics) -> Option<SpannedValue> {
     let (document, errors) = DeTable::parse_recoverable(text);
-    for error in errors.iter().take(TOLD) {
+    for error in errors.iter().take(MAX_REPORTED_ERRORS) {
         let offset = error.span().map_or(0, |span| span.start);
         problems.at_offset(offset, format!("not TOML: {}", error.message().replace('\n', ", ")), None);
     }
@@ -39,7 +39,7 @@ fn table(table: &DeTable<'_>, depth: usize, problems: &mut Diagnostics) -> Optio
 fn kind(value: &Spanned<DeValue<'_>>, depth: usize, problems: &mut Diagnostics) -> Option<SpannedKind> {
     let offset = value.span().start;
     if depth == 0 {
-        refuse_deep(offset, problems);
+        reject_deep(offset, problems);
         return None;
     }
     let number = match value.get_ref() {

@@ -8,7 +8,7 @@ use crate::engine::context::lock;
 
 /// Maximum number of label combinations per metric; further ones are counted together as `other`. Names come from
 /// applications and are few, but memory must be bounded.
-const MOST_ROWS: usize = 1_000;
+const MAX_ROWS: usize = 1_000;
 
 /// Upper bounds of the histogram buckets in seconds: from the duration of an in-memory node to that of a model call.
 const BUCKETS: [f64; 12] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0];
@@ -43,7 +43,7 @@ impl<V: MetricValue> MetricFamily<V> {
     pub(super) fn add(&self, labels: &[&str], amount: f64) {
         let mut key: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
         let mut rows = lock(&self.rows);
-        if rows.len() >= MOST_ROWS && !rows.contains_key(&key) {
+        if rows.len() >= MAX_ROWS && !rows.contains_key(&key) {
             key.iter_mut().for_each(|label| "other".clone_into(label));
         }
         rows.entry(key).or_default().add(amount);
@@ -129,10 +129,10 @@ mod tests {
     #[test]
     fn too_many_combinations_of_labels_are_counted_together() {
         let family = MetricFamily::<Scalar>::new(MetricKind::Counter, "x_total", &["name"], "X.");
-        (0..MOST_ROWS + 5).for_each(|number| family.add(&[&number.to_string()], 1.0));
+        (0..MAX_ROWS + 5).for_each(|number| family.add(&[&number.to_string()], 1.0));
         family.add(&["0"], 1.0);
         let text = family.to_string();
-        assert_eq!(text.lines().count(), 2 + MOST_ROWS + 1);
+        assert_eq!(text.lines().count(), 2 + MAX_ROWS + 1);
         assert!(text.contains("x_total{name=\"other\"} 5\n") && text.contains("x_total{name=\"0\"} 2\n"), "{text}");
     }
 

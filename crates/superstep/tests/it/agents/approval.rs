@@ -8,7 +8,7 @@ use superstep::sqlite::SqliteCheckpointer;
 use superstep::tools::{ToolPolicy, ToolSet};
 
 use super::*;
-use crate::support::{only_question, refused};
+use crate::support::{expect_error, only_question};
 
 fn deletes() -> ScriptedReply {
     let call = |path: &str| json!({ "path": path });
@@ -35,17 +35,17 @@ async fn an_answer_after_a_restart_does_not_ask_the_model_again() {
     let before = ScriptedModel::new([deletes()]);
     let paused = agent(&before, HumanInTheLoop::new(), open()).invoke("Clean up").thread("t").await.unwrap();
     let question = only_question(&paused);
-    let shown = &question.value["action_requests"];
-    assert_eq!((shown.as_array().unwrap().len(), &shown[1]["args"]), (2, &json!({ "path": "b" })));
+    let requests = &question.value["action_requests"];
+    assert_eq!((requests.as_array().unwrap().len(), &requests[1]["args"]), (2, &json!({ "path": "b" })));
     assert_eq!(question.value["review_configs"][0]["action_name"], "delete");
     assert_eq!(paused.next, ["HumanInTheLoop.after_model"]);
 
     let after = ScriptedModel::new(["Done."]);
     let agent = agent(&after, HumanInTheLoop::new(), open());
     let short = json!({ "decisions": [{ "type": "approve" }] });
-    assert_eq!(refused(agent.resume("t", short).await).code(), superstep::ErrorCode::InvalidResume);
-    let said = json!({ "decisions": [{ "type": "approve" }, { "type": "reject", "message": "we need it" }] });
-    let done = agent.resume("t", said).await.unwrap();
+    assert_eq!(expect_error(agent.resume("t", short).await).code(), superstep::ErrorCode::InvalidResume);
+    let decisions = json!({ "decisions": [{ "type": "approve" }, { "type": "reject", "message": "we need it" }] });
+    let done = agent.resume("t", decisions).await.unwrap();
     assert_eq!(
         transcript(&done.state.messages)[2..],
         ["tool: not executed: we need it", "tool: a is gone", "tool: 18 degrees in Rome", "model: Done."]
@@ -56,23 +56,23 @@ async fn an_answer_after_a_restart_does_not_ask_the_model_again() {
 /// R-FWK-86: each call may have a separate interrupt; a human approves, edits, rejects or gives the result, in any
 /// order.
 #[tokio::test]
-async fn each_call_may_be_asked_about_by_itself() {
+async fn each_call_may_be_approved_separately() {
     let call = |path: &str| json!({ "path": path });
-    let asks = ScriptedReply::tool_call("delete", call("a"))
+    let reply = ScriptedReply::tool_call("delete", call("a"))
         .and_tool_call("delete", call("b"))
         .and_tool_call("delete", call("c"));
-    let model = ScriptedModel::new([asks.and_tool_call("delete", call("d")), ScriptedReply::from("Done.")]);
+    let model = ScriptedModel::new([reply.and_tool_call("delete", call("d")), ScriptedReply::from("Done.")]);
     let agent = agent(&model, HumanInTheLoop::new().per_call(), MemoryCheckpointer::new());
     let paused = agent.invoke("Clean up").thread("t").await.unwrap();
     let questions = paused.interrupts();
-    let shown = &questions[0].value;
+    let payload = &questions[0].value;
     assert_eq!(
-        (&shown["type"], &shown["name"], &shown["args"]),
+        (&payload["type"], &payload["name"], &payload["args"]),
         (&json!("tool_approval"), &json!("delete"), &call("a"))
     );
     let edit = |name: &str| json!({ "type": "edit", "edited_action": { "name": name, "args": call("c2") } });
     let other = ResumeValues::from([(questions[2].id, edit("weather"))]);
-    assert_eq!(refused(agent.resume_with("t", other).await).code(), superstep::ErrorCode::InvalidResume);
+    assert_eq!(expect_error(agent.resume_with("t", other).await).code(), superstep::ErrorCode::InvalidResume);
     let some =
         ResumeValues::from([(questions[2].id, edit("delete")), (questions[1].id, json!(Decision::reject("no")))]);
     let half = agent.resume_with("t", some).await.unwrap();
@@ -97,7 +97,7 @@ async fn each_call_may_be_asked_about_by_itself() {
 
 /// R-FWK-86: if every call is rejected, the model receives the reason and continues; denied calls raise no interrupt.
 #[tokio::test]
-async fn refused_calls_are_told_the_model() {
+async fn rejected_calls_are_reported_to_the_model() {
     let model = ScriptedModel::new([deletes(), ScriptedReply::from("As you wish.")]);
     let policy = ToolPolicy::deny(["delete"]).and_require_approval(["weather"]);
     let agent = agent(&model, HumanInTheLoop::new().policy(policy), MemoryCheckpointer::new());
@@ -118,19 +118,19 @@ async fn refused_calls_are_told_the_model() {
 /// R-FWK-86: an edit cannot call a tool that the policy denies, and an unknown tool is rejected.
 #[tokio::test]
 async fn an_edit_does_not_go_around_the_policy() {
-    let asks = || ScriptedReply::tool_call("weather", json!({ "city": "Rome" })).and_tool_call("wheather", json!({}));
+    let reply = || ScriptedReply::tool_call("weather", json!({ "city": "Rome" })).and_tool_call("wheather", json!({}));
     let policy = || ToolPolicy::require_approval(["weather"]).and_deny(["delete"]);
-    for (tool, told) in [
+    for (tool, expected) in [
         ("delete", "tool: not executed: the policy forbids `delete`"),
         ("xyz", "tool: not executed: no tool `xyz`; known: `delete`, `weather`"),
     ] {
-        let model = ScriptedModel::new([asks(), ScriptedReply::from("As you wish.")]);
+        let model = ScriptedModel::new([reply(), ScriptedReply::from("As you wish.")]);
         let agent = agent(&model, HumanInTheLoop::new().policy(policy()), MemoryCheckpointer::new());
         agent.invoke("Go").thread("t").await.unwrap();
         let edit = json!({ "type": "edit", "edited_action": { "name": tool, "args": { "path": "a" } } });
         let done = agent.resume("t", json!({ "decisions": [edit] })).await.unwrap();
         let lines = transcript(&done.state.messages);
-        assert_eq!(lines[2], told);
+        assert_eq!(lines[2], expected);
         assert!(lines[3].starts_with("tool: not executed: no tool `wheather`; did you mean `weather`?"), "{lines:?}");
         assert_eq!(lines[4], "model: As you wish.");
     }
@@ -138,8 +138,8 @@ async fn an_edit_does_not_go_around_the_policy() {
 
 /// R-FWK-86: the policy of the tool node requests no second approval, except for tools that it names.
 #[tokio::test]
-async fn a_person_is_asked_once() {
-    for (policy, is_asked_again) in
+async fn an_approval_is_requested_once() {
+    for (policy, is_requested_again) in
         [(ToolPolicy::allow(["weather"]), false), (ToolPolicy::require_approval(["delete"]), true)]
     {
         let model = ScriptedModel::new([
@@ -152,8 +152,8 @@ async fn a_person_is_asked_once() {
         let paused = agent.invoke("Clean up").thread("t").await.unwrap();
         assert_eq!(only_question(&paused).name, "approve tool calls");
         let next = agent.resume("t", json!({ "decisions": [{ "type": "approve" }] })).await.unwrap();
-        assert_eq!(next.interrupts().len(), usize::from(is_asked_again));
+        assert_eq!(next.interrupts().len(), usize::from(is_requested_again));
         let is_gone = transcript(&next.state.messages).contains(&"tool: a is gone".to_owned());
-        assert_eq!(is_gone, !is_asked_again);
+        assert_eq!(is_gone, !is_requested_again);
     }
 }

@@ -7,7 +7,7 @@ use superstep::{MemoryStore, SharedStore};
 use super::*;
 
 #[derive(GraphState, Clone, Debug, Default, Serialize, Deserialize)]
-struct Desk {
+struct ChatState {
     #[reduce(messages)]
     messages: Messages,
     structured: Option<String>,
@@ -17,10 +17,10 @@ struct Desk {
 /// R-FWK-11: an agent is a node of another graph and shares its messages; all other fields stay private.
 #[tokio::test]
 async fn an_agent_is_a_node() {
-    let mut graph = StateGraph::<Desk>::new("desk");
+    let mut graph = StateGraph::<ChatState>::new("desk");
     let agent = graph.add_node("agent", react_agent(one_call(), [weather()]).compile().unwrap());
-    let look = graph.add_node("look", |desk: View<Desk>| Desk::update().seen(desk.messages.len()));
-    graph.add_sequence([START, agent.into(), look.into(), END]);
+    let count = graph.add_node("look", |state: View<ChatState>| ChatState::update().seen(state.messages.len()));
+    graph.add_sequence([START, agent.into(), count.into(), END]);
     let done = graph.compile().unwrap().invoke("How is it in Paris?").await.unwrap();
     assert_eq!((done.state.messages.len(), done.state.seen), (4, 4));
     assert_eq!(done.state.messages.last().unwrap().text(), "It is 18 degrees.");
@@ -30,7 +30,7 @@ async fn an_agent_is_a_node() {
 #[tokio::test]
 async fn two_agents_share_a_conversation() {
     let (first, second) = (one_call(), ScriptedModel::new(["So take a coat."]));
-    let mut graph = StateGraph::<Desk>::new("desk");
+    let mut graph = StateGraph::<ChatState>::new("desk");
     let one = graph.add_node("one", react_agent(first, [weather()]).name("one").compile().unwrap());
     let two = graph
         .add_node("two", react_agent(second.clone(), [weather()]).name("two").max_iterations(1).compile().unwrap());
@@ -44,9 +44,9 @@ async fn two_agents_share_a_conversation() {
 
 /// Hands over to the expert.
 #[tool]
-async fn to_expert(id: ToolCallId) -> Command<Desk> {
+async fn to_expert(id: ToolCallId) -> Command<ChatState> {
     let answer = Message::tool(&*id, "handed over");
-    Command::goto("expert").to_parent().update(Desk::update().messages(answer))
+    Command::goto("expert").to_parent().update(ChatState::update().messages(answer))
 }
 
 /// R-FWK-11: a tool hands off to a node of the parent graph, with the conversation.
@@ -54,7 +54,7 @@ async fn to_expert(id: ToolCallId) -> Command<Desk> {
 async fn a_tool_hands_over_to_the_graph_around() {
     let front = ScriptedModel::new([ScriptedReply::tool_call("to_expert", json!({}))]);
     let expert = ScriptedModel::new(["It depends."]);
-    let mut graph = StateGraph::<Desk>::new("desk");
+    let mut graph = StateGraph::<ChatState>::new("desk");
     let front = react_agent(front, [to_expert()]).name("front").compile().unwrap();
     let front = graph.add_node("front", node(front).goto_targets(["expert"]));
     let expert = graph.add_node("expert", react_agent(expert, [weather()]).name("expert").compile().unwrap());
@@ -94,6 +94,6 @@ async fn tools_of_an_agent_have_a_store() {
     );
     let agent = react_agent(model, [note()]).store(store.clone()).compile().unwrap();
     agent.invoke("Remember tea").await.unwrap();
-    let kept = SharedStore::from(store).get(["notes"], "one").await.unwrap().unwrap();
-    assert_eq!(kept.value, json!({ "text": "tea" }));
+    let item = SharedStore::from(store).get(["notes"], "one").await.unwrap().unwrap();
+    assert_eq!(item.value, json!({ "text": "tea" }));
 }

@@ -13,7 +13,7 @@ use super::*;
 
 /// R-FWK-72: another model responds if the agent's model fails, and a transient error is retried.
 #[tokio::test(start_paused = true)]
-async fn models_are_asked_again_and_replaced() {
+async fn models_are_retried_and_replaced() {
     let broken =
         ScriptedModel::new([ModelErrorKind::Overloaded, ModelErrorKind::Overloaded, ModelErrorKind::Connection]);
     let spare = ScriptedModel::new(["Noon."]).with_name("spare");
@@ -48,12 +48,15 @@ async fn harmless_tools_are_called_again() {
         (spec(), 1, vec![], 1, "`flaky` failed: busy"),
         (spec(), 1, vec!["flaky"], 2, "fine"),
     ] {
-        let (made, tool) = flaky(spec, failures);
+        let (call_count, tool) = flaky(spec, failures);
         let retry = ToolRetry::new(3).first_wait(Duration::from_millis(10)).always_retry(also);
         let model = ScriptedModel::new([ScriptedReply::tool_call("flaky", json!({})), ScriptedReply::from("Done.")]);
         let agent = react_agent(model, [tool]).middleware(retry).compile().unwrap();
         let done = agent.invoke("Try").await.unwrap();
-        assert_eq!((made.load(Ordering::Relaxed), done.state.messages.get(2).unwrap().text()), (calls, result.into()));
+        assert_eq!(
+            (call_count.load(Ordering::Relaxed), done.state.messages.get(2).unwrap().text()),
+            (calls, result.into())
+        );
     }
 }
 
@@ -65,7 +68,7 @@ async fn few_tools_are_shown() {
             |name: &str| -> SharedTool { tool_fn(ToolSpec::new(name, "Does something."), async |_: (), _| "done") };
         ToolSet::new(["a", "b", "c", "d"].map(named)).unwrap()
     };
-    let shown = |request: &ChatRequest| request.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
+    let tool_names = |request: &ChatRequest| request.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
     let picker = ScriptedModel::new([r#"{"tools": ["c", "nothing", "b", "a"]}"#]);
     for (select, names) in [
         (ToolSelector::with(|_| vec!["b".to_owned()]), vec!["b"]),
@@ -75,7 +78,7 @@ async fn few_tools_are_shown() {
         let model = ScriptedModel::new(["Fine."]);
         let agent = react_agent(model.clone(), tools()).middleware(select).compile().unwrap();
         agent.invoke("Which?").await.unwrap();
-        assert_eq!(shown(&model.requests()[0]), names);
+        assert_eq!(tool_names(&model.requests()[0]), names);
     }
     assert_eq!(picker.requests()[0].messages[1].text(), "Which?");
 }
@@ -103,8 +106,8 @@ async fn results_that_are_failures_are_tried_again() {
     for (spec, failures, calls, result) in
         [(spec().read_only(), 2, 3, "call 3"), (spec().idempotent(), 9, 3, "failed 3"), (spec(), 1, 1, "failed 1")]
     {
-        let made = Arc::new(AtomicU32::new(0));
-        let counted = made.clone();
+        let call_count = Arc::new(AtomicU32::new(0));
+        let counted = call_count.clone();
         let tool = tool_fn(spec, move |_: (), _| {
             let call = counted.fetch_add(1, Ordering::Relaxed) + 1;
             async move {
@@ -117,6 +120,9 @@ async fn results_that_are_failures_are_tried_again() {
         let model = ScriptedModel::new([ScriptedReply::tool_call("flaky", json!({})), ScriptedReply::from("Done.")]);
         let agent = react_agent(model, [tool]).middleware(ToolRetry::new(3)).compile().unwrap();
         let done = agent.invoke("Try").await.unwrap();
-        assert_eq!((made.load(Ordering::Relaxed), done.state.messages.get(2).unwrap().text()), (calls, result.into()));
+        assert_eq!(
+            (call_count.load(Ordering::Relaxed), done.state.messages.get(2).unwrap().text()),
+            (calls, result.into())
+        );
     }
 }

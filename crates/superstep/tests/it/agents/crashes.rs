@@ -20,16 +20,16 @@ fn model() -> ScriptedModel {
 async fn live(
     agent: &CompiledGraph<AgentState>,
     store: SharedCheckpointer,
-    begun: bool,
+    has_started: bool,
 ) -> Result<Outcome<AgentState>> {
-    let has_thread = begun && agent.threads().checkpointer(store.clone()).get_state("t").await.is_ok();
+    let has_thread = has_started && agent.threads().checkpointer(store.clone()).get_state("t").await.is_ok();
     let mut out = match has_thread {
         true => agent.continue_thread("t").checkpointer(store.clone()).await?,
         false => agent.invoke("Clean up").thread("t").checkpointer(store.clone()).await?,
     };
     while !out.interrupts().is_empty() {
-        let said = json!({ "decisions": [{ "type": "approve" }] });
-        out = agent.resume("t", said).checkpointer(store.clone()).await?;
+        let decisions = json!({ "decisions": [{ "type": "approve" }] });
+        out = agent.resume("t", decisions).checkpointer(store.clone()).await?;
     }
     Ok(out)
 }
@@ -48,7 +48,7 @@ async fn a_crash_at_any_write_ends_in_the_same_conversation() {
     let calm = live(&agent(&model()), MemoryCheckpointer::new().into(), false).await.unwrap();
     let expected = transcript(&calm.state.messages);
     assert_eq!(expected[4..], ["tool: a is gone", "model: It is done."]);
-    for last in [CrashedWrite::Lost, CrashedWrite::Kept] {
+    for last in [CrashedWrite::Lost, CrashedWrite::Persisted] {
         for at in 0.. {
             let (model, disk) = (model(), MemoryCheckpointer::new());
             let agent = agent(&model);

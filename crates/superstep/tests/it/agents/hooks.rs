@@ -9,14 +9,14 @@ use superstep::tools::ToolSet;
 use superstep::{Error, ErrorCode};
 
 use super::*;
-use crate::support::{Calls, refused};
+use crate::support::{Calls, expect_error};
 
 /// A middleware that records every hook.
 struct Noting(&'static str, Calls);
 
 impl Noting {
-    fn note(&self, what: &str) -> Result<HookUpdate, NodeError> {
-        self.1.note(format!("{} {what}", self.0));
+    fn note(&self, event: &str) -> Result<HookUpdate, NodeError> {
+        self.1.note(format!("{} {event}", self.0));
         Ok(HookUpdate::none())
     }
 }
@@ -67,15 +67,15 @@ async fn hooks_run_in_their_order() {
     let agent = react_agent(one_call(), [weather()]).middleware(a).middleware(b).compile().unwrap();
     agent.invoke("How is it?").await.unwrap();
     let round = |more: &[&'static str]| {
-        let asks = ["a before model", "b before model", "a asks", "b asks", "b was answered", "a was answered"];
-        [&asks[..], &["b after model", "a after model"], more].concat()
+        let model_calls = ["a before model", "b before model", "a asks", "b asks", "b was answered", "a was answered"];
+        [&model_calls[..], &["b after model", "a after model"], more].concat()
     };
-    let wanted = [
+    let expected = [
         vec!["a before agent", "b before agent"],
         round(&["a calls weather", "b calls weather"]),
         round(&["b after agent", "a after agent"]),
     ];
-    assert_eq!(calls.take(), wanted.concat());
+    assert_eq!(calls.take(), expected.concat());
 }
 
 /// R-FWK-11: each declared hook is a node; undeclared hooks have no nodes.
@@ -125,11 +125,11 @@ async fn hooks_jump_where_they_may() {
     assert_eq!(calls.take(), ["noting before agent", "noting before model", "noting after agent"]);
 
     let agent = react_agent(ScriptedModel::default(), [weather()]).middleware(ends()).compile().unwrap();
-    let error: Error = refused(agent.invoke("Hello?").await);
+    let error: Error = expect_error(agent.invoke("Hello?").await);
     assert_eq!(error.code(), ErrorCode::InvalidRoute);
     assert!(error.to_string().contains("`gate` jumps to `End`"), "{error}");
 
-    let again = after_model("critic", async |hook: HookContext| {
+    let critic = after_model("critic", async |hook: HookContext| {
         let is_polite = hook.messages().last().is_some_and(|message| message.text().contains("please"));
         Ok(if is_polite {
             HookUpdate::none()
@@ -138,7 +138,7 @@ async fn hooks_jump_where_they_may() {
         })
     });
     let model = ScriptedModel::new(["Wait.", "Wait, please."]);
-    let agent = react_agent(model, ToolSet::default()).middleware(again.may_jump([JumpTo::Model])).compile().unwrap();
+    let agent = react_agent(model, ToolSet::default()).middleware(critic.may_jump([JumpTo::Model])).compile().unwrap();
     let done = agent.invoke("How late is it?").await.unwrap();
     assert_eq!(
         transcript(&done.state.messages),
@@ -184,5 +184,5 @@ async fn closures_are_middlewares() {
     let done = agent.invoke("How is it?").await.unwrap();
     assert_eq!(transcript(&done.state.messages)[2], "tool: 18 DEGREES IN PARIS");
     let twice = react_agent(one_call(), [weather()]).middleware(loud()).middleware(loud());
-    assert!(refused(twice.compile().map(drop)).message().contains("called `loud`"));
+    assert!(expect_error(twice.compile().map(drop)).message().contains("called `loud`"));
 }

@@ -10,12 +10,12 @@ use superstep::tools::ToolSet;
 use superstep::{CompiledGraph, ErrorCode};
 
 use super::*;
-use crate::support::refused;
+use crate::support::expect_error;
 
 type Agent = CompiledGraph<superstep::agents::AgentState>;
 
-async fn last(agent: &Agent, said: &'static str) -> String {
-    agent.invoke(said).thread("t").await.unwrap().state.messages.last().unwrap().text().into_owned()
+async fn last(agent: &Agent, text: &'static str) -> String {
+    agent.invoke(text).thread("t").await.unwrap().state.messages.last().unwrap().text().into_owned()
 }
 
 /// R-FWK-72, R-FWK-11: model calls are limited per turn and per thread; then the agent ends or fails.
@@ -36,7 +36,7 @@ async fn calls_of_the_model_are_limited() {
     assert!(last(&limited, "Two").await.contains("asked 3 times, and may not be asked more often on a thread"));
     assert_eq!(model.requests().len(), 3);
     let failing = agent(ModelCallLimit::new().per_turn(1).fail(), &endless());
-    assert_eq!(refused(failing.invoke("One").thread("t").await).code(), ErrorCode::TooLarge);
+    assert_eq!(expect_error(failing.invoke("One").thread("t").await).code(), ErrorCode::TooLarge);
 }
 
 /// R-FWK-72, R-FWK-11: calls of a tool beyond its limit do not run, and the model receives the reason; other calls
@@ -56,9 +56,9 @@ async fn calls_of_tools_are_limited() {
         let agent = react_agent(model(), tools).middleware(limit).checkpointer(MemoryCheckpointer::new());
         agent.tool_node(|node| node.policy(superstep::tools::ToolPolicy::allow(["*"]))).compile().unwrap()
     };
-    let told = agent(ToolCallLimit::of("weather").per_turn(1)).invoke("Go").thread("t").await.unwrap();
+    let outcome = agent(ToolCallLimit::of("weather").per_turn(1)).invoke("Go").thread("t").await.unwrap();
     assert_eq!(
-        transcript(&told.state.messages)[2..],
+        transcript(&outcome.state.messages)[2..],
         [
             "tool: not executed: `weather` may not be called more often",
             "tool: 18 degrees in Rome",
@@ -73,7 +73,7 @@ async fn calls_of_tools_are_limited() {
     assert_eq!(lines[2..5].iter().filter(|line| line.starts_with("tool: not executed")).count(), 3);
     assert_eq!(lines[5], "model: Stopped: tools may not be called more often.");
     let failed = agent(ToolCallLimit::all().per_turn(2).fail()).invoke("Go").thread("t").await;
-    assert_eq!(refused(failed).code(), ErrorCode::TooLarge);
+    assert_eq!(expect_error(failed).code(), ErrorCode::TooLarge);
 }
 
 /// R-FWK-72: tokens and cents of a turn and a thread are counted and limited; each call has a separate budget.
@@ -103,20 +103,20 @@ async fn tokens_and_money_are_limited() {
 /// R-FWK-72: a cost is counted once, also if another hook jumps before it is counted.
 #[tokio::test]
 async fn spending_is_counted_though_another_hook_jumps() {
-    let said = |words: &'static str| ScriptedReply::from(words).with_usage(TokenUsage::new(900, 100));
-    let again = after_model("again", async |hook: HookContext| {
+    let reply = |words: &'static str| ScriptedReply::from(words).with_usage(TokenUsage::new(900, 100));
+    let repeats = after_model("again", async |hook: HookContext| {
         let is_short = hook.messages().last().is_some_and(|message| message.text() == "Hm.");
         Ok(if is_short { HookUpdate::jump(JumpTo::Model).messages(Message::user("More.")) } else { HookUpdate::none() })
     });
     let ends = after_model("ends", async |_| Ok(HookUpdate::jump(JumpTo::End).messages(Message::assistant("Closed."))));
-    let model = ScriptedModel::new([said("Hm."), said("Well, yes."), said("Hm.")]);
+    let model = ScriptedModel::new([reply("Hm."), reply("Well, yes."), reply("Hm.")]);
     let agent = react_agent(model, ToolSet::default()).checkpointer(MemoryCheckpointer::new());
-    let agent = agent.middleware(CostLimit::new().thread_tokens(3_000)).middleware(again.may_jump([JumpTo::Model]));
+    let agent = agent.middleware(CostLimit::new().thread_tokens(3_000)).middleware(repeats.may_jump([JumpTo::Model]));
     let agent = agent.compile().unwrap();
     assert_eq!(last(&agent, "One").await, "Well, yes.");
     assert!(last(&agent, "Two").await.contains("the thread took 3000 tokens"));
 
-    let model = ScriptedModel::new([said("Hm."), said("Hm.")]);
+    let model = ScriptedModel::new([reply("Hm."), reply("Hm.")]);
     let agent = react_agent(model, ToolSet::default()).checkpointer(MemoryCheckpointer::new());
     let agent = agent.middleware(CostLimit::new().thread_tokens(2_000)).middleware(ends.may_jump([JumpTo::End]));
     let agent = agent.compile().unwrap();

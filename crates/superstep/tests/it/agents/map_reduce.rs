@@ -9,7 +9,7 @@ use superstep::{ErrorCode, RetryPolicy};
 use tokio::sync::Notify;
 
 use super::*;
-use crate::support::refused;
+use crate::support::expect_error;
 
 fn numbers() -> impl Fn(u64, TaskContext) -> std::future::Ready<Result<Vec<u64>, NodeError>> {
     |n, _| std::future::ready(Ok((1..=n).collect()))
@@ -90,7 +90,7 @@ async fn an_item_that_fails_is_tried_again_alone() {
 
     let (runs, disk) = (Runs::default(), MemoryCheckpointer::new());
     let graph = failing(&runs, 2);
-    let error = refused(graph.invoke(&3).unwrap().thread("t").checkpointer(disk.clone()).await);
+    let error = expect_error(graph.invoke(&3).unwrap().thread("t").checkpointer(disk.clone()).await);
     assert_eq!(error.code(), ErrorCode::NodeFailed);
     runs.lock().unwrap().clear();
     let done = graph.graph().continue_thread("t").checkpointer(disk).await.unwrap();
@@ -102,15 +102,16 @@ async fn an_item_that_fails_is_tried_again_alone() {
 /// again.
 #[tokio::test]
 async fn a_crash_at_any_write_loses_no_item() {
-    for last in [CrashedWrite::Lost, CrashedWrite::Kept] {
+    for last in [CrashedWrite::Lost, CrashedWrite::Persisted] {
         for at in 0.. {
             let (runs, disk) = (Runs::default(), MemoryCheckpointer::new());
             let graph = failing(&runs, 0);
             let store = CrashingCheckpointer::new(disk.clone(), at, last);
             let survived = graph.invoke(&4).unwrap().thread("t").checkpointer(store).await.is_ok();
-            let begun = graph.graph().threads().checkpointer(disk.clone()).get_state("t").await.is_ok();
-            let again = if begun { graph.graph().continue_thread("t") } else { graph.invoke(&4).unwrap().thread("t") };
-            let done = again.checkpointer(disk).await.unwrap();
+            let has_started = graph.graph().threads().checkpointer(disk.clone()).get_state("t").await.is_ok();
+            let rerun =
+                if has_started { graph.graph().continue_thread("t") } else { graph.invoke(&4).unwrap().thread("t") };
+            let done = rerun.checkpointer(disk).await.unwrap();
             assert_eq!(graph.output(&done).unwrap().as_deref(), Some("1 2 3 4"), "crash at write {at}, {last:?}");
             // Concurrent tasks are saved one by one: only those that were not saved yet may run again.
             let most = if last == CrashedWrite::Lost { 8 } else { 7 };
@@ -136,8 +137,8 @@ struct Page {
 async fn a_graph_works_on_items() {
     let mut graph = StateGraph::<Page>::new("page");
     let count = graph.add_node("count", |page: View<Page>| Page::update().words(page.text.split(' ').count() as u64));
-    let approve = graph.add_node("approve", |page: View<Page>, ask: Interrupts| async move {
-        let yes: bool = ask.raise("good?", page.text.clone()).await?;
+    let approve = graph.add_node("approve", |page: View<Page>, interrupts: Interrupts| async move {
+        let yes: bool = interrupts.raise("good?", page.text.clone()).await?;
         Ok::<_, NodeError>(Page::update().approved(yes))
     });
     graph.add_sequence([START, count.into(), approve.into(), END]);
@@ -158,9 +159,9 @@ async fn a_graph_works_on_items() {
 
 /// R-FWK-11: an input that is not valid is rejected with the reason.
 #[tokio::test]
-async fn an_input_that_does_not_fit_is_refused() {
+async fn an_invalid_input_is_rejected() {
     let graph = failing(&Runs::default(), 0);
-    let error = refused(graph.graph().invoke(json!({ "input": "many" })).await);
+    let error = expect_error(graph.graph().invoke(json!({ "input": "many" })).await);
     assert_eq!(error.code(), ErrorCode::InputInvalid, "{error:?}");
     assert!(error.message().contains("does not fit"), "{error}");
 }

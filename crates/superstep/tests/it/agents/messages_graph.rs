@@ -6,7 +6,7 @@ use super::*;
 
 /// R-FWK-11: nodes of a messages graph return messages, which are added to the conversation.
 #[tokio::test]
-async fn nodes_return_what_they_say() {
+async fn nodes_return_messages() {
     let mut graph = messages_graph("chat");
     let one = graph.add_node("one", || Message::assistant("one"));
     let two = graph.add_node("two", async |state: View<MessagesState>| -> Result<Vec<Message>, NodeError> {

@@ -7,7 +7,7 @@ use superstep::tools::{SharedTool, ToolErrorHandling, ToolSet, ToolSource, ToolS
 use superstep::{ErrorCode, Result};
 
 use super::*;
-use crate::support::refused;
+use crate::support::expect_error;
 use crate::tools::Text;
 
 /// R-FWK-11: three lines create an agent; it runs the tool that the model calls and ends with the response.
@@ -71,7 +71,7 @@ async fn calls_of_one_message_run_together() {
 
 /// R-FWK-80: neither a failing tool nor an unknown one ends the agent, unless it is configured so.
 #[tokio::test]
-async fn a_failing_tool_is_told_the_model() {
+async fn a_failing_tool_is_reported_to_the_model() {
     let broken = || -> SharedTool {
         tool_fn(ToolSpec::new("broken", "Fails."), async |_: (), _| Err::<(), _>(std::io::Error::other("no disk")))
     };
@@ -82,17 +82,17 @@ async fn a_failing_tool_is_told_the_model() {
         ])
     };
     let done = react_agent(script(), [broken()]).compile().unwrap().invoke("Try").await.unwrap();
-    let told = transcript(&done.state.messages);
-    assert_eq!(told[2], "tool: `broken` failed: no disk");
-    assert!(told[3].contains("no tool `brokem`"), "{told:?}");
-    assert_eq!(told[4], "model: Sorry.");
+    let lines = transcript(&done.state.messages);
+    assert_eq!(lines[2], "tool: `broken` failed: no disk");
+    assert!(lines[3].contains("no tool `brokem`"), "{lines:?}");
+    assert_eq!(lines[4], "model: Sorry.");
     assert!(done.state.messages.iter().skip(2).take(2).all(|message| message.status == ToolStatus::Error));
 
     let agent = react_agent(script(), [broken()])
         .tool_node(|node| node.error_handling(ToolErrorHandling::Propagate))
         .compile()
         .unwrap();
-    assert_eq!(refused(agent.invoke("Try").await).code(), ErrorCode::ToolFailed);
+    assert_eq!(expect_error(agent.invoke("Try").await).code(), ErrorCode::ToolFailed);
 }
 
 /// R-FWK-11: a limit of 1 means 1: the model is called once, without tools, and responds.
@@ -157,10 +157,10 @@ async fn a_result_may_be_the_answer() {
         let done = react_agent(model, tools).compile().unwrap().invoke("Say it").await.unwrap();
         done.state.messages.last().unwrap().text().into_owned()
     };
-    let say = || ScriptedReply::tool_call("say", json!({ "text": "42" }));
-    assert_eq!(run(say()).await, "42");
+    let direct_reply = || ScriptedReply::tool_call("say", json!({ "text": "42" }));
+    assert_eq!(run(direct_reply()).await, "42");
     assert_eq!(run(ScriptedReply::tool_call("fail", json!({ "text": "" }))).await, "from the model");
-    assert_eq!(run(say().and_tool_call("weather", json!({ "city": "Rome" }))).await, "from the model");
+    assert_eq!(run(direct_reply().and_tool_call("weather", json!({ "city": "Rome" }))).await, "from the model");
 }
 
 /// R-FWK-66, R-FWK-11: calls that an earlier run left open are closed before the model is called.
@@ -169,15 +169,15 @@ async fn open_calls_of_the_history_are_closed() {
     let model = ScriptedModel::new(["Noon."]);
     let agent = react_agent(model.clone(), [weather()]).compile().unwrap();
     let open = superstep::core::message::ToolCall::new("c1", "weather", json!({ "city": "Rome" }));
-    let said = vec![
+    let history = vec![
         Message::user("How is it in Rome?"),
         Message::assistant("").with_tool_calls([open]),
         Message::user("Never mind. How late is it?"),
     ];
-    agent.invoke(said).await.unwrap();
-    let asked = &model.requests()[0].messages;
-    assert_eq!(asked[2].text(), "not executed: the run went on without it");
-    assert_eq!(asked.len(), 4);
+    agent.invoke(history).await.unwrap();
+    let messages = &model.requests()[0].messages;
+    assert_eq!(messages[2].text(), "not executed: the run went on without it");
+    assert_eq!(messages.len(), 4);
 }
 
 /// R-FWK-11: the system prompt precedes the conversation, is built for each call, and is not part of the state.
@@ -187,8 +187,8 @@ async fn a_system_prompt_is_no_part_of_the_conversation() {
     let prompt = |state: &AgentState| format!("There are {} messages.", state.messages.len());
     let agent = react_agent(model.clone(), [weather()]).system_prompt_with(prompt).name("guide").compile().unwrap();
     let done = agent.invoke("How is it?").await.unwrap();
-    let told: Vec<String> = model.requests().iter().map(|request| request.messages[0].text().into_owned()).collect();
-    assert_eq!(told, ["There are 1 messages.", "There are 3 messages."]);
+    let prompts: Vec<String> = model.requests().iter().map(|request| request.messages[0].text().into_owned()).collect();
+    assert_eq!(prompts, ["There are 1 messages.", "There are 3 messages."]);
     assert_eq!(done.state.messages.get(0).unwrap().role, Role::User);
     assert_eq!(done.state.messages.last().unwrap().name.as_deref(), Some("guide"));
     assert_eq!(agent.name(), "guide");
@@ -198,7 +198,7 @@ async fn a_system_prompt_is_no_part_of_the_conversation() {
 /// listing.
 #[tokio::test]
 async fn tools_are_checked_and_listed() {
-    let error = refused(react_agent(one_call(), [weather(), weather()]).compile().map(drop));
+    let error = expect_error(react_agent(one_call(), [weather(), weather()]).compile().map(drop));
     assert!(error.message().contains("two tools of the agent are called `weather`"), "{error}");
 
     struct Server;

@@ -6,7 +6,7 @@ use superstep::tools::ToolSet;
 use superstep::{ErrorCode, JsonSchema};
 
 use super::*;
-use crate::support::refused;
+use crate::support::expect_error;
 
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 struct Report {
@@ -17,18 +17,18 @@ struct Report {
 /// R-FWK-69, R-FWK-11: a model that supports a schema receives it in the request, and gets correction messages.
 #[tokio::test]
 async fn an_answer_by_format_is_checked_and_corrected() {
-    let wrong = ScriptedReply::from(r#"{"city": "Paris", "degrees": "mild"}"#);
+    let invalid = ScriptedReply::from(r#"{"city": "Paris", "degrees": "mild"}"#);
     let right = ScriptedReply::from(r#"{"city": "Paris", "degrees": 18}"#);
-    let model = ScriptedModel::new([asks_for("Paris"), wrong, right]);
+    let model = ScriptedModel::new([asks_for("Paris"), invalid, right]);
     let agent = react_agent(model.clone(), [weather()]).response_format::<Report>().compile().unwrap();
     let done = agent.invoke("How is it in Paris?").await.unwrap();
     assert_eq!(done.state.response::<Report>().unwrap(), Report { city: "Paris".to_owned(), degrees: 18 });
-    assert_eq!(refused(done.state.response::<Vec<String>>()).code(), ErrorCode::OutputInvalid);
+    assert_eq!(expect_error(done.state.response::<Vec<String>>()).code(), ErrorCode::OutputInvalid);
     let requests = model.requests();
     assert!(requests.iter().all(|request| request.format.as_ref().unwrap().name == "Report"));
-    let told = requests[2].messages.last().unwrap();
-    assert!(told.text().contains("/degrees"), "{}", told.text());
-    assert_eq!(told.metadata["added_by"], "agent");
+    let correction = requests[2].messages.last().unwrap();
+    assert!(correction.text().contains("/degrees"), "{}", correction.text());
+    assert_eq!(correction.metadata["added_by"], "agent");
 }
 
 /// R-FWK-69, R-FWK-11: otherwise the response is a required tool call; a correction is the result of that call.
@@ -48,10 +48,10 @@ async fn an_answer_by_tool_is_checked_and_corrected() {
         .unwrap();
     let done = agent.invoke("How is it in Paris?").await.unwrap();
     assert_eq!(done.state.structured_response, Some(json!({ "city": "Paris", "degrees": 18 })));
-    let told = transcript(&done.state.messages);
-    assert_eq!(told[4], "user: Give the answer by a call of `Report`.");
-    assert!(told[6].contains("`degrees`: expected integer"), "{told:?}");
-    assert_eq!(told[8..], ["tool: done", "tool: not executed: the answer was given"]);
+    let lines = transcript(&done.state.messages);
+    assert_eq!(lines[4], "user: Give the answer by a call of `Report`.");
+    assert!(lines[6].contains("`degrees`: expected integer"), "{lines:?}");
+    assert_eq!(lines[8..], ["tool: done", "tool: not executed: the answer was given"]);
     let names = |request: &ChatRequest| request.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
     let requests = model.requests();
     assert_eq!(
@@ -69,7 +69,7 @@ async fn corrections_are_bounded() {
         .max_format_retries(1)
         .compile()
         .unwrap();
-    let error = refused(agent.invoke("How is it?").await);
+    let error = expect_error(agent.invoke("How is it?").await);
     assert_eq!(
         (error.code(), ModelErrorKind::from_error(&error)),
         (ErrorCode::ModelBadAnswer, Some(ModelErrorKind::InvalidResponse))
@@ -98,7 +98,7 @@ async fn an_answer_is_of_one_turn() {
     assert_eq!(done.state.structured_response.as_ref().unwrap()["degrees"], 2);
     assert_eq!(model.remaining(), 0);
     let list = react_agent(ScriptedModel::default(), [weather()]).response_format::<Vec<String>>().compile();
-    assert_eq!(refused(list.map(drop)).code(), ErrorCode::InvalidGraph);
+    assert_eq!(expect_error(list.map(drop)).code(), ErrorCode::InvalidGraph);
 }
 
 /// R-FWK-11: if a hook ends the agent before the model is called, the response of an earlier turn does not remain.
@@ -123,22 +123,22 @@ async fn a_hook_that_ends_the_agent_leaves_no_old_answer() {
 #[tokio::test]
 async fn a_call_of_an_agent_without_tools_is_no_answer() {
     let right = json!({ "city": "Paris", "degrees": 18 });
-    let wrong = ScriptedReply::tool_call("Report", json!({ "city": "Paris" }))
+    let invalid = ScriptedReply::tool_call("Report", json!({ "city": "Paris" }))
         .and_tool_call("weather", json!({ "city": "Rome" }));
-    for (by, replies, told) in [
+    for (by, replies, result_count) in [
         (ResponseStrategy::Provider, vec![asks_for("Paris"), ScriptedReply::from(right.to_string())], 1),
         (ResponseStrategy::Tool, vec![asks_for("Paris"), ScriptedReply::tool_call("Report", right.clone())], 1),
-        (ResponseStrategy::Tool, vec![wrong, ScriptedReply::tool_call("Report", right.clone())], 2),
+        (ResponseStrategy::Tool, vec![invalid, ScriptedReply::tool_call("Report", right.clone())], 2),
     ] {
         let model = ScriptedModel::new(replies);
         let agent = react_agent(model.clone(), ToolSet::default()).response_format::<Report>().response_strategy(by);
         let done = agent.compile().unwrap().invoke("How is it?").await.unwrap();
         assert_eq!(done.state.structured_response.as_ref(), Some(&right));
         let lines = transcript(&done.state.messages);
-        assert!(lines[2..2 + told].contains(&"tool: not executed: there are no tools".to_owned()), "{lines:?}");
+        assert!(lines[2..2 + result_count].contains(&"tool: not executed: there are no tools".to_owned()), "{lines:?}");
         super::teams::requests(&model);
     }
     let endless = ScriptedModel::default().when(|_| true, asks_for("Rome"));
     let agent = react_agent(endless, ToolSet::default()).response_format::<Report>().compile().unwrap();
-    assert_eq!(refused(agent.invoke("How is it?").await).code(), ErrorCode::ModelBadAnswer);
+    assert_eq!(expect_error(agent.invoke("How is it?").await).code(), ErrorCode::ModelBadAnswer);
 }

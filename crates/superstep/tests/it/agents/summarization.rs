@@ -28,7 +28,7 @@ fn long() -> Vec<Message> {
 #[tokio::test]
 async fn a_summary_keeps_calls_and_results_together() {
     let (writer, model) = (ScriptedModel::new(["They greeted."]), ScriptedModel::new(["You are welcome."]));
-    let summary = Summarization::with(writer.clone()).trigger_messages(9).keep(3);
+    let summary = Summarization::with(writer.clone()).trigger_messages(9).keep_last(3);
     let agent = react_agent(model.clone(), [weather()]).middleware(summary).compile().unwrap();
     let done = agent.invoke(long()).await.unwrap();
     assert_eq!(
@@ -46,8 +46,8 @@ async fn a_summary_keeps_calls_and_results_together() {
     );
     ensure_tool_results(&done.state.messages).unwrap();
     assert_eq!(done.state.messages.get(1).unwrap().metadata["summary_of"], 3);
-    let asked = &writer.requests()[0].messages[1];
-    assert_eq!(asked.text(), "user: Hi\nassistant: Hello\nuser: How is it in Rome and Oslo?");
+    let prompt = &writer.requests()[0].messages[1];
+    assert_eq!(prompt.text(), "user: Hi\nassistant: Hello\nuser: How is it in Rome and Oslo?");
     assert_eq!(model.requests()[0].messages.len(), 7);
 }
 
@@ -57,7 +57,7 @@ async fn a_short_conversation_is_left_alone() {
     for (summary, times) in [
         (Summarization::with(ScriptedModel::default()).trigger_messages(10), 0),
         (Summarization::with(ScriptedModel::default()).trigger_tokens(1_000), 0),
-        (Summarization::with(ScriptedModel::new(["Short."])).trigger_tokens(20).keep(1), 1),
+        (Summarization::with(ScriptedModel::new(["Short."])).trigger_tokens(20).keep_last(1), 1),
     ] {
         let agent = react_agent(ScriptedModel::new(["Yes."]), [weather()]).middleware(summary).compile().unwrap();
         let done = agent.invoke(long()).await.unwrap();
@@ -69,7 +69,7 @@ async fn a_short_conversation_is_left_alone() {
 /// R-FWK-66: a turn whose user message was summarized continues: its iterations count on.
 #[tokio::test]
 async fn a_summary_does_not_begin_a_turn() {
-    let summary = Summarization::with(ScriptedModel::new(["Rome was asked for."])).trigger_messages(5).keep(1);
+    let summary = Summarization::with(ScriptedModel::new(["Rome was asked for."])).trigger_messages(5).keep_last(1);
     let model = ScriptedModel::new([asks_for("Rome"), asks_for("Oslo"), ScriptedReply::from("18 everywhere.")]);
     let agent = react_agent(model.clone(), [weather()]).middleware(summary).max_iterations(3).compile().unwrap();
     let done = agent.invoke("Rome and Oslo?").await.unwrap();
@@ -82,10 +82,10 @@ async fn a_summary_does_not_begin_a_turn() {
 #[tokio::test]
 async fn old_results_are_left_out_of_the_request() {
     let model = ScriptedModel::new(["Yes."]);
-    let clearing = ClearToolUses::trigger_tokens(10).keep(1);
+    let clearing = ClearToolUses::trigger_tokens(10).keep_last(1);
     let agent = react_agent(model.clone(), ToolSet::default()).middleware(clearing).compile().unwrap();
     let done = agent.invoke(long()).await.unwrap();
-    let asked = &model.requests()[0].messages;
-    assert_eq!((asked[5].text(), asked[6].text()), ("[cleared]".into(), "8".into()));
+    let messages = &model.requests()[0].messages;
+    assert_eq!((messages[5].text(), messages[6].text()), ("[cleared]".into(), "8".into()));
     assert_eq!(done.state.messages.get(5).unwrap().text(), "18");
 }

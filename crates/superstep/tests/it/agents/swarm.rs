@@ -6,9 +6,9 @@ use superstep::models::ChatRequest;
 use superstep::tools::{Approval, ToolSet};
 use superstep::{CompiledGraph, ErrorCode};
 
-use super::teams::{around, assert_paired, calls, requests};
+use super::teams::{assert_paired, calls, outer_diagram, requests};
 use super::*;
-use crate::support::{only_question, refused};
+use crate::support::{expect_error, only_question};
 
 fn agent(name: &str, model: &ScriptedModel) -> TeamMember {
     team_member(name, format!("Is {name}."), react_agent(model.clone(), [weather()]))
@@ -51,7 +51,7 @@ async fn the_one_that_has_the_word_keeps_it() {
 /// R-FWK-11, R-REF-151: results of other calls beside a handoff are kept; of two handoffs one is executed, and the
 /// other gets a result that says so.
 #[tokio::test]
-async fn calls_beside_a_hand_off_are_kept() {
+async fn calls_beside_a_hand_off_are_executed() {
     let many =
         calls("bob").and_tool_call("weather", json!({ "city": "Oslo" })).and_tool_call("transfer_to_carol", json!({}));
     let (alice, bob, carol) = (ScriptedModel::new([many]), ScriptedModel::new(["Bob here."]), ScriptedModel::default());
@@ -75,12 +75,12 @@ async fn calls_beside_a_hand_off_are_kept() {
 fn own(to: &'static str) -> CompiledGraph<superstep::agents::MessagesState> {
     use superstep::core::message::ToolCall;
     let mut graph = superstep::agents::messages_graph("own");
-    let ask = graph.add_node("ask", move || {
+    let handoff = graph.add_node("ask", move || {
         Message::assistant("").with_tool_calls([ToolCall::new("c", format!("transfer_to_{to}"), json!({}))])
     });
     let tools = graph.add_node("tools", ToolNode::new([handoff_tool(to, "")]));
     let never = graph.add_node("never", || Message::assistant("never said"));
-    graph.add_sequence([START, ask.into(), tools.into(), never.into(), END]);
+    graph.add_sequence([START, handoff.into(), tools.into(), never.into(), END]);
     graph.compile().unwrap()
 }
 
@@ -98,7 +98,7 @@ async fn agents_hand_over_to_whom_they_may() {
         ["user: Go", "model:  transfer_to_bob{}", "tool: handed over to bob", "model: Bob here."]
     );
     assert_eq!(tools(&bob.requests()[0]), ["weather", "transfer_to_alice", "transfer_to_own"]);
-    let error = refused(team("alice", "bob").invoke("Go").await);
+    let error = expect_error(team("alice", "bob").invoke("Go").await);
     assert_eq!((error.code(), error.message()), (ErrorCode::InvalidRoute, "`own` hands over to `alice`, and may not"));
     team("bob", "bob").invoke(json!({ "messages": "Go", "active_agent": "alice" })).await.unwrap();
     assert_eq!(tools(&alice.requests()[0]), ["weather", "transfer_to_own"]);
@@ -106,14 +106,14 @@ async fn agents_hand_over_to_whom_they_may() {
 
 /// R-FWK-11: unknown agent names are rejected, also on a thread.
 #[tokio::test]
-async fn swarms_that_cannot_work_are_refused() {
+async fn invalid_swarms_are_rejected() {
     let model = ScriptedModel::default();
-    let error = refused(swarm([agent("alice", &model)], "bob").compile().map(drop));
+    let error = expect_error(swarm([agent("alice", &model)], "bob").compile().map(drop));
     assert_eq!(error.message(), "the swarm begins with `bob`, and no agent is called so");
-    let error = refused(swarm([agent("alice", &model).handoff_to(["bob"])], "alice").compile().map(drop));
+    let error = expect_error(swarm([agent("alice", &model).handoff_to(["bob"])], "alice").compile().map(drop));
     assert_eq!(error.message(), "`alice` hands over to `bob`, and no agent is called so");
     let team = swarm([agent("alice", &model)], "alice").compile().unwrap();
-    let error = refused(team.invoke(json!({ "messages": "Go", "active_agent": "zed" })).await);
+    let error = expect_error(team.invoke(json!({ "messages": "Go", "active_agent": "zed" })).await);
     assert_eq!(error.code(), ErrorCode::InvalidRoute, "{error}");
     assert_eq!(model.requests().len(), 0);
 }
@@ -142,7 +142,7 @@ async fn a_swarm_without_an_end_is_stopped() {
     let endless = |to: &str| ScriptedModel::default().when(|_: &ChatRequest| true, calls(to));
     let (alice, bob) = (endless("bob"), endless("alice"));
     let team = swarm([agent("alice", &alice), agent("bob", &bob)], "alice").compile().unwrap();
-    assert_eq!(refused(team.invoke("Go").recursion_limit(9).await).code(), ErrorCode::RecursionLimit);
+    assert_eq!(expect_error(team.invoke("Go").recursion_limit(9).await).code(), ErrorCode::RecursionLimit);
     assert_eq!(alice.requests().len() + bob.requests().len(), 9);
 }
 
@@ -153,7 +153,7 @@ fn a_swarm_is_drawn() {
     let bob = agent("bob", &model).handoff_to(["alice"]);
     let none = team_member("carol", "Ends.", react_agent(model.clone(), ToolSet::default())).handoff_to([""; 0]);
     let team = swarm([agent("alice", &model), bob, none], "alice").compile().unwrap();
-    insta::assert_snapshot!(around(&team.diagram().to_text()), @r"
+    insta::assert_snapshot!(outer_diagram(&team.diagram().to_text()), @r"
       ╭───────────╮
       │ __start__ │
       ╰─────┬─────╯

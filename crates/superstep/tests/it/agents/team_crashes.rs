@@ -16,7 +16,7 @@ use super::*;
 /// A model whose replies depend on the length of the conversation, so that it replies the same after a restart.
 fn by_length(replies: impl IntoIterator<Item = (usize, ScriptedReply)>) -> ScriptedModel {
     let case = |model: ScriptedModel, (length, reply)| {
-        model.when(move |asked: &ChatRequest| asked.messages.len() == length, reply)
+        model.when(move |request: &ChatRequest| request.messages.len() == length, reply)
     };
     replies.into_iter().fold(ScriptedModel::default(), case)
 }
@@ -51,14 +51,14 @@ impl Models {
     }
 
     /// Returns the number of calls of each model, by name and length of the conversation.
-    fn asked(&self) -> BTreeMap<(&'static str, usize), usize> {
-        let mut asked = BTreeMap::new();
+    fn call_counts(&self) -> BTreeMap<(&'static str, usize), usize> {
+        let mut counts = BTreeMap::new();
         for (name, model) in [("head", &self.head), ("left", &self.left), ("right", &self.right)] {
             for request in requests(model) {
-                *asked.entry((name, request.messages.len())).or_default() += 1;
+                *counts.entry((name, request.messages.len())).or_default() += 1;
             }
         }
-        asked
+        counts
     }
 }
 
@@ -67,8 +67,8 @@ async fn live(
     store: impl Into<SharedCheckpointer>,
 ) -> Result<Outcome<TeamState>, Error> {
     let store = store.into();
-    let begun = team.threads().checkpointer(store.clone()).get_state("t").await.is_ok();
-    let run = if begun { team.continue_thread("t") } else { team.invoke("Go").thread("t") };
+    let has_started = team.threads().checkpointer(store.clone()).get_state("t").await.is_ok();
+    let run = if has_started { team.continue_thread("t") } else { team.invoke("Go").thread("t") };
     let mut out = run.checkpointer(store.clone()).await?;
     while let [question] = out.interrupts() {
         out = team.resume("t", Approval::approve(question)?).checkpointer(store.clone()).await?;
@@ -83,9 +83,9 @@ async fn a_team_survives_a_crash_at_any_write() {
     let calm = Models::new();
     let expected = transcript(&live(&calm.team(), MemoryCheckpointer::new()).await.unwrap().state.messages);
     assert_eq!(expected.last().unwrap(), "model: The end.");
-    let asked = calm.asked();
-    assert!(asked.values().all(|times| *times == 1), "{asked:?}");
-    for last in [CrashedWrite::Lost, CrashedWrite::Kept] {
+    let expected_counts = calm.call_counts();
+    assert!(expected_counts.values().all(|times| *times == 1), "{expected_counts:?}");
+    for last in [CrashedWrite::Lost, CrashedWrite::Persisted] {
         for at in 0.. {
             let (models, disk) = (Models::new(), MemoryCheckpointer::new());
             let store = CrashingCheckpointer::new(disk.clone(), at, last);
@@ -94,9 +94,9 @@ async fn a_team_survives_a_crash_at_any_write() {
             let done = done.unwrap_or_else(|error| panic!("crash at write {at}, {last:?}: {error:?}"));
             assert_eq!(transcript(&done.state.messages), expected, "crash at write {at}, {last:?}");
             assert_paired(&done.state.messages);
-            let again = models.asked();
-            assert_eq!(again.keys().collect::<Vec<_>>(), asked.keys().collect::<Vec<_>>());
-            let more: Vec<_> = again.iter().filter(|(_, times)| **times > 1).collect();
+            let counts = models.call_counts();
+            assert_eq!(counts.keys().collect::<Vec<_>>(), expected_counts.keys().collect::<Vec<_>>());
+            let more: Vec<_> = counts.iter().filter(|(_, times)| **times > 1).collect();
             // Two agents run concurrently; after a write that was kept, only the work in flight of the other one is
             // lost.
             let most = if last == CrashedWrite::Lost { 2 } else { 1 };

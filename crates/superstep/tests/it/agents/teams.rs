@@ -14,7 +14,7 @@ use superstep::{CompiledGraph, ErrorCode, RunEnd, SubgraphPersistence};
 use tokio::sync::Barrier;
 
 use super::*;
-use crate::support::{only_question, refused};
+use crate::support::{expect_error, only_question};
 
 /// Asserts that every call has one result, directly after its message, and that there are no other results.
 pub(super) fn assert_paired<'a>(messages: impl IntoIterator<Item = &'a Message>) {
@@ -43,12 +43,12 @@ pub(super) fn calls(agent: &str) -> ScriptedReply {
 }
 
 /// An agent with a single response.
-fn says(name: &str, words: &'static str) -> TeamMember {
+fn single_reply_agent(name: &str, words: &'static str) -> TeamMember {
     team_member(name, "Says one thing.", react_agent(ScriptedModel::new([words]), ToolSet::default()))
 }
 
 /// An agent that first calls the weather tool.
-fn looks(name: &str) -> TeamMember {
+fn weather_agent(name: &str) -> TeamMember {
     team_member(name, "Knows the weather.", react_agent(one_call(), [weather()]))
 }
 
@@ -86,20 +86,20 @@ async fn a_supervisor_calls_an_agent_and_answers() {
 async fn what_comes_back_is_a_choice() {
     let run = async |results: OutputMode, hands_back: bool| {
         let head = ScriptedModel::new([calls("meteo"), ScriptedReply::from("So, 18.")]);
-        let team = supervisor(head.clone(), [looks("meteo")]).output_mode(results);
+        let team = supervisor(head.clone(), [weather_agent("meteo")]).output_mode(results);
         let team = if hands_back { team } else { team.without_handoff_back_messages() };
         let done = team.compile().unwrap().invoke("How is it?").await.unwrap();
         assert_paired(&done.state.messages);
         requests(&head);
         transcript(&done.state.messages)[3..].to_vec()
     };
-    let said = ["model: It is 18 degrees.", "model: So, 18."];
+    let replies = ["model: It is 18 degrees.", "model: So, 18."];
     let back = ["model: Back to supervisor. transfer_back_to_supervisor{}", "tool: handed back to supervisor"];
     let work = [r#"model:  weather{"city":"Paris"}"#, "tool: 18 degrees in Paris"];
-    assert_eq!(run(OutputMode::LastMessage, false).await, said);
-    assert_eq!(run(OutputMode::LastMessage, true).await, [said[0], back[0], back[1], said[1]]);
-    assert_eq!(run(OutputMode::FullHistory, false).await, [work[0], work[1], said[0], said[1]]);
-    assert_eq!(run(OutputMode::FullHistory, true).await, [work[0], work[1], said[0], back[0], back[1], said[1]]);
+    assert_eq!(run(OutputMode::LastMessage, false).await, replies);
+    assert_eq!(run(OutputMode::LastMessage, true).await, [replies[0], back[0], back[1], replies[1]]);
+    assert_eq!(run(OutputMode::FullHistory, false).await, [work[0], work[1], replies[0], replies[1]]);
+    assert_eq!(run(OutputMode::FullHistory, true).await, [work[0], work[1], replies[0], back[0], back[1], replies[1]]);
 }
 
 /// A tool that returns once two calls have arrived.
@@ -158,10 +158,13 @@ async fn agents_called_together_work_at_once_and_nothing_is_lost() {
 
 /// R-FWK-11: iterations with the supervisor's own tools before a handoff are kept too.
 #[tokio::test]
-async fn what_the_supervisor_did_before_is_kept() {
+async fn earlier_work_of_the_supervisor_is_retained() {
     let head = ScriptedModel::new([asks_for("Oslo"), calls("poet"), ScriptedReply::from("Done.")]);
-    let team =
-        supervisor(head, [says("poet", "Cold.")]).tools([weather()]).without_handoff_back_messages().compile().unwrap();
+    let team = supervisor(head, [single_reply_agent("poet", "Cold.")])
+        .tools([weather()])
+        .without_handoff_back_messages()
+        .compile()
+        .unwrap();
     let done = team.invoke("Go").await.unwrap();
     assert_eq!(
         transcript(&done.state.messages)[1..],
@@ -190,8 +193,8 @@ async fn a_question_inside_an_agent_is_answered_later() {
             .unwrap()
     };
     let head = ScriptedModel::new([calls("cleaner").and_tool_call("transfer_to_poet", json!({}))]);
-    let asks = ScriptedModel::new([ScriptedReply::tool_call("delete", json!({ "path": "a" }))]);
-    let before = build(&head, &asks, &ScriptedModel::new(["A poem."]));
+    let caller = ScriptedModel::new([ScriptedReply::tool_call("delete", json!({ "path": "a" }))]);
+    let before = build(&head, &caller, &ScriptedModel::new(["A poem."]));
     let paused = before.invoke("Clean up").thread("t").await.unwrap();
     let question = only_question(&paused);
     assert_eq!(question.value["tool"], "delete");
@@ -202,9 +205,9 @@ async fn a_question_inside_an_agent_is_answered_later() {
     let team = build(&head, &cleaner, &poet);
     let done = team.resume("t", Approval::approve(&question).unwrap()).await.unwrap();
     assert_eq!(done.end, RunEnd::Finished);
-    let said: Vec<String> = done.state.messages.iter().map(|message| message.text().into_owned()).collect();
+    let texts: Vec<String> = done.state.messages.iter().map(|message| message.text().into_owned()).collect();
     let back = ["Back to supervisor.", "handed back to supervisor"];
-    assert_eq!(said[4..], ["It is gone.", back[0], back[1], "A poem.", back[0], back[1], "All done."]);
+    assert_eq!(texts[4..], ["It is gone.", back[0], back[1], "A poem.", back[0], back[1], "All done."]);
     assert_paired(&done.state.messages);
     assert_eq!((requests(&cleaner).len(), poet.requests().len()), (1, 0));
 }
@@ -236,15 +239,17 @@ async fn rounds_of_a_turn_are_bounded() {
 }
 
 /// Returns the diagram without the content of its subgraphs.
-pub(super) fn around(text: &str) -> &str {
+pub(super) fn outer_diagram(text: &str) -> &str {
     text.find(":\n").and_then(|at| text[..at].rfind("\n\n")).map_or(text, |at| &text[..at])
 }
 
 /// R-FWK-11: the diagram of a team shows the nodes and edges that run.
 #[test]
 fn a_team_is_drawn() {
-    let team = supervisor(ScriptedModel::default(), [says("poet", ""), says("critic", "")]).compile().unwrap();
-    insta::assert_snapshot!(around(&team.diagram().to_text()), @r"
+    let team = supervisor(ScriptedModel::default(), [single_reply_agent("poet", ""), single_reply_agent("critic", "")])
+        .compile()
+        .unwrap();
+    insta::assert_snapshot!(outer_diagram(&team.diagram().to_text()), @r"
                ╭───────────╮
                │ __start__ │
                ╰─────┬─────╯
@@ -271,14 +276,18 @@ fn a_team_is_drawn() {
 /// R-FWK-11: names that are not valid for tools, duplicate names, and an empty team are rejected before anything
 /// runs.
 #[test]
-fn teams_that_cannot_work_are_refused() {
-    let compile = |members: Vec<TeamMember>| refused(supervisor(ScriptedModel::default(), members).compile().map(drop));
+fn invalid_teams_are_rejected() {
+    let compile =
+        |members: Vec<TeamMember>| expect_error(supervisor(ScriptedModel::default(), members).compile().map(drop));
     for (members, fact) in [
         (vec![], "a team has no agents"),
-        (vec![says("a", ""), says("a", "")], "two agents are called `a`"),
-        (vec![says("a b", "")], "an agent cannot be called `a b`"),
-        (vec![says(&"x".repeat(60), "")], "an agent cannot be called"),
-        (vec![says("a", "").handoff_to(["b"])], "`a` hands over by itself, and `supervisor` decides who is next"),
+        (vec![single_reply_agent("a", ""), single_reply_agent("a", "")], "two agents are called `a`"),
+        (vec![single_reply_agent("a b", "")], "an agent cannot be called `a b`"),
+        (vec![single_reply_agent(&"x".repeat(60), "")], "an agent cannot be called"),
+        (
+            vec![single_reply_agent("a", "").handoff_to(["b"])],
+            "`a` hands over by itself, and `supervisor` decides who is next",
+        ),
         (vec![team_member("a", "", silent())], "`silent` cannot be an agent: it keeps no conversation"),
     ] {
         let error = compile(members);
@@ -287,7 +296,7 @@ fn teams_that_cannot_work_are_refused() {
     }
     // The name of the supervisor is part of `transfer_back_to_<name>`.
     for (name, is_fit) in [("x".repeat(47), true), ("x".repeat(48), false), ("the head".to_owned(), false)] {
-        let team = || supervisor(ScriptedModel::default(), [says("a", "")]).name(name.as_str());
+        let team = || supervisor(ScriptedModel::default(), [single_reply_agent("a", "")]).name(name.as_str());
         assert_eq!(team().compile().is_ok(), is_fit, "{name}");
         assert!(team().without_handoff_back_messages().compile().is_ok(), "{name}");
     }
@@ -306,8 +315,8 @@ async fn ids_of_hand_backs_are_the_same_in_each_run() {
         let team = supervisor(head, [talks("a"), talks("b")]).compile().unwrap();
         let done = team.invoke("Go").await.unwrap();
         assert_paired(&done.state.messages);
-        let made = done.state.messages.iter().flat_map(|message| message.tool_calls.clone());
-        let backs = made.filter(|call| call.name.starts_with("transfer_back_to_"));
+        let tool_calls = done.state.messages.iter().flat_map(|message| message.tool_calls.clone());
+        let backs = tool_calls.filter(|call| call.name.starts_with("transfer_back_to_"));
         backs.map(|call| call.id).collect::<Vec<_>>()
     };
     let (one, two) = (ids().await, ids().await);
@@ -339,11 +348,11 @@ struct Clerk {
 fn clerk(breakpoint: bool) -> CompiledGraph<Clerk> {
     let mut graph = StateGraph::<Clerk>::new("clerk");
     let count = graph.add_node("count", || Clerk::update().visits(1u64));
-    let say = graph.add_node("say", |clerk: View<Clerk>| {
-        let asks = Message::assistant("looking").with_tool_calls([ToolCall::new("c", "look", json!({}))]);
-        Clerk::update().messages(vec![asks, Message::tool("c", format!("visit {}", clerk.visits))])
+    let report = graph.add_node("say", |clerk: View<Clerk>| {
+        let call_message = Message::assistant("looking").with_tool_calls([ToolCall::new("c", "look", json!({}))]);
+        Clerk::update().messages(vec![call_message, Message::tool("c", format!("visit {}", clerk.visits))])
     });
-    graph.add_sequence([START, count.into(), say.into(), END]).subgraph_persistence(SubgraphPersistence::PerThread);
+    graph.add_sequence([START, count.into(), report.into(), END]).subgraph_persistence(SubgraphPersistence::PerThread);
     if breakpoint {
         graph.interrupt_before(["say"]);
     }
@@ -365,24 +374,24 @@ async fn any_graph_with_a_conversation_is_an_agent() {
     assert!(matches!(paused.end, RunEnd::Paused(_)), "{:?}", paused.end);
     team.continue_thread("t").await.unwrap();
     let done = team.continue_thread("t").await.unwrap();
-    let said = transcript(&done.state.messages);
-    assert_eq!((&*said[3], &*said[6], &*said[7]), ("model: visit 1", "model: visit 2", "model: Done."));
+    let lines = transcript(&done.state.messages);
+    assert_eq!((&*lines[3], &*lines[6], &*lines[7]), ("model: visit 1", "model: visit 2", "model: Done."));
     requests(&head);
 }
 
 /// R-FWK-11: summaries and removals inside an agent do not change the conversation of the team.
 #[tokio::test]
-async fn an_agent_does_not_change_what_the_team_said() {
+async fn an_agent_does_not_change_the_conversation_of_the_team() {
     let short = ScriptedModel::new(["They talked."]);
     let worker = react_agent(ScriptedModel::new(["Short."]), ToolSet::default())
-        .middleware(Summarization::with(short.clone()).trigger_messages(4).keep(1));
-    let mut forgets = StateGraph::<TeamState>::new("forgets");
-    let forget =
-        forgets.add_node("forget", || TeamState::update().messages(RemoveAll).messages(Message::assistant("What?")));
-    forgets.add_edge(START, forget).add_edge(forget, END);
+        .middleware(Summarization::with(short.clone()).trigger_messages(4).keep_last(1));
+    let mut clearing = StateGraph::<TeamState>::new("forgets");
+    let clear =
+        clearing.add_node("forget", || TeamState::update().messages(RemoveAll).messages(Message::assistant("What?")));
+    clearing.add_edge(START, clear).add_edge(clear, END);
     let head = ScriptedModel::new([calls("worker"), calls("forgets"), ScriptedReply::from("Done.")]);
     let members =
-        [team_member("worker", "Works.", worker), team_member("forgets", "Forgets.", forgets.compile().unwrap())];
+        [team_member("worker", "Works.", worker), team_member("forgets", "Forgets.", clearing.compile().unwrap())];
     let team = supervisor(head.clone(), members)
         .without_handoff_back_messages()
         .output_mode(OutputMode::FullHistory)
@@ -414,8 +423,10 @@ async fn a_team_is_an_agent_of_another() {
         #[serde(rename = "good")]
         _good: bool,
     }
-    let inner =
-        supervisor(ScriptedModel::new([calls("poet"), ScriptedReply::from("It rhymes.")]), [says("poet", "Roses.")]);
+    let inner = supervisor(
+        ScriptedModel::new([calls("poet"), ScriptedReply::from("It rhymes.")]),
+        [single_reply_agent("poet", "Roses.")],
+    );
     let inner = inner.name("editor").output_mode(OutputMode::FullHistory).compile().unwrap();
     let head = ScriptedModel::new([calls("editor"), ScriptedReply::from(r#"{"good": true}"#)]);
     let team = supervisor(head.clone(), [team_member("editor", "Edits.", inner)]).output_mode(OutputMode::FullHistory);
@@ -429,9 +440,9 @@ async fn a_team_is_an_agent_of_another() {
 
 /// R-FWK-11: a supervisor whose handoff is denied by a policy receives the reason, and no agent is called.
 #[tokio::test]
-async fn a_hand_off_may_be_refused() {
+async fn a_hand_off_may_be_rejected() {
     let head = ScriptedModel::new([calls("poet"), ScriptedReply::from("Then not.")]);
-    let team = supervisor(head, [says("poet", "never")])
+    let team = supervisor(head, [single_reply_agent("poet", "never")])
         .configure(|agent| agent.tool_node(|node| node.policy(ToolPolicy::deny(["transfer_to_poet"]))));
     let done = team.compile().unwrap().invoke("Go").await.unwrap();
     assert_eq!(
@@ -458,6 +469,6 @@ async fn a_team_has_the_context_of_its_agents() {
     let team = supervisor(head, [team_member("greeter", "Greets.", greeter)]).tools([greet()]);
     let team = team.output_mode(OutputMode::FullHistory).compile().unwrap();
     let done = team.invoke("Go").context("Ada".to_owned()).await.unwrap();
-    let said = transcript(&done.state.messages);
-    assert_eq!(said.iter().filter(|line| *line == "tool: Hello, Ada").count(), 2, "{said:?}");
+    let lines = transcript(&done.state.messages);
+    assert_eq!(lines.iter().filter(|line| *line == "tool: Hello, Ada").count(), 2, "{lines:?}");
 }

@@ -26,10 +26,10 @@ fn the_rust_of_a_file_is_committed() {
 /// Returns the history of a thread: states, next tasks, steps.
 async fn history(graph: &CompiledGraph<DynamicState>, thread: &str) -> Vec<Value> {
     let history = graph.threads().get_state_history(thread, &HistoryQuery::default()).await.unwrap();
-    let shown = history.iter().map(|snapshot| {
+    let rows = history.iter().map(|snapshot| {
         json!({ "state": without_chance(snapshot.state.to_json()), "next": snapshot.next, "step": snapshot.checkpoint.step })
     });
-    shown.collect()
+    rows.collect()
 }
 
 /// Removes ids of messages and durations of tools, which differ between runs.

@@ -151,7 +151,7 @@ fn cases() -> Vec<(&'static str, String)> {
 
 /// R-FWK-96: all problems are listed at once, with line, column and a suggestion.
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn problems_are_reported_with_their_location() {
     let mut all = String::new();
     for (name, text) in cases() {
         let error = GraphFile::parse(&text, FileFormat::Toml).expect_err(name);
@@ -163,7 +163,7 @@ fn what_is_wrong_is_said_with_its_place() {
 
 /// R-FWK-96: the same holds for JSON.
 #[test]
-fn what_is_wrong_in_json_is_said_with_its_place() {
+fn problems_in_json_are_reported_with_their_location() {
     let cases = [
         ("not JSON", "{\n  \"name\": \"t\",\n  \"state\": {]\n}"),
         ("nothing", ""),
@@ -189,7 +189,7 @@ fn what_is_wrong_in_json_is_said_with_its_place() {
 
 /// R-FWK-96: missing components are named at the location that references them, all at once, also in subgraphs.
 #[test]
-fn missing_parts_are_said_with_their_place() {
+fn missing_parts_are_reported_with_their_location() {
     let file = GraphFile::open(path("everything.json")).unwrap();
     let folder = path("");
     let message = |parts: &Components| {
@@ -203,7 +203,7 @@ fn missing_parts_are_said_with_their_place() {
 
 /// R-FWK-96: a timeout on a synchronous function among the components is rejected at its node.
 #[test]
-fn parts_that_do_not_fit_are_said_with_their_place() {
+fn invalid_parts_are_reported_with_their_location() {
     let text = with("[nodes.a]\nkind = \"rust\"\nnode = \"plain\"\ntimeout = 1");
     let file = GraphFile::parse(&text, FileFormat::Toml).unwrap();
     let error = file.build(&Components::new().node("plain", || serde_json::json!({}))).map(drop).unwrap_err();
@@ -221,32 +221,32 @@ fn nothing_is_read_outside_of_the_folder() {
         with(&format!("[nodes.a]\nkind = \"model\"\nmodel = \"m\"\nprompt_file = {file:?}\noutput = \"text\""))
     };
     let mut all = String::new();
-    let mut refuse = |name: &str, file: &str| {
+    let mut check_rejected = |name: &str, file: &str| {
         let path = folder.write("in/graph.toml", &node(file));
         let error = GraphFile::open(&path).expect_err(name);
         all.push_str(&format!("# {name}\n{}\n\n", error.to_string().replace(&*folder.0.to_string_lossy(), "")));
     };
-    refuse("up", "../secret.md");
-    refuse("up, after down", "x/../../secret.md");
-    refuse("from the root", &folder.0.join("secret.md").to_string_lossy());
-    refuse("missing", "missing.md");
-    refuse("a folder", ".");
+    check_rejected("up", "../secret.md");
+    check_rejected("up, after down", "x/../../secret.md");
+    check_rejected("from the root", &folder.0.join("secret.md").to_string_lossy());
+    check_rejected("missing", "missing.md");
+    check_rejected("a folder", ".");
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("../secret.md", folder.0.join("in/link.md")).unwrap();
-        refuse("through a link", "link.md");
+        check_rejected("through a link", "link.md");
     }
     folder.write("in/bad.md", "no head");
-    refuse("a prompt without a head", "bad.md");
+    check_rejected("a prompt without a head", "bad.md");
     folder.write("in/unknown.md", "+++\nversion = \"1\"\n+++\nwhat {{nobody}} said");
-    refuse("a prompt with an unknown field", "unknown.md");
+    check_rejected("a prompt with an unknown field", "unknown.md");
     assert_golden("outside.txt", &all);
     GraphFile::open(folder.write("in/graph.toml", &node("./fine.md"))).unwrap();
 }
 
 /// R-FWK-96: an error in a referenced graph has its location in its own file; a graph cannot contain itself.
 #[test]
-fn what_is_wrong_in_a_graph_inside_is_said_there() {
+fn problems_in_a_subgraph_are_reported_in_its_file() {
     let folder = Folder::new("inside");
     let outer = folder.write("outer.toml", &with("[nodes.a]\nkind = \"subgraph\"\nfile = \"sub/inner.toml\""));
     let message = || {

@@ -28,7 +28,7 @@ fn many(nodes: usize, edges: usize) -> String {
 
 /// R-FWK-96: files, prompts, nodes, edges and nesting have limits, each with its own message.
 #[test]
-fn limits_are_said() {
+fn limits_are_reported() {
     assert_eq!(first_problem(&" ".repeat(1024 * 1024 + 1)), "the file is longer than 1048576 bytes");
     assert_eq!(first_problem(&many(1001, 0)), "1001 nodes; 1000 is the limit");
     assert!(GraphFile::parse(&many(1000, 0), FileFormat::Json).is_ok());
@@ -68,15 +68,16 @@ fn limits_hold_on_the_disk() {
 /// R-FWK-96: many unknown names are reported quickly, a hundred of them in full.
 #[test]
 fn a_flood_of_problems_is_cut_off() {
-    let wrong: Vec<Value> = (0..5000).map(|number| json!({ "from": format!("x{number}"), "to": "y" })).collect();
-    let file = json!({ "name": "t", "state": { "a": {} }, "nodes": { "a": { "kind": "set", "values": { "a": 1 } } }, "edges": wrong });
+    let invalid_edges: Vec<Value> =
+        (0..5000).map(|number| json!({ "from": format!("x{number}"), "to": "y" })).collect();
+    let file = json!({ "name": "t", "state": { "a": {} }, "nodes": { "a": { "kind": "set", "values": { "a": 1 } } }, "edges": invalid_edges });
     let error = GraphFile::parse(&file.to_string(), FileFormat::Json).map(drop).unwrap_err();
     assert_eq!(error.diagnostics().len(), 100);
 }
 
 /// R-FWK-96: a file full of invalid values is rejected without scanning the text once for each of them.
 #[test]
-fn a_file_full_of_problems_is_refused() {
+fn a_file_full_of_problems_is_rejected() {
     let full = |head: &str, item: &str, tail: &str| {
         let count = (1024 * 1024 - head.len() - tail.len()) / item.len();
         format!("{head}{}{tail}", item.repeat(count).trim_end_matches(','))
@@ -97,7 +98,7 @@ fn a_file_full_of_problems_is_refused() {
 
 /// R-FWK-96: TOML tables that are nested too deep for the stack are rejected, on every thread.
 #[test]
-fn deep_toml_is_refused() {
+fn deep_toml_is_rejected() {
     let first =
         |text: &str| GraphFile::parse(text, FileFormat::Toml).map(drop).unwrap_err().diagnostics()[0].message.clone();
     let nested = |levels: usize| format!("{}1{}", "a = { ".repeat(levels), " }".repeat(levels));
@@ -164,19 +165,19 @@ fn graph_files_lead_only_so_deep() {
 /// R-FWK-96: a pipe is rejected without waiting for its content.
 #[cfg(unix)]
 #[test]
-fn a_pipe_is_refused() {
+fn a_pipe_is_rejected() {
     let folder = Folder::new("pipe");
     for name in ["pipe.json", "pipe.md"] {
-        let made = std::process::Command::new("mkfifo").arg(folder.0.join(name)).status().unwrap();
-        assert!(made.success());
+        let status = std::process::Command::new("mkfifo").arg(folder.0.join(name)).status().unwrap();
+        assert!(status.success());
     }
     let error = GraphFile::open(folder.0.join("pipe.json")).map(drop).unwrap_err();
     assert!(error.to_string().ends_with("/pipe.json` cannot be read: it is not a file"), "{error}");
     let error = GraphFile::open(folder.write("graph.json", &leads_to("pipe.json", 1))).map(drop).unwrap_err();
     assert_eq!(error.diagnostics()[0].message, "`pipe.json` cannot be read: it is not a file");
-    let ask = leads_to("", 0).replace("\"set\"", "\"interrupt\"");
-    let ask = ask.replace("\"values\":{\"a\":1}", "\"prompt_file\":\"pipe.md\",\"output\":\"a\"");
-    let error = GraphFile::open(folder.write("ask.json", &ask)).map(drop).unwrap_err();
+    let interrupt_file = leads_to("", 0).replace("\"set\"", "\"interrupt\"");
+    let interrupt_file = interrupt_file.replace("\"values\":{\"a\":1}", "\"prompt_file\":\"pipe.md\",\"output\":\"a\"");
+    let error = GraphFile::open(folder.write("ask.json", &interrupt_file)).map(drop).unwrap_err();
     assert_eq!(error.diagnostics()[0].message, "`pipe.md` cannot be read: it is not a file");
 }
 
@@ -218,9 +219,9 @@ fn the_json_schema_is_committed_and_takes_the_samples() {
     ] {
         assert_eq!(schema.check(&value), Ok(()), "{name}");
     }
-    let mut wrong = toml_value(&text("triage.toml"));
-    wrong["nodes"]["sort"]["modle"] = "x".into();
-    assert!(schema.check(&wrong).is_err());
+    let mut invalid = toml_value(&text("triage.toml"));
+    invalid["nodes"]["sort"]["modle"] = "x".into();
+    assert!(schema.check(&invalid).is_err());
 }
 
 /// R-FWK-96: the book lists every key.
@@ -231,7 +232,7 @@ fn the_book_lists_every_key() {
     assert!(book.contains(&reference), "the reference at the end of the guide should be:\n\n{reference}");
 }
 
-fn assert_read_or_refused(text: &str) {
+fn assert_read_or_rejected(text: &str) {
     for format in [FileFormat::Toml, FileFormat::Json] {
         match GraphFile::parse(text, format) {
             Ok(file) => assert!(!file.to_rust().is_empty()),
@@ -246,7 +247,7 @@ proptest! {
     /// R-FWK-96: any text is parsed or rejected without a panic.
     #[test]
     fn any_text_is_read_or_refused(text in ".{0,200}") {
-        assert_read_or_refused(&text);
+        assert_read_or_rejected(&text);
     }
 
     /// R-FWK-96: a file with something removed, doubled or replaced is parsed or rejected.
@@ -260,7 +261,7 @@ proptest! {
         let start = ((letters.len() as f64) * at) as usize;
         let end = (start + length).min(letters.len());
         let mutated: String = letters[..start].iter().chain(&put.chars().collect::<Vec<_>>()).chain(&letters[end..]).collect();
-        assert_read_or_refused(&mutated);
+        assert_read_or_rejected(&mutated);
     }
 
     /// R-FWK-96: text that `serde_json` accepts is parsed equally, and text that it rejects is rejected.

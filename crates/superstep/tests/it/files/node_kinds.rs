@@ -28,7 +28,7 @@ fn line(node: Value, parts: &Components) -> CompiledGraph<DynamicState> {
 
 /// R-FWK-96: a model receives its prompt and the messages, and its response is added to them.
 #[tokio::test]
-async fn a_model_goes_on_with_its_messages() {
+async fn a_model_continues_with_its_messages() {
     let model = ScriptedModel::new(["Noon."]);
     let parts = Components::new().model("m", model.clone());
     let node = json!({ "kind": "model", "model": "m", "prompt": "Be {{text}}.", "messages": "chat", "temperature": 0.25,
@@ -39,11 +39,11 @@ async fn a_model_goes_on_with_its_messages() {
         chat.iter().map(|message| message.text().into_owned()).collect::<Vec<_>>(),
         ["How late is it?", "Noon."]
     );
-    let asked = &model.requests()[0];
-    let said: Vec<String> = asked.messages.iter().map(|message| message.text().into_owned()).collect();
-    assert_eq!(said, ["Be short.", "How late is it?"]);
-    assert_eq!((asked.temperature, asked.max_tokens), (Some(0.25), Some(9)));
-    assert_eq!(asked.prompt.as_deref(), Some("a@1"));
+    let request = &model.requests()[0];
+    let texts: Vec<String> = request.messages.iter().map(|message| message.text().into_owned()).collect();
+    assert_eq!(texts, ["Be short.", "How late is it?"]);
+    assert_eq!((request.temperature, request.max_tokens), (Some(0.25), Some(9)));
+    assert_eq!(request.prompt.as_deref(), Some("a@1"));
 }
 
 /// R-FWK-96: without messages the prompt is the request, and the text of the response is written to a field.
@@ -60,7 +60,7 @@ async fn a_model_without_messages_answers_its_prompt() {
 
 /// R-FWK-96: a response with a schema is a value; a response that is not valid fails the node.
 #[tokio::test]
-async fn an_answer_with_a_schema_is_held_against_it() {
+async fn an_answer_with_a_schema_is_validated() {
     let parts = Components::new().model("m", ScriptedModel::new([r#"{"n": 1}"#, r#"{"n": "one"}"#]));
     let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
     let node = json!({ "kind": "model", "model": "m", "prompt": "?", "output": "any", "schema": schema });
@@ -73,7 +73,7 @@ async fn an_answer_with_a_schema_is_held_against_it() {
 
 /// R-FWK-96: the tool calls of the last message run, and a policy may require approval before.
 #[tokio::test]
-async fn tools_run_and_a_person_is_asked_as_the_policy_says() {
+async fn tools_run_and_approval_is_requested_as_the_policy_requires() {
     let calls = [
         ScriptedReply::tool_call("find_order", json!({ "number": 3 })),
         ScriptedReply::tool_call("refund", json!({ "number": 3 })),
@@ -86,13 +86,13 @@ async fn tools_run_and_a_person_is_asked_as_the_policy_says() {
             "allow": ["find_order"] } },
     });
     let graph = graph(nodes, &[("START", "model"), ("model", "more"), ("tools", "model")], &parts);
-    let asked = graph.invoke(json!({ "chat": "my money" })).thread("t").await.unwrap();
-    assert_eq!(asked.interrupts()[0].value["tool"], "refund");
-    let answer = superstep::tools::Approval::approve(&asked.interrupts()[0]).unwrap();
+    let paused = graph.invoke(json!({ "chat": "my money" })).thread("t").await.unwrap();
+    assert_eq!(paused.interrupts()[0].value["tool"], "refund");
+    let answer = superstep::tools::Approval::approve(&paused.interrupts()[0]).unwrap();
     let done = graph.resume("t", answer).await.unwrap();
-    let said: Vec<String> =
+    let texts: Vec<String> =
         done.state.messages("chat").unwrap().iter().map(|message| message.text().into_owned()).collect();
-    assert_eq!(said, ["my money", "", "order 3 left on Monday", "", "order 3 is paid back", "done"]);
+    assert_eq!(texts, ["my money", "", "order 3 left on Monday", "", "order 3 is paid back", "done"]);
 }
 
 /// R-FWK-96: the first condition that is true applies; each operator compares as documented.
@@ -188,15 +188,15 @@ async fn an_item_reaches_every_kind_of_node() {
 async fn an_interrupt_asks_and_checks_the_answer() {
     let node = json!({ "kind": "interrupt", "prompt": "Is {{text}} good?", "show": ["n"], "answer": "boolean", "output": "any" });
     let graph = line(node, &Components::new().checkpointer(MemoryCheckpointer::new()));
-    let asked = graph.invoke(json!({ "text": "this", "n": 4 })).thread("t").await.unwrap();
-    let question = &asked.interrupts()[0];
+    let paused = graph.invoke(json!({ "text": "this", "n": 4 })).thread("t").await.unwrap();
+    let question = &paused.interrupts()[0];
     assert_eq!((question.name.as_str(), question.prompt.as_deref()), ("a", Some("Is this good?")));
     assert_eq!(
         (&question.value, question.resume_schema.as_ref()),
         (&json!({ "n": 4 }), Some(&json!({ "type": "boolean" })))
     );
-    let refused = graph.resume("t", "perhaps").await.unwrap_err();
-    assert_eq!(refused.code(), superstep::ErrorCode::InvalidResume);
+    let error = graph.resume("t", "perhaps").await.unwrap_err();
+    assert_eq!(error.code(), superstep::ErrorCode::InvalidResume);
     assert_eq!(*graph.resume("t", true).await.unwrap().state.get("any"), true);
 }
 
@@ -214,8 +214,8 @@ async fn set_writes_constants_texts_and_copies() {
 /// R-FWK-96: a node in Rust keeps the policies of its component, unless the file overrides them.
 #[tokio::test]
 async fn a_node_in_rust_fails_and_is_tried_again_as_it_says_itself() {
-    let tries = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
-    let counted = tries.clone();
+    let attempts = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let counted = attempts.clone();
     let flaky = move || {
         let count = counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         if count < 2 { Err(NodeError::new("not yet").retryable()) } else { Ok(json!({ "n": count })) }
@@ -224,7 +224,7 @@ async fn a_node_in_rust_fails_and_is_tried_again_as_it_says_itself() {
     let parts = Components::new().node("flaky", node(flaky).retry(quick));
     let done = line(json!({ "kind": "rust", "node": "flaky" }), &parts).invoke(json!({ "n": 0 })).await.unwrap();
     assert_eq!(*done.state.get("n"), 2);
-    tries.store(0, std::sync::atomic::Ordering::Relaxed);
+    attempts.store(0, std::sync::atomic::Ordering::Relaxed);
     let once = json!({ "kind": "rust", "node": "flaky", "retry": { "max_attempts": 1 } });
     assert!(line(once, &parts).invoke(json!({ "n": 0 })).await.is_err());
 }
@@ -233,9 +233,9 @@ async fn a_node_in_rust_fails_and_is_tried_again_as_it_says_itself() {
 #[tokio::test]
 async fn everything_runs() {
     let graph = sample("everything.json").build(&parts()).unwrap();
-    let asked = graph.invoke(json!({ "text": "the fox", "items": ["x", "y"] })).thread("t").await.unwrap();
-    assert_eq!(asked.interrupts()[0].prompt.as_deref(), Some("Good, A title for quiet?"));
-    assert_eq!(asked.interrupts()[0].value, json!({ "found": ["x", "y"], "secret": "quiet" }));
+    let paused = graph.invoke(json!({ "text": "the fox", "items": ["x", "y"] })).thread("t").await.unwrap();
+    assert_eq!(paused.interrupts()[0].prompt.as_deref(), Some("Good, A title for quiet?"));
+    assert_eq!(paused.interrupts()[0].value, json!({ "found": ["x", "y"], "secret": "quiet" }));
     let before = graph.resume("t", json!({ "yes": true })).await.unwrap();
     assert!(matches!(before.end, RunEnd::Paused { .. }), "a breakpoint: {:?}", before.end);
     graph.continue_thread("t").await.unwrap();
@@ -250,15 +250,15 @@ async fn the_triage_goes_all_its_ways() {
     let graph = sample("triage.toml").build(&parts()).unwrap();
     let paged = graph.invoke(json!({ "ticket": "fire in the hall" })).await.unwrap();
     assert_eq!(paged.to_json().unwrap()["draft"], "Somebody is on the way: fire in the hall");
-    let asked = graph.invoke(json!({ "ticket": "where is my order?" })).thread("order").await.unwrap();
-    let kept = graph.threads().get_state("order").await.unwrap();
-    let said = kept.state.messages("messages").unwrap();
-    assert_eq!(said.last().unwrap().text(), "It left on Monday.");
-    assert_eq!(asked.interrupts()[0].prompt.as_deref(), Some("Send this answer?"));
+    let paused = graph.invoke(json!({ "ticket": "where is my order?" })).thread("order").await.unwrap();
+    let saved = graph.threads().get_state("order").await.unwrap();
+    let messages = saved.state.messages("messages").unwrap();
+    assert_eq!(messages.last().unwrap().text(), "It left on Monday.");
+    assert_eq!(paused.interrupts()[0].prompt.as_deref(), Some("Send this answer?"));
     let sent = graph.resume("order", true).await.unwrap();
     assert_eq!(sent.to_json().unwrap()["status"], "sent");
-    let asked = graph.invoke(json!({ "ticket": "the lamp is dark" })).thread("lamp").await.unwrap();
-    assert_eq!(*asked.state.get("findings"), json!(["found: Why?", "found: Since when?", "found: How much?"]));
-    let refused = graph.resume("lamp", false).await.unwrap();
-    assert_eq!(refused.to_json().unwrap()["status"], "refused");
+    let paused = graph.invoke(json!({ "ticket": "the lamp is dark" })).thread("lamp").await.unwrap();
+    assert_eq!(*paused.state.get("findings"), json!(["found: Why?", "found: Since when?", "found: How much?"]));
+    let rejected = graph.resume("lamp", false).await.unwrap();
+    assert_eq!(rejected.to_json().unwrap()["status"], "refused");
 }

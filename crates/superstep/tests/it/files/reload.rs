@@ -43,11 +43,11 @@ to = "END"
     )
 }
 
-const ASK: &str = "+++\nversion = \"1\"\n+++\nIs {{word}} right?";
+const PROMPT: &str = "+++\nversion = \"1\"\n+++\nIs {{word}} right?";
 
 fn folder(name: &str) -> Folder {
     let folder = Folder::new(name);
-    folder.write("ask.md", ASK);
+    folder.write("ask.md", PROMPT);
     folder.write("live.toml", &text("one", ""));
     folder
 }
@@ -80,10 +80,10 @@ async fn a_changed_file_is_taken_over() {
 async fn a_changed_prompt_is_taken_over() {
     let folder = folder("prompt");
     let live = live(&folder);
-    folder.write("ask.md", &ASK.replace("right", "wrong"));
+    folder.write("ask.md", &PROMPT.replace("right", "wrong"));
     assert!(matches!(live.reload(), ReloadResult::Replaced { .. }));
-    let asked = live.invoke(json!({ "word": "zero" })).thread("a").await.unwrap();
-    assert_eq!(asked.interrupts()[0].prompt.as_deref(), Some("Is one wrong?"));
+    let paused = live.invoke(json!({ "word": "zero" })).thread("a").await.unwrap();
+    assert_eq!(paused.interrupts()[0].prompt.as_deref(), Some("Is one wrong?"));
 }
 
 /// R-FWK-96: an invalid, partially written or deleted file is reported, and the previous version stays in use.
@@ -91,38 +91,38 @@ async fn a_changed_prompt_is_taken_over() {
 async fn a_broken_file_leaves_the_old_version_in_service() {
     let folder = folder("broken");
     let live = live(&folder);
-    let heard: Arc<Mutex<Vec<String>>> = Arc::default();
-    let hear = heard.clone();
+    let reported: Arc<Mutex<Vec<String>>> = Arc::default();
+    let recorder = reported.clone();
     live.on_reload(move |reload| {
-        hear.lock().unwrap().push(match reload {
-            ReloadResult::Refused(error) => error.to_string().lines().nth(1).unwrap_or(error.message()).to_owned(),
+        recorder.lock().unwrap().push(match reload {
+            ReloadResult::Rejected(error) => error.to_string().lines().nth(1).unwrap_or(error.message()).to_owned(),
             other => format!("{other:?}"),
         });
     });
-    let whole = text("two", "");
-    folder.write("live.toml", &whole[..whole.len() / 2]);
-    assert!(matches!(live.reload(), ReloadResult::Refused(_)));
+    let full_text = text("two", "");
+    folder.write("live.toml", &full_text[..full_text.len() / 2]);
+    assert!(matches!(live.reload(), ReloadResult::Rejected(_)));
     assert!(live.last_error().unwrap().to_string().contains("live.toml:"));
     assert_eq!(word(&live, "half").await, "one");
     assert!(matches!(live.reload(), ReloadResult::Unchanged), "told once");
 
     std::fs::remove_file(folder.0.join("live.toml")).unwrap();
-    assert!(matches!(live.reload(), ReloadResult::Refused(_)));
+    assert!(matches!(live.reload(), ReloadResult::Rejected(_)));
     assert!(live.last_error().unwrap().message().contains("cannot be read"));
     assert_eq!(word(&live, "gone").await, "one");
 
-    folder.write("live.toml", &whole);
+    folder.write("live.toml", &full_text);
     std::fs::remove_file(folder.0.join("ask.md")).unwrap();
-    assert!(matches!(live.reload(), ReloadResult::Refused(_)));
-    folder.write("ask.md", ASK);
+    assert!(matches!(live.reload(), ReloadResult::Rejected(_)));
+    folder.write("ask.md", PROMPT);
     assert!(matches!(live.reload(), ReloadResult::Replaced { version: 2 }), "a file that was missing is watched");
     assert_eq!((word(&live, "whole").await, live.last_error().is_none()), (json!("two"), true));
 
-    folder.write("live.toml", &whole.replace("prompt_file", "kind = \"rust\"\nnode = \"x\"\n#"));
+    folder.write("live.toml", &full_text.replace("prompt_file", "kind = \"rust\"\nnode = \"x\"\n#"));
     live.reload();
-    let heard = heard.lock().unwrap();
-    assert_eq!(heard.len(), 5, "{heard:#?}");
-    assert_eq!(heard[3], "Replaced { version: 2 }");
+    let reported = reported.lock().unwrap();
+    assert_eq!(reported.len(), 5, "{reported:#?}");
+    assert_eq!(reported[3], "Replaced { version: 2 }");
 }
 
 /// R-FWK-96: a running run ends on the version with which it started.
@@ -136,37 +136,37 @@ async fn a_run_under_way_ends_on_its_own_version() {
              [[edges]]\nfrom = \"say\"\nto = \"END\"\n"
         )
     };
-    let (began, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (begins, waits) = (began.clone(), go_on.clone());
+    let (started, resume) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (starts, waits) = (started.clone(), resume.clone());
     let wait = move || {
-        let (began, go_on) = (begins.clone(), waits.clone());
+        let (started, resume) = (starts.clone(), waits.clone());
         async move {
-            began.notify_one();
-            go_on.notified().await;
+            started.notify_one();
+            resume.notified().await;
         }
     };
     let parts = Components::new().node("wait", wait).checkpointer(MemoryCheckpointer::new());
     let live = ReloadingGraph::open(folder.write("t.toml", &graph("old")), parts).unwrap();
     let old = live.invoke(json!({ "word": "zero" })).thread("one").spawn();
-    began.notified().await;
+    started.notified().await;
     folder.write("t.toml", &graph("new"));
     assert!(matches!(live.reload(), ReloadResult::Replaced { .. }));
     // On the same thread: the new run waits until the old run has ended.
     let new = live.invoke(json!({ "word": "zero" })).thread("one").spawn();
-    go_on.notify_one();
+    resume.notify_one();
     assert_eq!(*old.await.unwrap().state.get("word"), "old");
-    began.notified().await;
-    go_on.notify_one();
+    started.notified().await;
+    resume.notify_one();
     assert_eq!(*new.await.unwrap().state.get("word"), "new");
 }
 
 /// R-FWK-96: an interrupted thread continues with the new version.
 #[tokio::test]
-async fn a_waiting_thread_goes_on_under_the_new_version() {
+async fn a_waiting_thread_continues_under_the_new_version() {
     let folder = folder("waits");
     let live = live(&folder);
-    let asked = live.invoke(json!({ "word": "zero" })).thread("t").await.unwrap();
-    assert!(matches!(asked.end, RunEnd::Interrupted(_)));
+    let paused = live.invoke(json!({ "word": "zero" })).thread("t").await.unwrap();
+    assert!(matches!(paused.end, RunEnd::Interrupted(_)));
     let more = "more = { type = \"integer\", default = 3 }";
     folder.write("live.toml", &text("two", more).replace("to = \"END\"", "to = \"end it\"\n[nodes.\"end it\"]\nkind = \"set\"\ncopies = { word = \"answer\" }\n[[edges]]\nfrom = \"end it\"\nto = \"END\""));
     assert!(matches!(live.reload(), ReloadResult::Replaced { .. }));
@@ -177,7 +177,7 @@ async fn a_waiting_thread_goes_on_under_the_new_version() {
 /// R-FWK-96: the error names what an interrupted thread needs and the new version lacks; a migration in the file, or
 /// a former name of a node, solves this.
 #[tokio::test]
-async fn a_waiting_thread_that_does_not_fit_is_told_what_is_missing() {
+async fn an_incompatible_waiting_thread_names_what_is_missing() {
     let folder = folder("misfit");
     let live = live(&folder);
     live.invoke(json!({ "word": "zero" })).thread("t").await.unwrap();
@@ -192,7 +192,7 @@ async fn a_waiting_thread_that_does_not_fit_is_told_what_is_missing() {
     assert_eq!(live.graph().threads().get_state("t").await.unwrap().next, ["inquire"]);
 
     folder.write("live.toml", &text("two", "").replace("word", "term"));
-    folder.write("ask.md", &ASK.replace("word", "term"));
+    folder.write("ask.md", &PROMPT.replace("word", "term"));
     assert!(matches!(live.reload(), ReloadResult::Replaced { .. }));
     let error = live.resume("t", "yes").await.unwrap_err();
     assert!(error.to_string().contains("`word`"), "{error}");
@@ -206,12 +206,12 @@ async fn a_waiting_thread_that_does_not_fit_is_told_what_is_missing() {
 
 /// A clock that counts sleeps.
 #[derive(Clone, Default)]
-struct Looks {
+struct SleepCountingClock {
     clock: ManualClock,
     sleeps: Arc<AtomicUsize>,
 }
 
-impl Clock for Looks {
+impl Clock for SleepCountingClock {
     fn now(&self) -> i64 {
         self.clock.now()
     }
@@ -222,7 +222,7 @@ impl Clock for Looks {
     }
 }
 
-impl Looks {
+impl SleepCountingClock {
     /// Lets the watcher check once, and waits until it has.
     async fn next(&self) {
         let before = self.sleeps.load(Ordering::SeqCst);
@@ -237,7 +237,7 @@ impl Looks {
 #[tokio::test]
 async fn the_watcher_takes_a_change_over_within_a_second() {
     let folder = folder("watched");
-    let clock = Looks::default();
+    let clock = SleepCountingClock::default();
     let live = live(&folder).clock(clock.clone());
     live.watch().unwrap();
     while clock.sleeps.load(Ordering::SeqCst) == 0 {
@@ -245,11 +245,11 @@ async fn the_watcher_takes_a_change_over_within_a_second() {
     }
     clock.next().await;
     assert_eq!(live.version(), 1);
-    let whole = text("two", "");
-    folder.write("live.toml", &whole[..40]);
+    let full_text = text("two", "");
+    folder.write("live.toml", &full_text[..40]);
     clock.next().await;
     assert!(live.last_error().is_none(), "it may be half written");
-    folder.write("live.toml", &whole);
+    folder.write("live.toml", &full_text);
     clock.next().await;
     assert_eq!(live.version(), 1);
     clock.next().await;
@@ -276,7 +276,7 @@ async fn the_watcher_works_by_the_real_clock() {
 
 /// R-FWK-96: an invalid graph is not used, and without a runtime nothing can be watched.
 #[test]
-fn what_cannot_be_served_is_refused_at_once() {
+fn an_invalid_graph_is_rejected_at_once() {
     let folder = folder("refused");
     assert!(ReloadingGraph::open(folder.0.join("gone.toml"), Components::new()).is_err());
     folder.write(

@@ -87,19 +87,19 @@ pub(super) fn parts() -> Components {
 
 /// Compares a text with a file beside this one. With `SUPERSTEP_GOLDEN=write` the file is written instead.
 pub(super) fn assert_golden(name: &str, text: &str) {
-    if std::env::var("SUPERSTEP_GOLDEN").is_ok_and(|what| what == "write") {
+    if std::env::var("SUPERSTEP_GOLDEN").is_ok_and(|value| value == "write") {
         std::fs::write(path(name), text).unwrap();
     }
-    let kept = std::fs::read_to_string(path(name)).unwrap_or_default();
-    let line = kept.lines().zip(text.lines()).position(|(kept, now)| kept != now);
-    let line = line.unwrap_or_else(|| kept.lines().count().min(text.lines().count()));
-    let shown = |text: &str| text.lines().nth(line).unwrap_or("<end>").to_owned();
+    let golden = std::fs::read_to_string(path(name)).unwrap_or_default();
+    let line = golden.lines().zip(text.lines()).position(|(expected, now)| expected != now);
+    let line = line.unwrap_or_else(|| golden.lines().count().min(text.lines().count()));
+    let excerpt = |text: &str| text.lines().nth(line).unwrap_or("<end>").to_owned();
     assert!(
-        kept == text,
+        golden == text,
         "{name}:{} differs, `SUPERSTEP_GOLDEN=write` writes it anew\nkept: {}\nnow:  {}",
         line + 1,
-        shown(&kept),
-        shown(text),
+        excerpt(&golden),
+        excerpt(text),
     );
 }
 

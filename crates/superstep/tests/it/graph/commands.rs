@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 use superstep::prelude::*;
 use superstep::{Compat, DynamicState, ErrorCode};
 
-use crate::fixtures::{field, graph, outcome, says};
+use crate::fixtures::{field, graph, log_word, outcome};
 
 /// Returns the log and the sum of a graph `a` → `edge`, with `other` as goto target, where `a` returns a command.
 async fn commanded(compat: Compat, command: fn() -> Command<DynamicState>) -> (Value, Value) {
     let done = outcome(
         |g| {
-            let (edge, other) = (g.add_node("edge", says("edge")), g.add_node("other", says("other")));
+            let (edge, other) = (g.add_node("edge", log_word("edge")), g.add_node("other", log_word("other")));
             let a = g.add_node("a", node(command).goto_targets([other.into(), END]));
             g.add_edge(START, a).add_edge(a, edge).add_edge(edge, END).add_edge(other, END).compat(compat);
         },
@@ -67,8 +67,8 @@ async fn going_to_the_end_ends_only_that_branch() {
                 "quits",
                 node(|| Command::<DynamicState>::end().update(json!({ "log": ["quits"] }))).goto_targets([END]),
             );
-            let (stays, last) = (g.add_node("stays", says("stays")), g.add_node("last", says("last")));
-            let never = g.add_node("never", says("never"));
+            let (stays, last) = (g.add_node("stays", log_word("stays")), g.add_node("last", log_word("last")));
+            let never = g.add_node("never", log_word("never"));
             g.add_edge(START, quits)
                 .add_edge(START, stays)
                 .add_edge(stays, last)
@@ -85,7 +85,7 @@ async fn going_to_the_end_ends_only_that_branch() {
 #[tokio::test]
 async fn a_command_from_outside_moves_a_thread() {
     let mut g = graph("g");
-    let (a, b) = (g.add_node("a", says("a")), g.add_node("b", says("b")));
+    let (a, b) = (g.add_node("a", log_word("a")), g.add_node("b", log_word("b")));
     g.add_edge(START, a).add_edge(a, END).add_edge(b, END);
     g.add_conditional_edges(a, |_: &DynamicState| END, [b.into(), END]).checkpointer(MemoryCheckpointer::new());
     let graph = g.compile().unwrap();
@@ -96,7 +96,7 @@ async fn a_command_from_outside_moves_a_thread() {
 
 /// R-FWK-7, R-REF-119: a command for a parent graph is rejected in the root graph.
 #[tokio::test]
-async fn a_command_outward_of_the_outermost_graph_is_refused() {
+async fn a_command_for_the_parent_of_the_root_graph_is_rejected() {
     let done = outcome(
         |g| {
             let a = g.add_node("a", || Command::<DynamicState>::goto("x").to_parent());

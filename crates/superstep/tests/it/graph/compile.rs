@@ -4,7 +4,7 @@ use serde_json::json;
 use superstep::prelude::*;
 use superstep::{DynamicState, ErrorCode};
 
-use crate::fixtures::{field, graph, says};
+use crate::fixtures::{field, graph, log_word};
 
 /// Returns the problems that `compile` lists, one per line.
 fn problems(draw: impl FnOnce(&mut StateGraph<DynamicState>)) -> Vec<String> {
@@ -18,9 +18,9 @@ fn problems(draw: impl FnOnce(&mut StateGraph<DynamicState>)) -> Vec<String> {
 type Draw = fn(&mut StateGraph<DynamicState>);
 
 /// Invalid graphs, with the text that their error must contain.
-const REFUSED: [(&str, Draw); 11] = [
+const INVALID: [(&str, Draw); 11] = [
     ("nothing leads out of the start", |g| {
-        g.add_node("b", says("b"));
+        g.add_node("b", log_word("b"));
         g.add_edge("b", END);
     }),
     ("no node `x`", |g| _ = g.add_edge("x", "a")),
@@ -28,9 +28,9 @@ const REFUSED: [(&str, Draw); 11] = [
     ("no node `z`", |g| _ = g.add_conditional_edges("a", |_| END, ["z", "__end__"])),
     ("nothing leads out of the end", |g| _ = g.add_edge(END, "a")),
     ("nothing leads to the start", |g| _ = g.add_edge("a", START)),
-    ("node `a` is added twice", |g| _ = g.add_node("a", says("again"))),
+    ("node `a` is added twice", |g| _ = g.add_node("a", log_word("again"))),
     ("node name `__start__` is reserved", |g| {
-        g.add_node("__start__", says("x"));
+        g.add_node("__start__", log_word("x"));
         g.add_edge("a", "__start__");
     }),
     ("node `later` has no action", |g| {
@@ -38,11 +38,11 @@ const REFUSED: [(&str, Draw); 11] = [
         g.add_edge("a", later).add_edge(later, END);
     }),
     ("node `stuck` has no way out", |g| {
-        let stuck = g.add_node("stuck", says("x"));
+        let stuck = g.add_node("stuck", log_word("x"));
         g.add_edge("a", stuck);
     }),
     ("node `alone` cannot be reached", |g| {
-        let alone = g.add_node("alone", says("x"));
+        let alone = g.add_node("alone", log_word("x"));
         g.add_edge(alone, END);
     }),
 ];
@@ -50,42 +50,42 @@ const REFUSED: [(&str, Draw); 11] = [
 /// R-FWK-9, R-REF-1, R-REF-2: each problem of a graph is rejected with its own message.
 #[test]
 fn each_problem_has_its_own_message() {
-    for (number, (words, draw)) in REFUSED.into_iter().enumerate() {
-        let found = problems(|g| {
+    for (number, (words, draw)) in INVALID.into_iter().enumerate() {
+        let diagnostics = problems(|g| {
             if number > 0 {
-                let a = g.add_node("a", says("a"));
+                let a = g.add_node("a", log_word("a"));
                 g.add_edge(START, a).add_edge(a, END);
             }
             draw(g);
         });
-        assert!(found.iter().any(|problem| problem.contains(words)), "{words}: {found:?}");
+        assert!(diagnostics.iter().any(|problem| problem.contains(words)), "{words}: {diagnostics:?}");
     }
 }
 
 /// R-FWK-9: all problems are listed at once.
 #[test]
 fn all_problems_are_listed_at_once() {
-    let found = problems(|g| {
-        let a = g.add_node("a", says("a"));
+    let diagnostics = problems(|g| {
+        let a = g.add_node("a", log_word("a"));
         g.add_edge(START, a).add_edge(a, END);
-        REFUSED[1..].iter().for_each(|(_, draw)| draw(g));
+        INVALID[1..].iter().for_each(|(_, draw)| draw(g));
     });
-    for (words, _) in &REFUSED[1..] {
+    for (words, _) in &INVALID[1..] {
         // In a graph with a dangling edge, nodes that the edge may reach are not reported as unreachable.
         if !words.contains("cannot be reached") {
-            assert!(found.iter().any(|problem| problem.contains(words)), "{words}: {found:?}");
+            assert!(diagnostics.iter().any(|problem| problem.contains(words)), "{words}: {diagnostics:?}");
         }
     }
-    assert!(found.len() >= REFUSED.len() - 2, "{found:?}");
+    assert!(diagnostics.len() >= INVALID.len() - 2, "{diagnostics:?}");
 }
 
 /// R-FWK-9: the text of the error lists every problem with its help.
 #[test]
-fn the_text_of_a_refusal_can_be_acted_on() {
+fn the_text_of_an_error_can_be_acted_on() {
     let mut g = graph("story");
-    let write = g.add_node("write", says("x"));
+    let write = g.add_node("write", log_word("x"));
     g.add_edge(START, write).add_edge(write, "revew").add_edge(END, write).interrupt_before(["writ"]);
-    g.add_node("review", says("z"));
+    g.add_node("review", log_word("z"));
     insta::assert_snapshot!(g.compile().err().unwrap(), @r#"
     error[SS-001]: graph `story` cannot be compiled
       - edge `write` -> `revew`: no node `revew` (did you mean `review`?)
@@ -97,7 +97,7 @@ fn the_text_of_a_refusal_can_be_acted_on() {
 
 /// R-FWK-9: a node without edges is permitted if it declares the targets of its commands.
 #[test]
-fn declared_goto_targets_are_a_way_out() {
+fn declared_goto_targets_count_as_edges() {
     let mut g = graph("g");
     let a = g.add_node("a", node(Command::<DynamicState>::end).goto_targets([END]));
     g.add_edge(START, a);
@@ -107,12 +107,12 @@ fn declared_goto_targets_are_a_way_out() {
 /// R-FWK-9: an input or output schema that names an unknown or private field is rejected.
 #[test]
 fn schema_problems_are_listed_with_the_others() {
-    let found = problems(|g| {
-        let a = g.add_node("a", says("a"));
+    let diagnostics = problems(|g| {
+        let a = g.add_node("a", log_word("a"));
         g.add_edge(START, a).add_edge(a, "nowhere").input_fields(["titel"]).output_fields(["secret"]);
     });
     for words in ["`titel`", "private field `secret`", "no node `nowhere`"] {
-        assert!(found.iter().any(|problem| problem.contains(words)), "{words}: {found:?}");
+        assert!(diagnostics.iter().any(|problem| problem.contains(words)), "{words}: {diagnostics:?}");
     }
 }
 
@@ -120,10 +120,10 @@ fn schema_problems_are_listed_with_the_others() {
 #[tokio::test]
 async fn a_compiled_graph_does_not_change_any_more() {
     let mut g = graph("g");
-    let a = g.add_node("a", says("a"));
+    let a = g.add_node("a", log_word("a"));
     g.add_edge(START, a).add_edge(a, END);
     let first = g.compile().unwrap();
-    let b = g.add_node("b", says("b"));
+    let b = g.add_node("b", log_word("b"));
     g.add_edge(a, b).add_edge(b, END);
     let second = g.compile().unwrap();
     assert_eq!(field(&first.invoke(json!({ "n": 0 })).await.unwrap(), "log"), json!(["a"]));

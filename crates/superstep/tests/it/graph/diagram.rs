@@ -5,16 +5,16 @@ use superstep::DynamicState;
 use superstep::core::diagram::Diagram;
 use superstep::prelude::*;
 
-use crate::fixtures::{graph, says};
+use crate::fixtures::{graph, log_word};
 
 fn drawing() -> Diagram {
     let mut inner = graph("inner");
-    let deep = inner.add_node("deep", says("deep"));
+    let deep = inner.add_node("deep", log_word("deep"));
     inner.add_edge(START, deep).add_edge(deep, END);
     let mut g = graph("outer");
-    let (left, right) = (g.add_node("left", says("l")), g.add_node("right", says("r")));
-    let begin = g.add_node("begin", node(says("b")).metadata("team", "red").tag("slow"));
-    let join = g.add_node("join", says("j"));
+    let (left, right) = (g.add_node("left", log_word("l")), g.add_node("right", log_word("r")));
+    let begin = g.add_node("begin", node(log_word("b")).metadata("team", "red").tag("slow"));
+    let join = g.add_node("join", log_word("j"));
     let child = g.add_node("child", inner.compile().unwrap());
     let last = g.add_node("last", node(Command::<DynamicState>::end).goto_targets([begin.into(), END]).defer());
     g.add_edge(START, begin).add_edge(begin, left).add_edge(begin, right).add_join([left, right], join);
@@ -65,7 +65,7 @@ fn every_form_shows_every_node() {
 #[test]
 fn a_route_without_a_map_is_drawn_with_its_targets() {
     let mut g = graph("g");
-    let (a, b) = (g.add_node("a", says("a")), g.add_node("b", says("b")));
+    let (a, b) = (g.add_node("a", log_word("a")), g.add_node("b", log_word("b")));
     g.add_edge(START, a)
         .add_conditional_edges(a, move |_: &DynamicState| Goto::node(b), [b.into(), END])
         .add_edge(b, END);

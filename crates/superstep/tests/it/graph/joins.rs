@@ -4,18 +4,18 @@ use serde_json::{Value, json};
 use superstep::DynamicState;
 use superstep::prelude::*;
 
-use crate::fixtures::{log_of, outcome, says};
+use crate::fixtures::{log_of, log_word, outcome};
 
 /// Returns the log of a graph whose branches have these lengths and are joined into `end`.
 async fn joined(lengths: &[usize]) -> Value {
     log_of(|g| {
-        let join = g.add_node("join", says("join"));
+        let join = g.add_node("join", log_word("join"));
         let mut last = Vec::new();
         for (branch, length) in lengths.iter().enumerate() {
             let mut from = START;
-            for place in 0..*length {
-                let name = format!("{branch}.{place}");
-                let next = g.add_node(&name, says(&name));
+            for index in 0..*length {
+                let name = format!("{branch}.{index}");
+                let next = g.add_node(&name, log_word(&name));
                 g.add_edge(from, next);
                 from = next.into();
             }
@@ -38,12 +38,13 @@ async fn a_join_waits_for_all_sources_in_the_same_or_different_supersteps() {
 #[tokio::test]
 async fn a_join_in_a_loop_is_armed_again() {
     let log = log_of(|g| {
-        let begin = g.add_node("begin", says("begin"));
-        let (a, b, slow) = (g.add_node("a", says("a")), g.add_node("b", says("b")), g.add_node("slow", says("slow")));
+        let begin = g.add_node("begin", log_word("begin"));
+        let (a, b, slow) =
+            (g.add_node("a", log_word("a")), g.add_node("b", log_word("b")), g.add_node("slow", log_word("slow")));
         let join = g.add_node("join", || json!({ "log": ["join"], "n": 1 }));
         g.add_edge(START, begin).add_edge(begin, a).add_edge(begin, b).add_edge(b, slow).add_join([a, slow], join);
-        let again = move |s: &DynamicState| if s.get("n").as_i64() < Some(3) { Goto::node(begin) } else { Goto::end() };
-        g.add_conditional_edges(join, again, [begin.into(), END]);
+        let route = move |s: &DynamicState| if s.get("n").as_i64() < Some(3) { Goto::node(begin) } else { Goto::end() };
+        g.add_conditional_edges(join, route, [begin.into(), END]);
     })
     .await;
     let round = ["begin", "a", "b", "slow", "join"];
@@ -56,15 +57,15 @@ async fn a_source_that_runs_twice_does_not_fill_a_join() {
     let done = outcome(
         |g| {
             let a = g.add_node("a", || json!({ "log": ["a"], "n": 1 }));
-            let never = g.add_node("never", says("never"));
-            let join = g.add_node("join", says("join"));
+            let never = g.add_node("never", log_word("never"));
+            let join = g.add_node("join", log_word("join"));
             g.set_conditional_entry_point(
                 |s: &DynamicState| if s.get("n").as_i64() < Some(9) { "a" } else { "never" },
                 [a, never],
             );
             g.add_join([a, never], join).add_edge(join, END);
-            let again = move |s: &DynamicState| if s.get("n").as_i64() < Some(2) { Goto::node(a) } else { Goto::end() };
-            g.add_conditional_edges(a, again, [a.into(), END]);
+            let route = move |s: &DynamicState| if s.get("n").as_i64() < Some(2) { Goto::node(a) } else { Goto::end() };
+            g.add_conditional_edges(a, route, [a.into(), END]);
         },
         json!({ "n": 0 }),
     )
@@ -82,8 +83,9 @@ async fn a_source_that_runs_twice_does_not_fill_a_join() {
 #[tokio::test]
 async fn a_join_and_an_edge_into_one_node_both_count() {
     let log = log_of(|g| {
-        let (a, b, c) = (g.add_node("a", says("a")), g.add_node("b", says("b")), g.add_node("c", says("c")));
-        let target = g.add_node("target", says("target"));
+        let (a, b, c) =
+            (g.add_node("a", log_word("a")), g.add_node("b", log_word("b")), g.add_node("c", log_word("c")));
+        let target = g.add_node("target", log_word("target"));
         g.add_edge(START, a)
             .add_edge(START, b)
             .add_edge(b, c)
@@ -99,13 +101,14 @@ async fn a_join_and_an_edge_into_one_node_both_count() {
 #[tokio::test]
 async fn sequences_entries_and_finishes_are_edges() {
     let sequence = log_of(|g| {
-        let (a, b, c) = (g.add_node("a", says("a")), g.add_node("b", says("b")), g.add_node("c", says("c")));
+        let (a, b, c) =
+            (g.add_node("a", log_word("a")), g.add_node("b", log_word("b")), g.add_node("c", log_word("c")));
         g.set_entry_point(a).add_sequence([a, b, c]).set_finish_point(c);
     });
     assert_eq!(sequence.await, json!(["a", "b", "c"]));
     let by_name = log_of(|g| {
-        g.add_node("a", says("a"));
-        g.add_node("b", says("b"));
+        g.add_node("a", log_word("a"));
+        g.add_node("b", log_word("b"));
         g.add_sequence(["__start__", "b", "a", "__end__"]);
     });
     assert_eq!(by_name.await, json!(["b", "a"]));
@@ -118,7 +121,7 @@ async fn an_entry_by_decision_sees_the_input() {
     {
         let done = outcome(
             |g| {
-                let (left, right) = (g.add_node("left", says("left")), g.add_node("right", says("right")));
+                let (left, right) = (g.add_node("left", log_word("left")), g.add_node("right", log_word("right")));
                 let decide = move |s: &DynamicState| match s.get("title").as_str() {
                     Some("left") => vec![left],
                     Some("right") => vec![right],

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use superstep::prelude::*;
 use superstep::{Blocking, ContextPart, DynamicState, ErrorCode, FromContext, IntoNode, NodeBuilder, TaskInfo};
 
-use crate::fixtures::{field, graph, log_of, says, schema};
+use crate::fixtures::{field, graph, log_of, log_word, schema};
 
 /// Returns the log after a run of a graph with one node.
 async fn alone<M>(node: impl IntoNode<DynamicState, (), M>) -> Value {
@@ -70,7 +70,7 @@ async fn keyed<M>(node: impl IntoNode<DynamicState, Keys, M>) -> Value {
 /// R-FWK-2: a node takes the state, the context, both, parts of them, or nothing.
 #[tokio::test]
 async fn a_node_takes_the_state_the_context_both_or_nothing() {
-    assert_eq!(keyed(says("nothing")).await, json!(["nothing"]));
+    assert_eq!(keyed(log_word("nothing")).await, json!(["nothing"]));
     assert_eq!(keyed(|s: View<DynamicState>| json!({ "log": [s.get("title")] })).await, json!(["t"]));
     assert_eq!(keyed(|c: RunContext<Keys>| json!({ "log": [c.key] })).await, json!(["k"]));
     assert_eq!(keyed(|k: ContextPart<Key>| json!({ "log": [k.0.0] })).await, json!(["k"]));
@@ -118,7 +118,7 @@ async fn a_node_returns_sends_and_its_edges_are_followed() {
             let (work, after) = (g.reserve_node("work"), g.reserve_node("after"));
             let a = g.add_node("a", move || (0..sends).map(|i| SendTo::new(work, i)).collect::<Vec<SendTo>>());
             g.define_node(work, |i: SendPayload<u32>| json!({ "log": [i.0] }));
-            g.define_node(after, says("after"));
+            g.define_node(after, log_word("after"));
             g.add_edge(START, a).add_edge(a, after).add_edge(work, END).add_edge(after, END);
             g.add_conditional_edges(a, |_: &DynamicState| Goto::end(), [work.into(), END]);
         })
@@ -148,13 +148,13 @@ async fn a_typed_update_changes_only_the_fields_it_names() {
 }
 
 fn secretive(
-    said: impl Fn(
+    configure: impl Fn(
         NodeBuilder<Blocking<fn(View<DynamicState>) -> Value>>,
     ) -> NodeBuilder<Blocking<fn(View<DynamicState>) -> Value>>,
 ) -> StateGraph<DynamicState> {
     let mut g = graph("g");
     let write = g.add_node("write", node(|| json!({ "secret": "s" })).writes(["secret"]));
-    let read = g.add_node("read", said(blocking(|s: View<DynamicState>| json!({ "log": [s.get("secret")] }))));
+    let read = g.add_node("read", configure(blocking(|s: View<DynamicState>| json!({ "log": [s.get("secret")] }))));
     g.add_sequence([START, write.into(), read.into(), END]);
     g
 }
@@ -184,7 +184,7 @@ async fn a_node_sees_and_writes_private_fields_only_as_declared() {
 #[test]
 fn declared_fields_must_exist() {
     let mut g = graph("g");
-    let a = g.add_node("a", node(says("a")).reads(["titel"]).writes(["m"]));
+    let a = g.add_node("a", node(log_word("a")).reads(["titel"]).writes(["m"]));
     g.add_edge(START, a).add_edge(a, END);
     let error = g.compile().err().unwrap().to_string();
     assert!(error.contains("reads unknown field `titel`") && error.contains("`title`"), "{error}");

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 use superstep::prelude::*;
 use superstep::{DynamicState, Endpoint, Error, ErrorCode, IntoGoto, RouteTargets};
 
-use crate::fixtures::{log_of, outcome, says};
+use crate::fixtures::{log_of, log_word, outcome};
 
 fn draw<G: IntoGoto + 'static>(
     g: &mut StateGraph<DynamicState>,
     decide: fn(&DynamicState) -> G,
     targets: RouteTargets,
 ) {
-    let (a, b, c) = (g.add_node("a", says("a")), g.add_node("b", says("b")), g.add_node("c", says("c")));
+    let (a, b, c) = (g.add_node("a", log_word("a")), g.add_node("b", log_word("b")), g.add_node("c", log_word("c")));
     let d = g.add_node("d", |sent: Option<SendPayload<u32>>| json!({ "log": [sent.map_or(0, |sent| sent.0)] }));
     g.add_edge(b, END).add_edge(c, END).add_edge(d, END);
     g.add_conditional_edges(a, decide, targets);
@@ -24,7 +24,7 @@ async fn routed<G: IntoGoto + 'static>(decide: fn(&DynamicState) -> G) -> Value 
     log_of(|g| draw(g, decide, RouteTargets::from(["b", "c", "d", "__end__"]))).await
 }
 
-async fn refused<G: IntoGoto + 'static>(decide: fn(&DynamicState) -> G, targets: RouteTargets) -> Error {
+async fn routing_error<G: IntoGoto + 'static>(decide: fn(&DynamicState) -> G, targets: RouteTargets) -> Error {
     outcome(|g| draw(g, decide, targets), json!({ "n": 0 })).await.unwrap_err()
 }
 
@@ -55,7 +55,8 @@ async fn a_route_sees_what_its_node_wrote() {
 async fn mapped(key: &'static str, otherwise: Option<Endpoint>) -> Result<Value, Error> {
     let done = outcome(
         |g| {
-            let (a, b, c) = (g.add_node("a", says("a")), g.add_node("b", says("b")), g.add_node("c", says("c")));
+            let (a, b, c) =
+                (g.add_node("a", log_word("a")), g.add_node("b", log_word("b")), g.add_node("c", log_word("c")));
             g.add_edge(START, a).add_edge(b, END).add_edge(c, END);
             g.add_conditional_edges_by_key(
                 a,
@@ -87,15 +88,19 @@ async fn a_map_translates_results_and_has_a_default() {
 #[tokio::test]
 async fn a_result_that_leads_nowhere_lists_what_is_allowed() {
     let rows: [(Error, &str, &[&str]); 5] = [
-        (refused(|_| "c", RouteTargets::from(["b", "d", "__end__"])).await, "`c`", &["`b`", "`d`", "the end"]),
-        (refused(|_| "bb", RouteTargets::from(["b", "c", "d"])).await, "`bb`", &["`b`", "`c`", "`d`"]),
+        (routing_error(|_| "c", RouteTargets::from(["b", "d", "__end__"])).await, "`c`", &["`b`", "`d`", "the end"]),
+        (routing_error(|_| "bb", RouteTargets::from(["b", "c", "d"])).await, "`bb`", &["`b`", "`c`", "`d`"]),
         (
-            refused(|_| "nowhere at all", RouteTargets::from(["b", "c", "d"])).await,
+            routing_error(|_| "nowhere at all", RouteTargets::from(["b", "c", "d"])).await,
             "`nowhere at all`",
             &["`b`", "`c`", "`d`"],
         ),
-        (refused(|_| "bb", RouteTargets::ANY).await, "`bb`", &["`a`", "`b`", "`c`", "`d`"]),
-        (refused(|_| SendTo::new("nowhere", 1), RouteTargets::ANY).await, "`nowhere`", &["`a`", "`b`", "`c`", "`d`"]),
+        (routing_error(|_| "bb", RouteTargets::ANY).await, "`bb`", &["`a`", "`b`", "`c`", "`d`"]),
+        (
+            routing_error(|_| SendTo::new("nowhere", 1), RouteTargets::ANY).await,
+            "`nowhere`",
+            &["`a`", "`b`", "`c`", "`d`"],
+        ),
     ];
     for (error, returned, allowed) in rows {
         assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::InvalidRoute, Some("a")), "{error}");
@@ -107,16 +112,16 @@ async fn a_result_that_leads_nowhere_lists_what_is_allowed() {
 
 /// R-FWK-4: a goto to the start, a send to the end and an empty result are rejected too.
 #[tokio::test]
-async fn odd_results_are_refused() {
+async fn invalid_results_are_rejected() {
     let rows = [
-        refused(|_| START, RouteTargets::ANY).await,
-        refused(|_| SendTo::new(END, 1), RouteTargets::ANY).await,
-        refused(|_| Goto::none(), RouteTargets::from(["b", "c", "d"])).await,
+        routing_error(|_| START, RouteTargets::ANY).await,
+        routing_error(|_| SendTo::new(END, 1), RouteTargets::ANY).await,
+        routing_error(|_| Goto::none(), RouteTargets::from(["b", "c", "d"])).await,
     ];
     for error in rows {
         assert_eq!(error.code(), ErrorCode::InvalidRoute, "{error}");
     }
-    let failed = refused(|_| Err::<Goto, _>("the router is tired"), RouteTargets::ANY).await;
+    let failed = routing_error(|_| Err::<Goto, _>("the router is tired"), RouteTargets::ANY).await;
     assert_eq!(failed.code(), ErrorCode::NodeFailed);
     assert!(failed.to_string().contains("the router is tired"), "{failed}");
 }
@@ -125,8 +130,8 @@ async fn odd_results_are_refused() {
 #[tokio::test]
 async fn several_routes_and_an_edge_of_one_node_all_count() {
     let log = log_of(|g| {
-        let (a, b) = (g.add_node("a", says("a")), g.add_node("b", says("b")));
-        let (c, d) = (g.add_node("c", says("c")), g.add_node("d", says("d")));
+        let (a, b) = (g.add_node("a", log_word("a")), g.add_node("b", log_word("b")));
+        let (c, d) = (g.add_node("c", log_word("c")), g.add_node("d", log_word("d")));
         g.add_edge(START, a).add_edge(a, d).add_conditional_edges(a, |_| "b", [b]).add_conditional_edges(
             a,
             |_| "c",
@@ -143,7 +148,7 @@ async fn the_sentinels_have_their_names() {
     assert_eq!((START.to_string(), END.to_string()), ("__start__".to_owned(), "__end__".to_owned()));
     assert_eq!((Endpoint::from("__start__"), Endpoint::from("__end__")), (START, END));
     let log = log_of(|g| {
-        g.add_node("a", says("a"));
+        g.add_node("a", log_word("a"));
         g.add_edge("__start__", "a").add_edge("a", "__end__");
     });
     assert_eq!(log.await, json!(["a"]));

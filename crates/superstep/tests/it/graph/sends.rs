@@ -8,7 +8,7 @@ use superstep::prelude::*;
 use superstep::{DynamicState, Error, ErrorCode, IntoNode};
 use tokio::sync::Barrier;
 
-use crate::fixtures::{field, graph, log_of, outcome, says};
+use crate::fixtures::{field, graph, log_of, log_word, outcome};
 
 #[derive(Clone, Serialize, Deserialize)]
 struct Page {
@@ -22,7 +22,7 @@ fn page(number: u32) -> Page {
 
 /// Builds `fan` that sends pages to `read`, and `read` with an edge to `sum`.
 fn map_reduce<M>(g: &mut StateGraph<DynamicState>, pages: u32, read: impl IntoNode<DynamicState, (), M>) {
-    let fan = g.add_node("fan", says("fan"));
+    let fan = g.add_node("fan", log_word("fan"));
     let read = g.add_node("read", read);
     let sum = g.add_node("sum", |s: View<DynamicState>| json!({ "title": s.get("n") }));
     g.add_edge(START, fan).add_edge(read, sum).add_edge(sum, END);
@@ -83,13 +83,13 @@ async fn a_send_survives_the_store() {
     assert_eq!(field(&graph.continue_thread("t").await.unwrap(), "log"), json!(["fan", 0, 1]));
 }
 
-async fn refused<M>(
+async fn send_error<M>(
     node: impl IntoNode<DynamicState, (), M>,
     go: impl Fn() -> Goto + std::marker::Send + Sync + 'static,
 ) -> Error {
     let drawn = outcome(
         |g| {
-            let (a, b) = (g.add_node("a", says("a")), g.add_node("b", node));
+            let (a, b) = (g.add_node("a", log_word("a")), g.add_node("b", node));
             g.add_edge(START, a).add_edge(b, END).add_conditional_edges(a, move |_: &DynamicState| go(), [b]);
         },
         json!({ "n": 0 }),
@@ -99,17 +99,17 @@ async fn refused<M>(
 
 /// R-FWK-6: a node that takes a payload and is reached by an edge returns an error with help.
 #[tokio::test]
-async fn a_node_that_wants_a_payload_refuses_an_edge() {
-    let error = refused(|page: SendPayload<Page>| json!({ "log": [page.number] }), || Goto::node("b")).await;
+async fn a_node_that_requires_a_payload_rejects_an_edge() {
+    let error = send_error(|page: SendPayload<Page>| json!({ "log": [page.number] }), || Goto::node("b")).await;
     assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::InvalidRoute, Some("b")));
     assert!(error.to_string().contains("SendTo::new"), "{error}");
 }
 
 /// R-FWK-6: a payload of another type is `TypeMismatch` with the expected type.
 #[tokio::test]
-async fn a_payload_of_another_type_is_refused() {
+async fn a_payload_of_another_type_is_rejected() {
     let error =
-        refused(|page: SendPayload<Page>| json!({ "log": [page.number] }), || SendTo::new("b", "text").into()).await;
+        send_error(|page: SendPayload<Page>| json!({ "log": [page.number] }), || SendTo::new("b", "text").into()).await;
     assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::TypeMismatch, Some("b")));
     assert!(error.to_string().contains("Page"), "{error}");
 }

@@ -9,24 +9,24 @@ use superstep::{
 };
 
 use super::{dynamic, stored, stores};
-use crate::support::{log_field, refused};
+use crate::support::{expect_error, log_field};
 
-async fn found(graph: &CompiledGraph<DynamicState>, depth: CheckDepth) -> (Vec<String>, CompatibilityReport) {
+async fn check_threads(graph: &CompiledGraph<DynamicState>, depth: CheckDepth) -> (Vec<String>, CompatibilityReport) {
     let mut all = Vec::new();
     let threads = graph.threads();
     let checked = threads.check_compatibility(depth, |thread, finding| {
-        let said = match finding {
+        let text = match finding {
             ThreadCompatibility::Current => "fine".to_owned(),
             ThreadCompatibility::NeedsMigration { from } => format!("migrates from {from}"),
             ThreadCompatibility::Incompatible { error, namespace, .. } => {
-                let place = namespace.as_str().split(':').next().unwrap_or_default();
-                let why = error.message().split_once("cannot ").map_or(error.message(), |(_, why)| why);
-                format!("breaks at `{place}`: {why}")
+                let path = namespace.as_str().split(':').next().unwrap_or_default();
+                let reason = error.message().split_once("cannot ").map_or(error.message(), |(_, reason)| reason);
+                format!("breaks at `{path}`: {reason}")
             }
             ThreadCompatibility::OtherGraph { graph } => format!("of {graph}"),
             _ => "?".to_owned(),
         };
-        all.push(format!("{thread}: {said}"));
+        all.push(format!("{thread}: {text}"));
     });
     let checked = checked.await.unwrap();
     (all, checked)
@@ -35,7 +35,7 @@ async fn found(graph: &CompiledGraph<DynamicState>, depth: CheckDepth) -> (Vec<S
 /// R-FWK-47: threads are current, need migration, are incompatible or belong to another graph, and the check writes
 /// nothing.
 #[tokio::test]
-async fn threads_are_told_apart() {
+async fn threads_are_classified() {
     for store in stores() {
         let fields = |more: Value| {
             let mut fields = json!({ "log": log_field() });
@@ -59,7 +59,7 @@ async fn threads_are_told_apart() {
         other.add_edge(START, step).add_edge(step, END).checkpointer(store.clone());
         other.compile().unwrap().invoke(json!({ "x": 0 })).thread("other").await.unwrap();
         let before = stored(&store, "old").await + &stored(&store, "odd").await;
-        let (all, checked) = found(&two, CheckDepth::Newest).await;
+        let (all, checked) = check_threads(&two, CheckDepth::Newest).await;
         assert_eq!(
             all,
             [
@@ -73,34 +73,44 @@ async fn threads_are_told_apart() {
         assert_eq!(checked, CompatibilityReport { current: 2, needs_migration: 1, incompatible: 1, other_graphs: 1 });
         assert_eq!(stored(&store, "old").await + &stored(&store, "odd").await, before);
         two.invoke(json!({ "width": 9 })).thread("old").await.unwrap();
-        assert_eq!(found(&two, CheckDepth::Newest).await.1.needs_migration, 0);
-        assert_eq!(found(&two, CheckDepth::History).await.1.needs_migration, 1, "its old checkpoints are still there");
+        assert_eq!(check_threads(&two, CheckDepth::Newest).await.1.needs_migration, 0);
+        assert_eq!(
+            check_threads(&two, CheckDepth::History).await.1.needs_migration,
+            1,
+            "its old checkpoints are still there"
+        );
     }
 }
 
 /// A graph whose node `ask` interrupts, and with a subgraph that interrupts.
-fn asking(version: u32, ask: &str, inner: &str, store: &SharedCheckpointer) -> StateGraph<DynamicState> {
+fn interrupting_graph(
+    version: u32,
+    node_name: &str,
+    inner: &str,
+    store: &SharedCheckpointer,
+) -> StateGraph<DynamicState> {
     let schema = |name: &str, more: &str| {
         let mut fields = json!({ "log": log_field() });
         fields[more] = Value::Null;
         Schema::builder(name).fields_from_json(&fields).version(version).build().unwrap()
     };
-    let mut inside = StateGraph::<DynamicState>::with_schema("inside", schema("inside", inner));
-    let question = |ask: Interrupts| async move {
-        let well: bool = ask.raise("well?", ()).await?;
+    let mut subgraph = StateGraph::<DynamicState>::with_schema("inside", schema("inside", inner));
+    let question = |interrupts: Interrupts| async move {
+        let well: bool = interrupts.raise("well?", ()).await?;
         Ok::<_, NodeError>(json!({ "log": format!("{well}") }))
     };
-    let asked = inside.add_node("asked", question);
-    inside.add_edge(START, asked).add_edge(asked, END);
+    let interrupted = subgraph.add_node("asked", question);
+    subgraph.add_edge(START, interrupted).add_edge(interrupted, END);
     let mut graph = StateGraph::with_schema("test", schema("outside", "kind"));
     let done = graph.add_node("done", || json!({ "log": "done" }));
-    let (ask, within) = (graph.add_node(ask, question), graph.add_node("within", inside.compile().unwrap()));
-    let ways = move |state: &DynamicState| {
-        if *state.get("kind") == json!("in") { Goto::node(within) } else { Goto::node(ask).and_node(done) }
+    let (interrupt, within) =
+        (graph.add_node(node_name, question), graph.add_node("within", subgraph.compile().unwrap()));
+    let route = move |state: &DynamicState| {
+        if *state.get("kind") == json!("in") { Goto::node(within) } else { Goto::node(interrupt).and_node(done) }
     };
     graph
-        .set_conditional_entry_point(ways, [ask, within, done])
-        .add_edge(ask, END)
+        .set_conditional_entry_point(route, [interrupt, within, done])
+        .add_edge(interrupt, END)
         .add_edge(within, END)
         .add_edge(done, END);
     graph.checkpointer(store.clone());
@@ -111,31 +121,31 @@ fn asking(version: u32, ask: &str, inner: &str, store: &SharedCheckpointer) -> S
 #[tokio::test]
 async fn nodes_that_are_gone_and_graphs_inside_are_found() {
     for store in stores() {
-        let old = asking(1, "ask", "note", &store).compile().unwrap();
+        let old = interrupting_graph(1, "ask", "note", &store).compile().unwrap();
         old.invoke(json!({ "kind": "out" })).thread("out").await.unwrap();
         old.invoke(json!({ "kind": "in" })).thread("in").await.unwrap();
         assert_eq!(
-            found(&old, CheckDepth::History).await.1,
+            check_threads(&old, CheckDepth::History).await.1,
             CompatibilityReport { current: 2, ..CompatibilityReport::default() }
         );
-        let new = asking(1, "demand", "remark", &store).compile().unwrap();
-        let (all, _) = found(&new, CheckDepth::Newest).await;
+        let new = interrupting_graph(1, "demand", "remark", &store).compile().unwrap();
+        let (all, _) = check_threads(&new, CheckDepth::Newest).await;
         assert!(
             all[0].starts_with("in: breaks at `within`: ") && all[0].contains("`note`, which the state lacks"),
             "{all:?}"
         );
         assert_eq!(all[1], "out: breaks at ``: the thread is due at node `ask`, which this graph does not have");
-        let mut renamed = asking(2, "demand", "note", &store);
+        let mut renamed = interrupting_graph(2, "demand", "note", &store);
         renamed.add_migration(1, Migration::to_version(2).rename_node("ask", "demand"));
         let renamed = renamed.compile().unwrap();
         assert_eq!(
-            found(&renamed, CheckDepth::Newest).await.1,
+            check_threads(&renamed, CheckDepth::Newest).await.1,
             CompatibilityReport { needs_migration: 2, ..CompatibilityReport::default() }
         );
         // Once it is resumed, no run continues the subgraph.
         old.resume("in", true).await.unwrap();
-        assert!(found(&new, CheckDepth::Newest).await.0[0].starts_with("in: fine"));
-        assert!(found(&new, CheckDepth::History).await.0[0].starts_with("in: breaks at `within`"));
+        assert!(check_threads(&new, CheckDepth::Newest).await.0[0].starts_with("in: fine"));
+        assert!(check_threads(&new, CheckDepth::History).await.0[0].starts_with("in: breaks at `within`"));
     }
 }
 
@@ -146,7 +156,7 @@ async fn a_store_that_is_gone_is_an_error() {
     let one = dynamic(1, json!({ "log": log_field() }), &disk.clone().into()).compile().unwrap();
     one.invoke(json!({ "log": "x" })).thread("t").await.unwrap();
     let dead = CrashingCheckpointer::new(disk, 0, CrashedWrite::Lost);
-    refused(one.invoke(json!({ "log": "x" })).thread("t").checkpointer(dead.clone()).await);
-    let error = refused(one.threads().checkpointer(dead).check_compatibility(CheckDepth::Newest, |_, _| {}).await);
+    expect_error(one.invoke(json!({ "log": "x" })).thread("t").checkpointer(dead.clone()).await);
+    let error = expect_error(one.threads().checkpointer(dead).check_compatibility(CheckDepth::Newest, |_, _| {}).await);
     assert_eq!(error.code(), ErrorCode::StoreUnavailable);
 }

@@ -15,15 +15,15 @@ fn build(version: u32, fields: Value, store: &SharedCheckpointer) -> StateGraph<
     let names = if version == 1 { ["work", "ask"] } else { ["labour", "ask"] };
     let sum = if version == 1 { "sum" } else { "total" };
     let work = graph.add_node(names[0], move || json!({ "log": "work", sum: 5, "last": "worked" }));
-    let ask = graph.add_node(names[1], |ask: Interrupts| async move {
-        let well: bool = ask.raise("well?", ()).await?;
+    let interrupt = graph.add_node(names[1], |interrupt: Interrupts| async move {
+        let well: bool = interrupt.raise("well?", ()).await?;
         Ok::<_, NodeError>(json!({ "log": format!("said {well}") }))
     });
     let end = graph.add_node("end", move || json!({ "log": "end", sum: 1 }));
     graph
         .add_edge(START, work)
-        .add_edge(START, ask)
-        .add_join([work, ask], end)
+        .add_edge(START, interrupt)
+        .add_join([work, interrupt], end)
         .add_edge(end, END)
         .checkpointer(store.clone());
     graph
@@ -63,7 +63,7 @@ async fn finish(graph: &CompiledGraph<DynamicState>, durability: Durability) -> 
 async fn a_crash_while_migrating_changes_nothing() {
     let expected = json!({ "log": ["work", "said true", "end"], "total": 16, "last": ["worked"], "language": "en" });
     for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
-        for last in [CrashedWrite::Lost, CrashedWrite::Kept] {
+        for last in [CrashedWrite::Lost, CrashedWrite::Persisted] {
             for at in 0.. {
                 let disk: SharedCheckpointer = MemoryCheckpointer::new().into();
                 old(&disk).invoke(json!({ "sum": 10, "draft": "x" })).thread("t").await.unwrap();

@@ -6,14 +6,14 @@ use superstep::prelude::*;
 use superstep::{Error, ErrorCode, HistoryQuery, Migration};
 
 use super::{dynamic, stored, stores};
-use crate::support::{log_field, refused};
+use crate::support::{expect_error, log_field};
 
 fn problems(version: u32, fields: Value, migrations: Vec<(u32, Migration)>) -> Vec<String> {
     let mut graph = dynamic(version, fields, &MemoryCheckpointer::new().into());
     for (from, migration) in migrations {
         graph.add_migration(from, migration);
     }
-    let error = refused(graph.compile());
+    let error = expect_error(graph.compile());
     assert_eq!(error.code(), ErrorCode::InvalidGraph);
     error.diagnostics().iter().map(|problem| problem.message.clone()).collect()
 }
@@ -28,9 +28,9 @@ fn gaps_are_listed_at_compile() {
         (7, Migration::to_version(9)),
         (7, Migration::to_version(9)),
     ];
-    let found = problems(8, json!({ "log": log_field() }), all);
+    let diagnostics = problems(8, json!({ "log": log_field() }), all);
     assert_eq!(
-        found,
+        diagnostics,
         [
             "version 7 has two migrations",
             "no migration leads on from version 2; the state's version is 8",
@@ -52,9 +52,9 @@ fn what_does_not_fit_is_listed_at_compile() {
         .remove("gone")
         .rename_node("a", "stepp")
         .rename_node("step", "step");
-    let found = problems(3, fields, vec![(1, one), (2, two)]);
+    let diagnostics = problems(3, fields, vec![(1, one), (2, two)]);
     assert_eq!(
-        found,
+        diagnostics,
         [
             "a migration to 2 says add `langage`, and the state has no field `langage`",
             "a migration to 2 says add `language`, and its value does not fit: expected string, found integer",
@@ -73,16 +73,16 @@ async fn thread(store: &SharedCheckpointer) -> String {
 }
 
 /// Reads, runs, continues, updates and forks: each must fail in the same way and leave the stored data unchanged.
-async fn check_refused(store: &SharedCheckpointer, graph: &mut StateGraph<superstep::DynamicState>) -> Vec<Error> {
+async fn check_rejected(store: &SharedCheckpointer, graph: &mut StateGraph<superstep::DynamicState>) -> Vec<Error> {
     let graph = graph.compile().unwrap();
     let threads = graph.threads();
     vec![
-        refused(threads.get_state("t").await),
-        refused(threads.get_state_history("t", &HistoryQuery::default()).await),
-        refused(graph.invoke(json!({ "log": "x" })).thread("t").await),
-        refused(graph.continue_thread("t").await),
-        refused(threads.update_state("t", json!({ "log": "x" })).await),
-        refused(
+        expect_error(threads.get_state("t").await),
+        expect_error(threads.get_state_history("t", &HistoryQuery::default()).await),
+        expect_error(graph.invoke(json!({ "log": "x" })).thread("t").await),
+        expect_error(graph.continue_thread("t").await),
+        expect_error(threads.update_state("t", json!({ "log": "x" })).await),
+        expect_error(
             graph
                 .continue_thread("t")
                 .from_checkpoint(
@@ -104,7 +104,7 @@ async fn check_refused(store: &SharedCheckpointer, graph: &mut StateGraph<supers
 async fn a_migration_that_fails_changes_nothing() {
     let fails = |old: Value| -> Result<Value, String> { Err(format!("{old} is no number")) };
     let panics = |_: Value| -> Result<Value, String> { panic!("not me") };
-    let misfits = |_: Value| -> Result<Value, String> { Ok(json!([])) };
+    let mistyped = |_: Value| -> Result<Value, String> { Ok(json!([])) };
     let rows = [
         (
             Migration::to_version(2).convert("size", fails),
@@ -119,23 +119,23 @@ async fn a_migration_that_fails_changes_nothing() {
             "migration 1 → 2 cannot convert `size`: invalid type: string \"seven\", expected u8",
         ),
         (
-            Migration::to_version(2).convert("size", misfits),
+            Migration::to_version(2).convert("size", mistyped),
             "field `size` of state version 1 does not fit version 2: expected integer, found array",
         ),
     ];
-    for (migration, said) in rows {
+    for (migration, message) in rows {
         for store in stores() {
             let before = thread(&store).await;
             let mut graph = dynamic(2, json!({ "log": log_field(), "size": { "type": "integer" } }), &store);
             graph.add_migration(1, migration.clone());
-            for error in check_refused(&store, &mut graph).await {
+            for error in check_rejected(&store, &mut graph).await {
                 assert_eq!(
                     (error.code(), error.location().thread.clone()),
                     (ErrorCode::InvalidGraph, Some("t".into())),
                     "{error}"
                 );
                 assert!(
-                    error.message().starts_with("thread `t`, checkpoint ") && error.message().ends_with(said),
+                    error.message().starts_with("thread `t`, checkpoint ") && error.message().ends_with(message),
                     "{error}"
                 );
                 assert!(error.help().unwrap().contains("nothing was changed"), "{error}");
@@ -147,12 +147,12 @@ async fn a_migration_that_fails_changes_nothing() {
 
 /// R-FWK-47: a version without a following migration is rejected by its number.
 #[tokio::test]
-async fn a_version_without_a_migration_is_refused() {
+async fn a_version_without_a_migration_is_rejected() {
     for store in stores() {
         let before = thread(&store).await;
         let mut graph = dynamic(3, json!({ "log": log_field(), "size": null }), &store);
         graph.add_migration(2, Migration::to_version(3));
-        for error in check_refused(&store, &mut graph).await {
+        for error in check_rejected(&store, &mut graph).await {
             assert_eq!(error.code(), ErrorCode::InvalidGraph);
             assert!(error.message().ends_with("no migration leads from state version 1 to 3"), "{error}");
         }
@@ -162,21 +162,21 @@ async fn a_version_without_a_migration_is_refused() {
 
 /// R-FWK-47: a pending result of a finished task is converted if a conversion is declared, otherwise rejected.
 #[tokio::test]
-async fn writes_that_wait_are_converted_or_refused() {
+async fn pending_writes_are_converted_or_rejected() {
     let build = |version: u32, store: &SharedCheckpointer| {
         let numbers = json!({ "type": "array", "reducer": "append", "default": [] });
         let fields = json!({ "numbers": numbers, "last": null, "approved": null });
         let schema = superstep::Schema::builder("state").fields_from_json(&fields).version(version).build().unwrap();
         let mut graph = StateGraph::<superstep::DynamicState>::with_schema("test", schema);
         let work = graph.add_node("work", || json!({ "numbers": 7, "last": 7 }));
-        let ask = graph.add_node("ask", |ask: Interrupts| async move {
-            Ok::<_, NodeError>(json!({ "approved": ask.raise::<bool>("well?", ()).await? }))
+        let interrupt = graph.add_node("ask", |interrupt: Interrupts| async move {
+            Ok::<_, NodeError>(json!({ "approved": interrupt.raise::<bool>("well?", ()).await? }))
         });
         graph
             .add_edge(START, work)
-            .add_edge(START, ask)
+            .add_edge(START, interrupt)
             .add_edge(work, END)
-            .add_edge(ask, END)
+            .add_edge(interrupt, END)
             .checkpointer(store.clone());
         graph
     };
@@ -188,7 +188,7 @@ async fn writes_that_wait_are_converted_or_refused() {
         build(1, &store).compile().unwrap().invoke(json!({ "numbers": 1 })).thread("t").await.unwrap();
         let mut graph = build(2, &store);
         graph.add_migration(1, Migration::to_version(2).convert("numbers", each));
-        let error = refused(graph.compile().unwrap().resume("t", true).await);
+        let error = expect_error(graph.compile().unwrap().resume("t", true).await);
         assert!(error.message().contains("a task has finished and its write is not folded yet"), "{error}");
         assert!(error.help().unwrap().contains("convert_pending_writes"), "{error}");
         let mut graph = build(2, &store);

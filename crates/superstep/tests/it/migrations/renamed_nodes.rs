@@ -17,21 +17,21 @@ fn schema(version: u32) -> Arc<Schema> {
 
 /// A node that finishes beside one that interrupts, a join that one source has reached, and a deferred node.
 fn build(version: u32, names: [&str; 4], store: &SharedCheckpointer, calls: &Calls) -> StateGraph<DynamicState> {
-    let [early, cut, ask, late] = names;
+    let [early, cut, interrupt_name, late] = names;
     let mut graph = StateGraph::with_schema("test", schema(version));
-    let asked = calls.clone();
-    let ask = graph.add_node(ask, move |ask: Interrupts| {
-        asked.note("ask");
+    let noted = calls.clone();
+    let interrupt = graph.add_node(interrupt_name, move |interrupt: Interrupts| {
+        noted.note("ask");
         async move {
-            let well: bool = ask.raise("well?", ()).await?;
+            let well: bool = interrupt.raise("well?", ()).await?;
             Ok::<_, NodeError>(json!({ "log": format!("said {well}") }))
         }
     });
     let (early, cut) = (graph.add_node(early, calls.step("early")), graph.add_node(cut, calls.step("cut")));
     let report = graph.add_node("report", calls.step("report"));
     let late = graph.add_node(late, node(calls.step("late")).defer());
-    graph.add_edge(START, early).add_edge(START, late).add_edge(early, cut).add_edge(early, ask);
-    graph.add_join([early, ask], report).add_edge(cut, END).add_edge(report, END).add_edge(late, END);
+    graph.add_edge(START, early).add_edge(START, late).add_edge(early, cut).add_edge(early, interrupt);
+    graph.add_join([early, interrupt], report).add_edge(cut, END).add_edge(report, END).add_edge(late, END);
     graph.checkpointer(store.clone());
     graph
 }
@@ -49,12 +49,12 @@ fn new(store: &SharedCheckpointer, calls: &Calls) -> CompiledGraph<DynamicState>
 
 /// R-FWK-47: a renamed node keeps its finished task, its interrupt, its join and its position among the next tasks.
 #[tokio::test]
-async fn what_is_due_goes_on_under_new_names() {
+async fn next_tasks_continue_under_new_names() {
     for durability in [Durability::Sync, Durability::Exit] {
         for store in stores() {
             let calls = Calls::default();
-            let asked = old(&store, &calls).invoke(json!({ "kind": "x" })).thread("t").await.unwrap();
-            let question = only_question(&asked).id;
+            let paused = old(&store, &calls).invoke(json!({ "kind": "x" })).thread("t").await.unwrap();
+            let question = only_question(&paused).id;
             assert_eq!(calls.take(), ["early", "ask", "cut"]);
             let graph = new(&store, &calls);
             let seen = graph.threads().get_state("t").await.unwrap();
@@ -76,8 +76,8 @@ async fn what_is_due_goes_on_under_new_names() {
 async fn an_update_keeps_tasks_under_old_names() {
     for store in stores() {
         let calls = Calls::default();
-        let asked = old(&store, &calls).invoke(json!({ "kind": "x" })).thread("t").await.unwrap();
-        let question = only_question(&asked).id;
+        let paused = old(&store, &calls).invoke(json!({ "kind": "x" })).thread("t").await.unwrap();
+        let question = only_question(&paused).id;
         new(&store, &calls).threads().update_state("t", json!({ "log": "noted" })).await.unwrap();
         let graph = new(&store, &calls);
         let seen = graph.threads().get_state("t").await.unwrap();
@@ -98,8 +98,8 @@ async fn a_fork_from_before_runs_under_new_names() {
         let graph = new(&store, &calls);
         let first = graph.threads().get_state_history("t", &HistoryQuery::default()).await.unwrap().pop().unwrap();
         calls.take();
-        let asked = graph.continue_thread("t").from_checkpoint(first.id()).await.unwrap();
-        assert_eq!((only_question(&asked).node.as_ref(), calls.take().len()), ("sign_off", 3));
+        let paused = graph.continue_thread("t").from_checkpoint(first.id()).await.unwrap();
+        assert_eq!((only_question(&paused).node.as_ref(), calls.take().len()), ("sign_off", 3));
     }
 }
 
@@ -110,17 +110,17 @@ async fn a_node_that_says_what_it_was_keeps_its_question() {
         let calls = Calls::default();
         let build = |name: &str, was: Option<&str>| {
             let mut graph = StateGraph::<DynamicState>::with_schema("test", schema(1));
-            let ask = |ask: Interrupts| async move {
-                let well: bool = ask.raise("well?", ()).await?;
+            let interrupt = |interrupt: Interrupts| async move {
+                let well: bool = interrupt.raise("well?", ()).await?;
                 Ok::<_, NodeError>(json!({ "log": format!("said {well}") }))
             };
-            let ask = was.into_iter().fold(node(ask), |node, was| node.renamed_from(was));
-            let ask = graph.add_node(name, ask);
-            graph.add_edge(START, ask).add_edge(ask, END).checkpointer(store.clone());
+            let interrupt = was.into_iter().fold(node(interrupt), |node, was| node.renamed_from(was));
+            let interrupt = graph.add_node(name, interrupt);
+            graph.add_edge(START, interrupt).add_edge(interrupt, END).checkpointer(store.clone());
             graph.compile().unwrap()
         };
-        let asked = build("ask", None).invoke(json!({ "kind": "x" })).thread("t").await.unwrap();
-        let question = only_question(&asked).id;
+        let paused = build("ask", None).invoke(json!({ "kind": "x" })).thread("t").await.unwrap();
+        let question = only_question(&paused).id;
         let done = build("sign_off", Some("ask")).resume_with("t", [(question, json!(true))].into()).await.unwrap();
         assert_eq!(log(&done.state), ["said true"]);
         assert!(calls.take().is_empty());
@@ -136,36 +136,36 @@ fn counting(persistence: SubgraphPersistence, calls: &Calls) -> CompiledGraph<Dy
         counted.note("count");
         json!({ "visits": 1 })
     });
-    let ask = graph.add_node("ask", |visits: View<DynamicState>, ask: Interrupts| async move {
-        let well: bool = ask.raise("well?", ()).await?;
+    let interrupt = graph.add_node("ask", |visits: View<DynamicState>, interrupt: Interrupts| async move {
+        let well: bool = interrupt.raise("well?", ()).await?;
         Ok::<_, NodeError>(json!({ "log": format!("visit {} {well}", visits.get("visits")) }))
     });
-    graph.add_sequence([START, count.into(), ask.into(), END]).subgraph_persistence(persistence);
+    graph.add_sequence([START, count.into(), interrupt.into(), END]).subgraph_persistence(persistence);
     graph.compile().unwrap()
 }
 
-fn around(
+fn parent_graph(
     version: u32,
     name: &str,
     persistence: SubgraphPersistence,
     (store, calls): (&SharedCheckpointer, &Calls),
 ) -> StateGraph<DynamicState> {
     let mut graph = StateGraph::with_schema("test", schema(version));
-    let inside = graph.add_node(name, counting(persistence, calls));
-    graph.add_edge(START, inside).add_edge(inside, END).checkpointer(store.clone());
+    let subgraph = graph.add_node(name, counting(persistence, calls));
+    graph.add_edge(START, subgraph).add_edge(subgraph, END).checkpointer(store.clone());
     graph
 }
 
 /// R-FWK-47: a subgraph in a renamed node continues where it stopped.
 #[tokio::test]
-async fn a_graph_inside_goes_on_where_it_stopped() {
+async fn a_subgraph_continues_where_it_stopped() {
     for persistence in [SubgraphPersistence::Inherit, SubgraphPersistence::PerThread] {
         for store in stores() {
             let calls = Calls::default();
             let with = (&store, &calls);
-            let old = around(1, "inside", persistence, with).compile().unwrap();
+            let old = parent_graph(1, "inside", persistence, with).compile().unwrap();
             old.invoke(json!({ "kind": "x" })).thread("t").await.unwrap();
-            let mut graph = around(2, "within", persistence, with);
+            let mut graph = parent_graph(2, "within", persistence, with);
             graph.add_migration(1, Migration::to_version(2).rename_node("inside", "within"));
             let graph = graph.compile().unwrap();
             let done = graph.resume("t", true).await.unwrap();
@@ -180,11 +180,11 @@ async fn what_a_graph_inside_remembers_moves_with_the_name() {
     for store in stores() {
         let calls = Calls::default();
         let with = (&store, &calls);
-        let old = around(1, "inside", SubgraphPersistence::PerThread, with).compile().unwrap();
+        let old = parent_graph(1, "inside", SubgraphPersistence::PerThread, with).compile().unwrap();
         old.invoke(json!({ "kind": "x" })).thread("t").await.unwrap();
         old.resume("t", true).await.unwrap();
         old.invoke(json!({ "kind": "x" })).thread("t").await.unwrap();
-        let mut graph = around(2, "within", SubgraphPersistence::PerThread, with);
+        let mut graph = parent_graph(2, "within", SubgraphPersistence::PerThread, with);
         graph.add_migration(1, Migration::to_version(2).rename_node("inside", "within"));
         let graph = graph.compile().unwrap();
         graph.resume("t", true).await.unwrap();
@@ -193,7 +193,7 @@ async fn what_a_graph_inside_remembers_moves_with_the_name() {
         let done = graph.resume("t", true).await.unwrap();
         assert_eq!(log(&done.state).last().unwrap(), "visit 3 true");
         // The old name is not needed any more for later runs.
-        let later = around(2, "within", SubgraphPersistence::PerThread, with).compile().unwrap();
+        let later = parent_graph(2, "within", SubgraphPersistence::PerThread, with).compile().unwrap();
         later.invoke(json!({ "kind": "x" })).thread("t").await.unwrap();
         let done = later.resume("t", true).await.unwrap();
         assert_eq!(log(&done.state).last().unwrap(), "visit 4 true");

@@ -106,15 +106,15 @@ impl Model for Silent {
 async fn time_ends_a_call() {
     let clock = ManualClock::new();
     let model = Silent.with_budget(CallBudget::new().time(Duration::from_secs(20))).clock(clock.clone());
-    let asked = tokio::spawn(async move { model.complete("hi").await });
+    let call = tokio::spawn(async move { model.complete("hi").await });
     while clock.sleepers() == 0 {
         tokio::task::yield_now().await;
     }
     clock.advance(Duration::from_secs(19));
     crate::fixtures::settle().await;
-    assert!(!asked.is_finished());
+    assert!(!call.is_finished());
     clock.advance(Duration::from_secs(1));
-    let error = asked.await.unwrap().unwrap_err();
+    let error = call.await.unwrap().unwrap_err();
     assert_eq!((ModelErrorKind::from_error(&error), error.code()), (Some(ModelErrorKind::Timeout), ErrorCode::Timeout));
     assert!(error.message().contains("20s"), "{error}");
     assert_eq!(clock.sleepers(), 0);
@@ -134,8 +134,8 @@ fn prices_are_a_table_that_can_be_changed() {
     assert_eq!(prices.cost(&usage, &model), None);
     assert_eq!(prices.cost(&usage, &ModelInfo::new("local", "rules", ModelKind::Rules)), Some(0.0));
 
-    let wrong = Prices::from_toml("[llama]\ninput = 1\noutput = 1\n['a/b']\ninput = -1\noutput = 1\n").unwrap_err();
-    assert_eq!((wrong.code(), wrong.diagnostics().len()), (ErrorCode::ConfigInvalid, 2));
+    let error = Prices::from_toml("[llama]\ninput = 1\noutput = 1\n['a/b']\ninput = -1\noutput = 1\n").unwrap_err();
+    assert_eq!((error.code(), error.diagnostics().len()), (ErrorCode::ConfigInvalid, 2));
     for text in ["['a/b']\ninput = 1\n", "['a/b']\ninput = 1\noutput = 1\ncached = 1\n", "prices"] {
         assert_eq!(Prices::from_toml(text).unwrap_err().code(), ErrorCode::ConfigInvalid, "{text}");
     }

@@ -26,23 +26,23 @@ async fn judged(
 /// R-FWK-97a: an equal score is not sufficient. The displayed line contains kind, size, data and both scores.
 #[tokio::test]
 async fn only_the_better_model_takes_the_place_of_rules() {
-    let (rules, candidate, is_replaced, shown) = judged(&["a", "b", "x"], &["a", "b", "c"]).await;
+    let (rules, candidate, is_replaced, summary) = judged(&["a", "b", "x"], &["a", "b", "c"]).await;
     assert_eq!((rules, candidate, is_replaced), (EvaluationScore::new(2, 3), EvaluationScore::new(3, 3), true));
-    assert_eq!(shown, "scripted/small (rules), 1.5 MiB, made from 400 dialogues: 3 of 3 right, rules 2 of 3");
-    let (.., is_replaced, shown) = judged(&["a", "b", "x"], &["x", "b", "c"]).await;
-    assert!(!is_replaced && shown.ends_with("2 of 3 right, rules 2 of 3; the rules stay"), "{shown}");
+    assert_eq!(summary, "scripted/small (rules), 1.5 MiB, made from 400 dialogues: 3 of 3 right, rules 2 of 3");
+    let (.., is_replaced, summary) = judged(&["a", "b", "x"], &["x", "b", "c"]).await;
+    assert!(!is_replaced && summary.ends_with("2 of 3 right, rules 2 of 3; the rules stay"), "{summary}");
     assert!(!judged(&["a", "b", "c"], &["x", "x", "c"]).await.2);
 }
 
 /// R-FWK-97a: a candidate without a description of its data, and an empty check, are rejected.
 #[tokio::test]
-async fn what_is_not_told_is_refused() {
+async fn candidates_without_data_are_rejected() {
     let candidate =
         |size, data: &str| ModelCandidate { model: ScriptedModel::new(["a"]).into(), size, data: data.to_owned() };
     for candidate in [candidate(0, "texts"), candidate(1, " ")] {
-        let refused =
+        let result =
             evaluate_candidate(ScriptedModel::new(["a"]), candidate, async |_| Ok(EvaluationScore::new(1, 1))).await;
-        assert_eq!(refused.map(|_| ()).unwrap_err().code(), ErrorCode::ConfigInvalid);
+        assert_eq!(result.map(|_| ()).unwrap_err().code(), ErrorCode::ConfigInvalid);
     }
     let empty =
         evaluate_candidate(ScriptedModel::new(["a"]), candidate(1, "texts"), async |_| Ok(EvaluationScore::new(0, 0)))

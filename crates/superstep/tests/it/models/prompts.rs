@@ -14,7 +14,7 @@ fn rendered(body: &str, values: &[(&str, &str)]) -> String {
 
 /// R-FWK-77: a prompt becomes a system message with its values, and the request carries its version.
 #[test]
-fn a_prompt_is_rendered_and_its_version_is_kept() {
+fn a_prompt_is_rendered_and_its_version_is_recorded() {
     let guide = prompt("You know {{city}}.\nSay {{ word }} to {{city}}.\n").unwrap();
     assert_eq!(guide.placeholders().into_iter().collect::<Vec<_>>(), ["city", "word"]);
     let request = guide.request(&[("city", "Paris"), ("word", "hi")], [Message::user("Hello")]).unwrap();

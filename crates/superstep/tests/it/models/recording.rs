@@ -10,7 +10,7 @@ use superstep::models::{
 };
 use superstep::{ErrorCode, Message};
 
-use super::{RemoteScriptedModel, heard};
+use super::{RemoteScriptedModel, call_with_listener};
 
 /// A folder that is deleted on drop.
 pub(crate) struct Folder(PathBuf);
@@ -39,7 +39,7 @@ fn large(replies: impl IntoIterator<Item = ScriptedReply>) -> RemoteScriptedMode
     RemoteScriptedModel("large", ScriptedModel::new(replies))
 }
 
-async fn ask(model: &impl Model, request: impl Into<ChatRequest>) -> superstep::Result<ChatResponse> {
+async fn call_model(model: &impl Model, request: impl Into<ChatRequest>) -> superstep::Result<ChatResponse> {
     model.generate(&request.into(), &mut ChunkSender::discard()).await
 }
 
@@ -47,8 +47,8 @@ async fn ask(model: &impl Model, request: impl Into<ChatRequest>) -> superstep::
 async fn recorded(folder: &Folder) -> PathBuf {
     let path = folder.path("answers.jsonl");
     let recorder = RecordingModel::open(large(["one".into(), "two".into()]), &path).unwrap();
-    ask(&recorder, "first").await.unwrap();
-    ask(&recorder, "second").await.unwrap();
+    call_model(&recorder, "first").await.unwrap();
+    call_model(&recorder, "second").await.unwrap();
     path
 }
 
@@ -66,18 +66,18 @@ async fn a_recorded_answer_comes_back_whole() {
     .unwrap();
     let request =
         ChatRequest::new([Message::system("Be short."), Message::user("Where?").with_id("m1")]).temperature(0.3);
-    let (recorded, first) = heard(recorder.clone(), request).await;
-    let second = ask(&recorder, "And?").await.unwrap();
+    let (recorded, first) = call_with_listener(recorder.clone(), request).await;
+    let second = call_model(&recorder, "And?").await.unwrap();
     assert_eq!(recorder.info(), large([]).info());
 
     let replay = ReplayModel::open(&path).unwrap();
     assert_eq!((replay.info(), replay.note()), (recorder.info(), None));
     let mut same = ChatRequest::new([Message::system("Be short."), Message::user("Where?").with_id("other")]);
     (same.temperature, same.prompt) = (Some(0.3), Some("guide@2".into()));
-    let (replayed, again) = heard(replay.clone(), same).await;
-    assert_eq!(again.unwrap(), first.unwrap());
+    let (replayed, answer) = call_with_listener(replay.clone(), same).await;
+    assert_eq!(answer.unwrap(), first.unwrap());
     assert_eq!((replayed.texts(), replayed.calls()), (recorded.texts(), recorded.calls()));
-    assert_eq!(ask(&replay, "And?").await.unwrap(), second);
+    assert_eq!(call_model(&replay, "And?").await.unwrap(), second);
 }
 
 /// R-FWK-76: responses to the same request are returned in order, the last one is repeated, and clones share the
@@ -88,30 +88,30 @@ async fn answers_to_the_same_request_come_in_order() {
     let path = folder.path("answers.jsonl");
     let recorder = RecordingModel::open(large(["one".into(), "two".into()]), &path).unwrap();
     for _ in 0..2 {
-        ask(&recorder, "roll").await.unwrap();
+        call_model(&recorder, "roll").await.unwrap();
     }
     let replay = ReplayModel::open(&path).unwrap();
     let mut texts = Vec::new();
     for model in [replay.clone(), replay.clone(), replay] {
-        texts.push(ask(&model, "roll").await.unwrap().message.text().into_owned());
+        texts.push(call_model(&model, "roll").await.unwrap().message.text().into_owned());
     }
     assert_eq!(texts, ["one", "two", "two"]);
 }
 
 /// R-FWK-76: an unknown request is rejected with the differences to the nearest recorded one.
 #[tokio::test]
-async fn an_unknown_request_is_refused_with_what_differs() {
+async fn an_unknown_request_is_rejected_with_the_differences() {
     let folder = Folder::new("unknown");
     let path = folder.path("answers.jsonl");
     let recorder = RecordingModel::open(large(["far".into(), "near".into()]), &path).unwrap();
-    ask(&recorder, "Something else altogether").await.unwrap();
-    ask(&recorder, ChatRequest::new([Message::system("Be short."), Message::user("Where?")]).max_tokens(9))
+    call_model(&recorder, "Something else altogether").await.unwrap();
+    call_model(&recorder, ChatRequest::new([Message::system("Be short."), Message::user("Where?")]).max_tokens(9))
         .await
         .unwrap();
     let replay = ReplayModel::open(&path).unwrap();
     let request =
         ChatRequest::new([Message::system("Be short."), Message::user("When?")]).temperature(0.5).max_tokens(9);
-    let error = ask(&replay, request).await.unwrap_err();
+    let error = call_model(&replay, request).await.unwrap_err();
     assert_eq!((error.code(), error.is_retryable()), (ErrorCode::ConfigInvalid, false));
     insta::assert_snapshot!(error.to_string().replace(&path.display().to_string(), "answers.jsonl"), @r#"
     error[SS-027]: model `test/large`: this request is not among the 2 recorded in `answers.jsonl`; beside the nearest one:
@@ -127,11 +127,11 @@ async fn a_failure_is_not_recorded() {
     let folder = Folder::new("failure");
     let path = folder.path("answers.jsonl");
     let recorder = RecordingModel::open(large([ModelErrorKind::Overloaded.into(), "fine".into()]), &path).unwrap();
-    assert!(ask(&recorder, "first").await.is_err());
+    assert!(call_model(&recorder, "first").await.is_err());
     let empty = ReplayModel::open(&path).map(drop).unwrap_err();
     assert!(empty.message().contains("no answers"), "{empty}");
-    ask(&recorder, "first").await.unwrap();
-    assert_eq!(ask(&ReplayModel::open(&path).unwrap(), "first").await.unwrap().message.text(), "fine");
+    call_model(&recorder, "first").await.unwrap();
+    assert_eq!(call_model(&ReplayModel::open(&path).unwrap(), "first").await.unwrap().message.text(), "fine");
 }
 
 /// R-FWK-76: a file that is truncated at any byte of its last line reads as without that line and reports it;
@@ -146,15 +146,15 @@ async fn a_half_last_line_is_left_out() {
         std::fs::write(&path, &bytes[..cut]).unwrap();
         let replay = ReplayModel::open(&path).unwrap();
         assert!(replay.note().unwrap().contains("half there"), "cut at {cut}");
-        assert_eq!(ask(&replay, "first").await.unwrap().message.text(), "one");
-        assert!(ask(&replay, "second").await.unwrap_err().help().unwrap().contains("half there"));
+        assert_eq!(call_model(&replay, "first").await.unwrap().message.text(), "one");
+        assert!(call_model(&replay, "second").await.unwrap_err().help().unwrap().contains("half there"));
 
         let recorder = RecordingModel::open(large(["three".into()]), &path).unwrap();
-        ask(&recorder, "third").await.unwrap();
+        call_model(&recorder, "third").await.unwrap();
         let replay = ReplayModel::open(&path).unwrap();
         assert_eq!(replay.note(), None, "cut at {cut}");
-        assert_eq!(ask(&replay, "third").await.unwrap().message.text(), "three");
-        assert_eq!(ask(&replay, "first").await.unwrap().message.text(), "one");
+        assert_eq!(call_model(&replay, "third").await.unwrap().message.text(), "three");
+        assert_eq!(call_model(&replay, "first").await.unwrap().message.text(), "one");
     }
     // A line without its line break is complete.
     std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
@@ -164,7 +164,7 @@ async fn a_half_last_line_is_left_out() {
 
 /// R-FWK-76: a line that is corrupt, changed or of another version is rejected with its number.
 #[tokio::test]
-async fn a_damaged_line_is_refused() {
+async fn a_corrupt_line_is_rejected() {
     let folder = Folder::new("damaged");
     let path = recorded(&folder).await;
     let text = std::fs::read_to_string(&path).unwrap();
@@ -189,19 +189,19 @@ async fn a_file_of_several_models_needs_a_name() {
     let folder = Folder::new("several");
     let path = recorded(&folder).await;
     let small = RecordingModel::open(RemoteScriptedModel("small", ScriptedModel::new(["little"])), &path).unwrap();
-    ask(&small, "first").await.unwrap();
+    call_model(&small, "first").await.unwrap();
     let error = ReplayModel::open(&path).map(drop).unwrap_err();
     assert!(error.help().unwrap().contains("`test/large`, `test/small`"), "{error}");
     for (name, text) in [("test/large", "one"), ("test/small", "little")] {
         let replay = ReplayModel::open_model(&path, name).unwrap();
-        assert_eq!(ask(&replay, "first").await.unwrap().message.text(), text);
+        assert_eq!(call_model(&replay, "first").await.unwrap().message.text(), text);
     }
     assert!(ReplayModel::open_model(&path, "test/none").map(drop).unwrap_err().message().contains("`test/none`"));
 }
 
 /// R-FWK-76: the file contains requests and responses only.
 #[tokio::test]
-async fn a_file_has_only_what_was_said() {
+async fn a_file_contains_only_requests_and_responses() {
     let folder = Folder::new("only");
     let path = recorded(&folder).await;
     let text = std::fs::read_to_string(&path).unwrap();

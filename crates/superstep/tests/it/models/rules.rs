@@ -9,7 +9,7 @@ use superstep::models::{
 };
 use superstep::{ErrorCode, Message};
 
-use super::heard;
+use super::call_with_listener;
 
 fn weather() -> RuleBasedModel {
     RuleBasedModel::new("weather")
@@ -28,11 +28,12 @@ fn dice() -> RuleBasedModel {
 #[tokio::test]
 async fn rules_call_tools_and_answer_with_their_results() {
     let rules = weather();
-    let (asked, call) = (Message::user("How is the weather?"), rules.complete("How is the weather?").await.unwrap());
+    let (question, call) = (Message::user("How is the weather?"), rules.complete("How is the weather?").await.unwrap());
     assert_eq!(call.stop, StopReason::ToolCalls);
     let result = Message::tool(call.message.tool_calls[0].id.clone(), "rain until noon");
-    let (ear, answer) = heard(rules.clone(), ChatRequest::new([asked, call.message, result])).await;
-    assert_eq!(ear.texts(), ["It ", "says: ", "rain ", "until ", "noon"]);
+    let (listener, answer) =
+        call_with_listener(rules.clone(), ChatRequest::new([question, call.message, result])).await;
+    assert_eq!(listener.texts(), ["It ", "says: ", "rain ", "until ", "noon"]);
     assert_eq!(answer.unwrap().message.text(), "It says: rain until noon");
     assert_eq!(rules.complete("Hello").await.unwrap().message.text(), "Ask about the weather.");
 }
@@ -48,7 +49,7 @@ async fn rules_are_called_rules() {
 
 /// R-FWK-73: a request that no rule matches is rejected.
 #[tokio::test]
-async fn a_request_without_a_rule_is_refused() {
+async fn a_request_without_a_rule_is_rejected() {
     let error = RuleBasedModel::new("narrow")
         .rule(user_message_contains("weather"), "Rain.")
         .complete("Hello")

@@ -8,7 +8,7 @@ use superstep::models::{
 };
 use superstep::{Error, ErrorCode, Message};
 
-use super::heard;
+use super::call_with_listener;
 
 /// R-FWK-76: replies of any kind are returned in order, and requests are recorded.
 #[tokio::test]
@@ -65,13 +65,13 @@ async fn cases_answer_what_matches() {
         .when(|request| request.tools.len() > 3, ModelErrorKind::BadRequest)
         .when(move |_| seen.requests().len() == 4, "The fourth.")
         .then("From the script.");
-    for (asked, answered) in [
+    for (question, answered) in [
         ("How is the WEATHER?", "It rains."),
         ("And you?", "From the script."),
         ("The weather again", "It rains."),
         ("And now?", "The fourth."),
     ] {
-        assert_eq!(model.complete(asked).await.unwrap().message.text(), answered);
+        assert_eq!(model.complete(question).await.unwrap().message.text(), answered);
     }
     assert_eq!(model.complete("Nothing").await.unwrap_err().code(), ErrorCode::ConfigInvalid);
 }
@@ -79,23 +79,23 @@ async fn cases_answer_what_matches() {
 /// R-FWK-69, R-FWK-76: a response is streamed word by word or in given chunks, including tool calls; joined they are
 /// the message.
 #[tokio::test]
-async fn an_answer_is_told_in_pieces() {
+async fn an_answer_is_streamed_in_chunks() {
     let model = ScriptedModel::new(["It is  noon,\nfriend."]).then(ScriptedReply::pieces(["It", " is", " noon."]));
-    let (ear, answer) = heard(model.clone(), "How late?").await;
-    assert_eq!(ear.texts(), ["It ", "is ", " ", "noon,\n", "friend."]);
-    assert_eq!(ear.texts().concat(), answer.unwrap().message.text());
-    let (ear, answer) = heard(model.clone(), "How late?").await;
+    let (listener, answer) = call_with_listener(model.clone(), "How late?").await;
+    assert_eq!(listener.texts(), ["It ", "is ", " ", "noon,\n", "friend."]);
+    assert_eq!(listener.texts().concat(), answer.unwrap().message.text());
+    let (listener, answer) = call_with_listener(model.clone(), "How late?").await;
     assert_eq!(
-        (ear.texts(), answer.unwrap().message.text().into_owned()),
+        (listener.texts(), answer.unwrap().message.text().into_owned()),
         (vec!["It", " is", " noon."], "It is noon.".into())
     );
 
     let model = model.then(ScriptedReply::tool_call("clock", json!({})).and_tool_call("look", json!({ "at": "sky" })));
-    let (ear, answer) = heard(model, "How late?").await;
+    let (listener, answer) = call_with_listener(model, "How late?").await;
     let answer = answer.unwrap();
-    assert!(matches!(ear.0[0], MessageChunk::ToolCall(_)), "an empty text is not told");
+    assert!(matches!(listener.0[0], MessageChunk::ToolCall(_)), "an empty text is not told");
     for (index, call) in answer.message.tool_calls.iter().enumerate() {
-        let pieces: Vec<_> = ear.calls().into_iter().filter(|piece| piece.index == index).collect();
+        let pieces: Vec<_> = listener.calls().into_iter().filter(|piece| piece.index == index).collect();
         assert_eq!((pieces[0].id.as_deref(), pieces[0].name.as_deref()), (Some(&*call.id), Some(&*call.name)));
         let args: String = pieces.iter().map(|piece| piece.args.as_str()).collect();
         assert_eq!(serde_json::from_str::<serde_json::Value>(&args).unwrap(), call.args);

@@ -21,11 +21,11 @@ fn text(piece: Option<Result<MessageChunk>>) -> Option<String> {
 async fn a_stream_gives_pieces_and_then_the_answer() {
     let long = "word ".repeat(200);
     let mut stream = ScriptedModel::new([long.as_str()]).stream("Talk.");
-    let mut said = String::new();
+    let mut joined = String::new();
     while let Some(piece) = text(stream.next().await) {
-        said.push_str(&piece);
+        joined.push_str(&piece);
     }
-    assert_eq!(said, long);
+    assert_eq!(joined, long);
     assert!(stream.next().await.is_none());
     assert_eq!(stream.finish().await.unwrap().message.text(), long);
 
@@ -39,13 +39,13 @@ async fn a_stream_gives_pieces_and_then_the_answer() {
 
 /// R-FWK-69, R-FWK-71: an error follows the chunks before it, once, and is the result.
 #[tokio::test]
-async fn an_error_is_the_last_thing_a_stream_says() {
+async fn an_error_is_the_last_item_of_a_stream() {
     let mut stream = ScriptedModel::new([ScriptedReply::text("It is").then_error(ModelErrorKind::StreamInterrupted)])
         .stream("How late?");
     assert_eq!(text(stream.next().await).as_deref(), Some("It "));
     assert_eq!(text(stream.next().await).as_deref(), Some("is"));
-    let told: Error = stream.next().await.unwrap().unwrap_err();
-    assert_eq!(ModelErrorKind::from_error(&told), Some(ModelErrorKind::StreamInterrupted));
+    let error: Error = stream.next().await.unwrap().unwrap_err();
+    assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::StreamInterrupted));
     assert!(stream.next().await.is_none());
     assert_eq!(
         ModelErrorKind::from_error(&stream.finish().await.unwrap_err()),

@@ -8,7 +8,7 @@ use superstep::models::{
 use superstep::testing::ManualClock;
 use superstep::{Error, ErrorCode, RetryPolicy};
 
-use super::{RecordingClock, RemoteScriptedModel, heard};
+use super::{RecordingClock, RemoteScriptedModel, call_with_listener};
 
 fn plain(attempts: u32) -> RetryPolicy {
     RetryPolicy::exponential(attempts).without_jitter()
@@ -22,7 +22,7 @@ fn limited(seconds: u64) -> ScriptedReply {
 /// R-FWK-71: a transient error is retried after the delay of the policy or of the provider, whichever is longer, up
 /// to the maximum.
 #[tokio::test]
-async fn a_model_is_asked_again_after_the_longer_wait() {
+async fn a_model_is_retried_after_the_longer_wait() {
     let rows = [
         (vec![ModelErrorKind::Overloaded.into(), ModelErrorKind::Connection.into()], vec![500, 1_000]),
         (vec![limited(7), ModelErrorKind::InvalidResponse.into()], vec![7_000, 1_000]),
@@ -38,16 +38,16 @@ async fn a_model_is_asked_again_after_the_longer_wait() {
 
 /// R-FWK-71: a permanent error, and one after too many attempts, is returned unchanged.
 #[tokio::test]
-async fn a_model_is_not_asked_again_in_vain() {
-    for trouble in [
+async fn a_model_is_not_retried_in_vain() {
+    for kind in [
         ModelErrorKind::InvalidApiKey,
         ModelErrorKind::ContentFiltered,
         ModelErrorKind::ContextLengthExceeded,
         ModelErrorKind::BadRequest,
     ] {
-        let (script, clock) = (ScriptedModel::new([trouble]).then("Noon."), RecordingClock::default());
+        let (script, clock) = (ScriptedModel::new([kind]).then("Noon."), RecordingClock::default());
         let error = script.clone().with_retry(plain(3)).clock(clock.clone()).complete("How late?").await.unwrap_err();
-        assert_eq!((ModelErrorKind::from_error(&error), script.requests().len()), (Some(trouble), 1));
+        assert_eq!((ModelErrorKind::from_error(&error), script.requests().len()), (Some(kind), 1));
         assert_eq!(clock.millis(), Vec::<u128>::new());
     }
     let script = ScriptedModel::new([ModelErrorKind::Overloaded; 3]);
@@ -61,34 +61,34 @@ async fn a_model_is_not_asked_again_in_vain() {
 async fn a_wait_follows_the_clock() {
     let (script, clock) = (ScriptedModel::new([ModelErrorKind::Overloaded]).then("Noon."), ManualClock::new());
     let model: SharedModel = script.clone().with_retry(plain(2)).clock(clock.clone()).share();
-    let asked = tokio::spawn(async move { model.complete("How late?").await });
+    let call = tokio::spawn(async move { model.complete("How late?").await });
     while clock.sleepers() == 0 {
         tokio::task::yield_now().await;
     }
     clock.advance(Duration::from_millis(499));
     crate::fixtures::settle().await;
-    assert_eq!((asked.is_finished(), script.requests().len()), (false, 1));
+    assert_eq!((call.is_finished(), script.requests().len()), (false, 1));
     clock.advance(Duration::from_millis(1));
-    assert_eq!(asked.await.unwrap().unwrap().message.text(), "Noon.");
+    assert_eq!(call.await.unwrap().unwrap().message.text(), "Noon.");
 }
 
 /// R-FWK-71, R-FWK-72: once a chunk was delivered the call is not retried, because chunks cannot be withdrawn;
 /// without a listener it is.
 #[tokio::test]
-async fn what_was_heard_is_not_said_again() {
+async fn a_response_is_not_retried_after_a_published_chunk() {
     let half = || ScriptedReply::text("It is").then_error(ModelErrorKind::StreamInterrupted);
-    let again = || ScriptedModel::new([half(), "It is noon.".into()]);
-    let retrying = || again().with_retry(plain(3)).clock(RecordingClock::default());
+    let flaky = || ScriptedModel::new([half(), "It is noon.".into()]);
+    let retrying = || flaky().with_retry(plain(3)).clock(RecordingClock::default());
     let falling = || ScriptedModel::new([half()]).with_fallback(ScriptedModel::new(["It is noon."]));
 
-    let (ear, answer) = heard(retrying(), "How late?").await;
+    let (listener, answer) = call_with_listener(retrying(), "How late?").await;
     assert_eq!(
-        (ear.texts().concat(), ModelErrorKind::from_error(&answer.unwrap_err())),
+        (listener.texts().concat(), ModelErrorKind::from_error(&answer.unwrap_err())),
         ("It is".into(), Some(ModelErrorKind::StreamInterrupted))
     );
-    let (ear, answer) = heard(falling(), "How late?").await;
+    let (listener, answer) = call_with_listener(falling(), "How late?").await;
     assert_eq!(
-        (ear.texts().concat(), ModelErrorKind::from_error(&answer.unwrap_err())),
+        (listener.texts().concat(), ModelErrorKind::from_error(&answer.unwrap_err())),
         ("It is".into(), Some(ModelErrorKind::StreamInterrupted))
     );
 
@@ -111,13 +111,14 @@ async fn the_next_model_answers_in_its_own_name() {
         ModelErrorKind::Connection,
         ModelErrorKind::Timeout,
     ];
-    for trouble in survived {
-        let first = RemoteScriptedModel("large", ScriptedModel::new([trouble]));
-        let (ear, answer) =
-            heard(first.with_fallback(ScriptedModel::new(["By rules."]).with_name("spare")), "How late?").await;
+    for kind in survived {
+        let first = RemoteScriptedModel("large", ScriptedModel::new([kind]));
+        let (listener, answer) =
+            call_with_listener(first.with_fallback(ScriptedModel::new(["By rules."]).with_name("spare")), "How late?")
+                .await;
         let answer = answer.unwrap();
-        assert_eq!(answer.model.to_string(), "scripted/spare (rules)", "{trouble}");
-        assert_eq!((ear.texts().concat(), &answer.stop), ("By rules.".to_owned(), &StopReason::End));
+        assert_eq!(answer.model.to_string(), "scripted/spare (rules)", "{kind}");
+        assert_eq!((listener.texts().concat(), &answer.stop), ("By rules.".to_owned(), &StopReason::End));
     }
     let model = RemoteScriptedModel("large", ScriptedModel::new(["Noon."])).with_fallback(ScriptedModel::default());
     assert_eq!(model.info().name.as_ref(), "large");
@@ -126,18 +127,18 @@ async fn the_next_model_answers_in_its_own_name() {
 
 /// R-FWK-72: rejected content and too long requests go to the next model only on request.
 #[tokio::test]
-async fn a_refusal_is_not_carried_to_another_unless_asked() {
-    for trouble in [
+async fn a_rejection_goes_to_another_model_only_on_request() {
+    for kind in [
         ModelErrorKind::ContentFiltered,
         ModelErrorKind::ContextLengthExceeded,
         ModelErrorKind::BadRequest,
         ModelErrorKind::BudgetExceeded,
     ] {
         let second = ScriptedModel::new(["Noon."]);
-        let model = ScriptedModel::new([trouble, trouble]).with_fallback(second.clone());
-        assert_eq!(ModelErrorKind::from_error(&model.complete("How late?").await.unwrap_err()), Some(trouble));
+        let model = ScriptedModel::new([kind, kind]).with_fallback(second.clone());
+        assert_eq!(ModelErrorKind::from_error(&model.complete("How late?").await.unwrap_err()), Some(kind));
         assert_eq!(second.requests().len(), 0);
-        assert_eq!(model.fallback_on(trouble).complete("How late?").await.unwrap().message.text(), "Noon.");
+        assert_eq!(model.fallback_on(kind).complete("How late?").await.unwrap().message.text(), "Noon.");
     }
     // An error of the application is not hidden by another model.
     let used_up =
@@ -148,7 +149,7 @@ async fn a_refusal_is_not_carried_to_another_unless_asked() {
 /// R-FWK-72: if all models fail, the error has the code of the last one, lists the error of each, and is retryable if
 /// one of them is.
 #[tokio::test]
-async fn when_all_fail_each_has_its_say() {
+async fn when_all_fail_each_error_is_listed() {
     let (a, b) = (
         RemoteScriptedModel("a", ScriptedModel::default()).info(),
         RemoteScriptedModel("b", ScriptedModel::default()).info(),

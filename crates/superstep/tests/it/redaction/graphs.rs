@@ -14,8 +14,8 @@ fn graph(disk: &Disk, redaction: Option<Redaction>) -> CompiledGraph<Chat, Share
         let noted = cx.once("noted", async { Ok::<_, NodeError>(SECRETS.to_owned()) }).await?;
         cx.emit(json!({ "noted": noted })).await?;
         let answer = cx.model(&model).request(SECRETS).await?;
-        let told: String = cx.interrupts().raise(SECRETS, json!({ "show": SECRETS })).await?;
-        Ok::<_, NodeError>(Chat::update().messages(answer.message).log([noted, told]))
+        let resumed: String = cx.interrupts().raise(SECRETS, json!({ "show": SECRETS })).await?;
+        Ok::<_, NodeError>(Chat::update().messages(answer.message).log([noted, resumed]))
     });
     let inner = graph.add_node("inner", inner.compile().unwrap());
     let fail = graph.add_node(
@@ -41,12 +41,12 @@ async fn leaks(redaction: Option<Redaction>) -> Disk {
     let graph = graph(&disk, redaction);
     let input = Chat::input().topic(SECRETS.to_owned()).messages(SECRETS);
     let run = graph.invoke(input).thread("t").context(Speaker(SECRETS).into()).metadata("who", SECRETS);
-    let asked = disk.watch(&graph, run).await.unwrap();
-    assert_eq!(asked.interrupts().len(), 1);
+    let paused = disk.watch(&graph, run).await.unwrap();
+    assert_eq!(paused.interrupts().len(), 1);
     let answer = graph.resume("t", SECRETS).context(Speaker(SECRETS).into());
     disk.watch(&graph, answer).await.unwrap_err();
     graph.threads().update_state("t", Chat::update().topic(format!("{SECRETS} again"))).await.unwrap();
-    disk.look().await;
+    disk.scan().await;
     disk
 }
 
@@ -72,10 +72,10 @@ async fn a_graph_redacts_fields_by_path() {
         numbers: Vec<u64>,
     }
     let mut graph = StateGraph::<Person>::new("person");
-    let look = graph.add_node("look", |person: View<Person>| {
+    let inspect = graph.add_node("look", |person: View<Person>| {
         Person::update().notes(json!({ "pin": 1, "saw": person.name })).numbers(vec![4111111111111111_u64])
     });
-    graph.add_edge(START, look).add_edge(look, END);
+    graph.add_edge(START, inspect).add_edge(inspect, END);
     graph.redact(Redaction::default().field("name").field("notes.pin").allow_field("mail"));
     let input = Person::input().name("Ada".to_owned()).mail("ada@example.com".to_owned());
     let person = graph.compile().unwrap().invoke(input.notes(Value::Null).numbers(vec![7])).await.unwrap().state;

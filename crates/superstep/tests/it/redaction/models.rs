@@ -43,8 +43,8 @@ impl Model for Caller {
 /// R-FWK-91: requests and tool arguments contain no secrets either.
 #[tokio::test]
 async fn requests_and_calls_have_no_secrets() {
-    let heard = Arc::new(Mutex::new(String::new()));
-    let mut stream = Caller(heard.clone()).with_redaction(Redaction::default()).share().stream(SECRETS);
+    let received = Arc::new(Mutex::new(String::new()));
+    let mut stream = Caller(received.clone()).with_redaction(Redaction::default()).share().stream(SECRETS);
     let mut args = String::new();
     while let Some(piece) = stream.next().await {
         let MessageChunk::ToolCall(piece) = piece.unwrap() else { panic!("not a call") };
@@ -52,8 +52,11 @@ async fn requests_and_calls_have_no_secrets() {
     }
     assert_eq!(args, r#"{"to":"[REDACTED:mail]"}"#);
     assert_eq!(stream.finish().await.unwrap().message.tool_calls[0].args, json!({ "to": "[REDACTED:mail]" }));
-    let heard = heard.lock().unwrap().clone();
-    assert!(heard.contains("[REDACTED:card]") && !NEEDLES.iter().any(|needle| heard.contains(needle)), "{heard}");
+    let received = received.lock().unwrap().clone();
+    assert!(
+        received.contains("[REDACTED:card]") && !NEEDLES.iter().any(|needle| received.contains(needle)),
+        "{received}"
+    );
     let failing = ScriptedModel::new(Vec::<&str>::new()).with_redaction(Redaction::default());
     assert!(failing.complete("hi").await.is_err());
 }
@@ -80,14 +83,14 @@ impl Model for Thinker {
 #[tokio::test]
 async fn pieces_stay_in_order() {
     let mut stream = Thinker.with_redaction(Redaction::default()).stream("hi");
-    let mut said = Vec::new();
+    let mut chunks = Vec::new();
     while let Some(piece) = stream.next().await {
-        said.push(match piece.unwrap() {
+        chunks.push(match piece.unwrap() {
             MessageChunk::Reasoning(text) => format!("thinks {text}"),
             MessageChunk::Text(text) => format!("says {text}"),
             MessageChunk::ToolCall(call) => format!("calls {}", call.args),
             _ => panic!("unknown"),
         });
     }
-    assert_eq!(said, ["thinks I ask ", "thinks [REDACTED:mail]", "says Done", "calls [0]", "calls [1]"]);
+    assert_eq!(chunks, ["thinks I ask ", "thinks [REDACTED:mail]", "says Done", "calls [0]", "calls [1]"]);
 }

@@ -27,8 +27,8 @@ fn failing() -> SharedTool {
 
 /// Asks a person.
 #[tool]
-async fn asking(ask: Interrupts) -> Result<String, ToolError> {
-    Ok(ask.raise::<String>("what?", Value::Null).await?)
+async fn ask_user(interrupts: Interrupts) -> Result<String, ToolError> {
+    Ok(interrupts.raise::<String>("what?", Value::Null).await?)
 }
 
 /// An agent that starts with its tools, followed by a model that reads the results.
@@ -47,7 +47,7 @@ fn agent(disk: &Disk, node: ToolNode) -> CompiledGraph<Chat, SharedModel> {
 async fn run(node: ToolNode, tools: &[&str]) -> (Disk, Result<Outcome<Chat>, Error>) {
     let mut disk = Disk::new();
     let graph = agent(&disk, node);
-    let run = graph.invoke(asks(tools)).thread("t").context(Speaker("noted").into());
+    let run = graph.invoke(tool_call_input(tools)).thread("t").context(Speaker("noted").into());
     let done = disk.watch(&graph, run).await;
     (disk, done)
 }
@@ -83,14 +83,15 @@ async fn secrets_in_errors_are_found_nowhere() {
 
 /// R-FWK-91, R-PLN-35: a result that is saved while another call is interrupted contains no secrets.
 #[tokio::test]
-async fn secrets_in_kept_results_are_found_nowhere() {
-    for (node, is_clean) in
-        [(ToolNode::new([leaky(), asking()]), true), (ToolNode::new([leaky(), asking()]).without_redaction(), false)]
-    {
-        let (mut disk, done) = run(node, &["leaky", "asking"]).await;
+async fn secrets_in_saved_results_are_found_nowhere() {
+    for (node, is_clean) in [
+        (ToolNode::new([leaky(), ask_user()]), true),
+        (ToolNode::new([leaky(), ask_user()]).without_redaction(), false),
+    ] {
+        let (mut disk, done) = run(node, &["leaky", "ask_user"]).await;
         assert_eq!(done.unwrap().interrupts().len(), 1);
         assert_eq!(disk.leaks().is_empty(), is_clean);
-        let graph = agent(&disk, ToolNode::new([leaky(), asking()]));
+        let graph = agent(&disk, ToolNode::new([leaky(), ask_user()]));
         let answered = graph.resume("t", "well").context(Speaker("noted").into());
         disk.watch(&graph, answered).await.unwrap();
         assert_eq!(disk.leaks().is_empty(), is_clean);
@@ -109,26 +110,26 @@ async fn a_node_says_what_is_redacted() {
 
 /// R-FWK-91: events of a graph that is a tool, and values that a tool records, contain no secrets either.
 #[tokio::test]
-async fn secrets_told_inside_of_a_tool_are_found_nowhere() {
+async fn secrets_published_inside_of_a_tool_are_found_nowhere() {
     #[derive(GraphState, Clone, Debug, Default, Serialize, Deserialize)]
     struct Inner {
         seen: String,
     }
     let mut inner = StateGraph::<Inner>::new("inner");
-    let tells = node(async |cx: TaskContext| -> Result<InnerUpdate, NodeError> {
+    let emits = node(async |cx: TaskContext| -> Result<InnerUpdate, NodeError> {
         cx.emit(json!({ "note": SECRETS })).await?;
         match cx.attempt() {
             1 => Err(NodeError::new(SECRETS).retryable()),
             _ => Ok(Inner::update().seen("done".to_owned())),
         }
     });
-    let tells = inner.add_node("tells", tells.retry(RetryPolicy::default()));
+    let emits = inner.add_node("tells", emits.retry(RetryPolicy::default()));
     let fails =
         inner.add_node("fails", async |_cx: TaskContext| Err::<InnerUpdate, NodeError>(NodeError::new(SECRETS)));
-    inner.add_edge(START, tells).add_edge(tells, fails).add_edge(fails, END);
+    inner.add_edge(START, emits).add_edge(emits, fails).add_edge(fails, END);
     let inner = inner.compile().unwrap().as_tool("inner", "A graph.");
-    let tools = || ToolNode::new([inner.clone(), asking()]).error_handling(ToolErrorHandling::ReturnToModel);
-    let calls = ["inner", "asking"];
+    let tools = || ToolNode::new([inner.clone(), ask_user()]).error_handling(ToolErrorHandling::ReturnToModel);
+    let calls = ["inner", "ask_user"];
     let (disk, _) = run(tools(), &calls).await;
     disk.assert_clean();
     let (disk, _) = run(tools().without_redaction(), &calls).await;

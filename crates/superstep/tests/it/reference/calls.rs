@@ -14,8 +14,8 @@ use superstep::{
 };
 
 use super::PROFILES;
-use crate::fixtures::{CallCounter, field, graph, says, schema, settle, transcript};
-use crate::support::{only_question, refused};
+use crate::fixtures::{CallCounter, field, graph, log_word, schema, settle, transcript};
+use crate::support::{expect_error, only_question};
 
 struct Keys {
     secret: &'static str,
@@ -24,8 +24,8 @@ struct Keys {
 /// A graph that needs keys and logs the one it received.
 fn needs_keys() -> CompiledGraph<DynamicState, Keys> {
     let mut g = StateGraph::<DynamicState, Keys>::with_schema("keyed", schema());
-    let tell = g.add_node("tell", |keys: RunContext<Keys>| json!({ "log": [keys.secret] }));
-    g.add_edge(START, tell).add_edge(tell, END);
+    let record_secret = g.add_node("tell", |keys: RunContext<Keys>| json!({ "log": [keys.secret] }));
+    g.add_edge(START, record_secret).add_edge(record_secret, END);
     g.compile().unwrap()
 }
 
@@ -48,7 +48,7 @@ async fn a_graph_called_inside_has_the_context_around_or_its_own() {
     let mut other = graph("other");
     let a = other.add_node("a", call(None));
     other.add_edge(START, a).add_edge(a, END);
-    let error = refused(other.compile().unwrap().invoke(json!({ "n": 0 })).await);
+    let error = expect_error(other.compile().unwrap().invoke(json!({ "n": 0 })).await);
     assert_eq!(error.code(), ErrorCode::MissingContext, "{error}");
     assert!(error.message().contains("Keys") && error.message().contains("`keyed`"), "{error}");
 }
@@ -74,7 +74,7 @@ async fn the_store_is_handed_to_nodes_and_outlives_threads() {
     let all = store.search(SearchOp::new("visits")).await.unwrap();
     let all: BTreeMap<String, Value> = all.into_iter().map(|hit| (hit.item.key, hit.item.value)).collect();
     assert_eq!(json!(all), json!({ "a": 3, "all": 3, "b": 2 }));
-    let error = refused(graph.invoke(json!({ "n": 0 })).thread("c").await);
+    let error = expect_error(graph.invoke(json!({ "n": 0 })).thread("c").await);
     assert!(error.code() == ErrorCode::ConfigInvalid && error.message().contains("`Store`"), "{error}");
 }
 
@@ -118,10 +118,10 @@ async fn functions_inside_functions_are_retried_and_cached() {
 /// the calls.
 #[tokio::test(start_paused = true)]
 async fn a_retried_function_does_not_repeat_its_tasks() {
-    let (tasks, tries) = (CallCounter::default(), CallCounter::default());
-    let (counted, tried) = (tasks.clone(), tries.clone());
+    let (tasks, attempts) = (CallCounter::default(), CallCounter::default());
+    let (counted, counted_attempts) = (tasks.clone(), attempts.clone());
     let flaky = entrypoint("flaky", move |n: u64, cx: TaskContext| {
-        let (tasks, tries) = (counted.clone(), tried.clone());
+        let (tasks, attempts) = (counted.clone(), counted_attempts.clone());
         async move {
             let fetch = |number: u64| {
                 let tasks = tasks.clone();
@@ -136,12 +136,12 @@ async fn a_retried_function_does_not_repeat_its_tasks() {
             };
             let (one, two, three) =
                 tokio::join!(cx.task("fetch", fetch(1)), cx.task("fetch", fetch(2)), cx.task("fetch", fetch(3)));
-            if tries.up() < 3 { Err(NodeError::new("busy").retryable()) } else { Ok(vec![one?, two?, three?]) }
+            if attempts.up() < 3 { Err(NodeError::new("busy").retryable()) } else { Ok(vec![one?, two?, three?]) }
         }
     });
     let flaky = flaky.retry(RetryPolicy::default()).compile().unwrap();
     let done = flaky.invoke(&10).await.unwrap();
-    assert_eq!((flaky.output(&done).unwrap(), tasks.get(), tries.get()), (Some(vec![11, 12, 13]), 3, 3));
+    assert_eq!((flaky.output(&done).unwrap(), tasks.get(), attempts.get()), (Some(vec![11, 12, 13]), 3, 3));
 }
 
 /// R-REF-83, R-REF-120: actions inside a recorded task (other tasks, graphs, interrupts) are skipped with it once it
@@ -151,11 +151,11 @@ async fn what_a_recorded_task_did_inside_does_not_move_what_follows() {
     let runs = CallCounter::default();
     let mut g = graph("child");
     let counted = runs.clone();
-    let tell = g.add_node("tell", move |state: View<DynamicState>| {
+    let report = g.add_node("tell", move |state: View<DynamicState>| {
         counted.up();
         json!({ "title": state.get("n") })
     });
-    g.add_edge(START, tell).add_edge(tell, END);
+    g.add_edge(START, report).add_edge(report, END);
     let child = g.compile().unwrap();
     let work = entrypoint("work", move |(): (), cx: TaskContext| {
         let child = child.clone();
@@ -164,15 +164,15 @@ async fn what_a_recorded_task_did_inside_does_not_move_what_follows() {
             let outer = async {
                 let inner = cx.task("step", step(1)).await?;
                 let called = child.invoke(json!({ "n": 10 })).nested_in(&cx).await?;
-                let asked: String = cx.interrupts().raise("inside", ()).await?;
-                Ok::<_, NodeError>(format!("{inner} {} {asked}", field(&called, "title")))
+                let reply: String = cx.interrupts().raise("inside", ()).await?;
+                Ok::<_, NodeError>(format!("{inner} {} {reply}", field(&called, "title")))
             };
-            let inside = cx.task("outer", outer).await?;
+            let first = cx.task("outer", outer).await?;
             let after = cx.task("step", step(2)).await?;
             let called = child.invoke(json!({ "n": 20 })).nested_in(&cx).await?;
-            let asked: String = cx.interrupts().raise("after", ()).await?;
+            let reply: String = cx.interrupts().raise("after", ()).await?;
             let sure: bool = cx.interrupts().raise("sure", ()).await?;
-            Ok(format!("{inside}, {after} {} {asked} {sure}", field(&called, "title")))
+            Ok(format!("{first}, {after} {} {reply} {sure}", field(&called, "title")))
         }
     });
     let work = work.checkpointer(MemoryCheckpointer::new()).compile().unwrap();
@@ -204,7 +204,7 @@ async fn talked(compat: Compat, updates: &[Value]) -> Result<Vec<Vec<(String, St
     Ok(lists)
 }
 
-fn said(id: &str, content: &str) -> Value {
+fn user_message(id: &str, content: &str) -> Value {
     json!({ "role": "user", "id": id, "content": content })
 }
 
@@ -216,14 +216,17 @@ fn removed(id: &str) -> Value {
 /// removal; of two with one id in one update the last applies; removing an unknown id is rejected.
 #[tokio::test]
 async fn messages_are_folded_by_id() {
-    let start = json!([said("1", "a"), said("2", "b")]);
+    let start = json!([user_message("1", "a"), user_message("2", "b")]);
     let rows = [
-        (json!([said("3", "c")]), vec![("1", "a"), ("2", "b"), ("3", "c")]),
-        (json!([said("1", "A"), said("3", "c")]), vec![("1", "A"), ("2", "b"), ("3", "c")]),
+        (json!([user_message("3", "c")]), vec![("1", "a"), ("2", "b"), ("3", "c")]),
+        (json!([user_message("1", "A"), user_message("3", "c")]), vec![("1", "A"), ("2", "b"), ("3", "c")]),
         (json!([removed("1")]), vec![("2", "b")]),
-        (json!([said("3", "c"), removed("__remove_all__"), said("4", "d")]), vec![("4", "d")]),
-        (json!([removed("1"), said("1", "again")]), vec![("1", "again"), ("2", "b")]),
-        (json!([said("3", "x"), said("4", "d"), said("3", "y")]), vec![("1", "a"), ("2", "b"), ("3", "y"), ("4", "d")]),
+        (json!([user_message("3", "c"), removed("__remove_all__"), user_message("4", "d")]), vec![("4", "d")]),
+        (json!([removed("1"), user_message("1", "again")]), vec![("1", "again"), ("2", "b")]),
+        (
+            json!([user_message("3", "x"), user_message("4", "d"), user_message("3", "y")]),
+            vec![("1", "a"), ("2", "b"), ("3", "y"), ("4", "d")],
+        ),
     ];
     for compat in PROFILES {
         for (update, expected) in &rows {
@@ -231,8 +234,8 @@ async fn messages_are_folded_by_id() {
             let list: Vec<(&str, &str)> = lists[1].iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
             assert_eq!(&list, expected, "{compat:?}: {update}");
         }
-        let refused = talked(compat, &[start.clone(), json!([removed("9")])]).await.unwrap_err();
-        assert!(refused.contains('9'), "{compat:?}: {refused}");
+        let error = talked(compat, &[start.clone(), json!([removed("9")])]).await.unwrap_err();
+        assert!(error.contains('9'), "{compat:?}: {error}");
     }
 }
 
@@ -241,7 +244,8 @@ async fn messages_are_folded_by_id() {
 async fn a_message_gets_its_id_once() {
     for compat in PROFILES {
         let hello = json!({ "role": "user", "content": "hello" });
-        let lists = talked(compat, &[json!([hello, hello]), json!(hello), json!([said("x", "end")])]).await.unwrap();
+        let lists =
+            talked(compat, &[json!([hello, hello]), json!(hello), json!([user_message("x", "end")])]).await.unwrap();
         let (first, second, third) = (&lists[0], &lists[1], &lists[2]);
         assert!(first[0].0 != first[1].0 && !first[0].0.is_empty(), "{compat:?}: {first:?}");
         assert_eq!((&second[..2], &third[..3]), (&first[..], &second[..]), "{compat:?}");
@@ -311,12 +315,12 @@ async fn every_kind(graph: &CompiledGraph<DynamicState, Arc<()>>, token: &Arc<()
     let run = |title: &str| graph.invoke(json!({ "title": title })).thread(thread).context(token.clone());
     let done = run("well").await.unwrap();
     assert_eq!(done.end, RunEnd::Finished);
-    assert_eq!(refused(run("fails").await).code(), ErrorCode::NodeFailed);
+    assert_eq!(expect_error(run("fails").await).code(), ErrorCode::NodeFailed);
     assert_eq!(run("asks").await.unwrap().interrupts().len(), 1);
     graph.resume(thread, "Ann").context(token.clone()).await.unwrap();
     let control = RunControl::new();
     control.cancel();
-    assert_eq!(refused(run("well").control(control).await).code(), ErrorCode::Cancelled);
+    assert_eq!(expect_error(run("well").control(control).await).code(), ErrorCode::Cancelled);
     let mut stream = run("hangs").stream();
     for _ in 0..3 {
         stream.next().await.unwrap();
@@ -331,12 +335,12 @@ fn any_kind(token: &Arc<()>) -> CompiledGraph<DynamicState, Arc<()>> {
     let held = token.clone();
     let work = g.add_node(
         "work",
-        move |state: View<DynamicState>, ask: Interrupts, cx: TaskContext, context: RunContext<Arc<()>>| {
+        move |state: View<DynamicState>, interrupts: Interrupts, cx: TaskContext, context: RunContext<Arc<()>>| {
             let held = (held.clone(), context.clone(), cx.clone());
             async move {
                 match state.get("title").as_str() {
                     Some("fails") => return Err(NodeError::new("no")),
-                    Some("asks") => drop(ask.raise::<String>("who", ()).await?),
+                    Some("asks") => drop(interrupts.raise::<String>("who", ()).await?),
                     Some("hangs") => std::future::pending().await,
                     _ => held.2.once("step", async { Ok::<_, NodeError>(1) }).await.map(drop)?,
                 }
@@ -347,12 +351,12 @@ fn any_kind(token: &Arc<()>) -> CompiledGraph<DynamicState, Arc<()>> {
     g.add_edge(START, work).add_edge(work, END).subgraph_persistence(SubgraphPersistence::Inherit);
     let mut outer = StateGraph::<DynamicState, Arc<()>>::with_schema("outer", schema());
     let child = outer.add_node("child", g.compile().unwrap());
-    let beside = outer.add_node("beside", says("beside"));
+    let sibling = outer.add_node("beside", log_word("beside"));
     outer
         .add_edge(START, child)
-        .add_edge(START, beside)
+        .add_edge(START, sibling)
         .add_edge(child, END)
-        .add_edge(beside, END)
+        .add_edge(sibling, END)
         .checkpointer(MemoryCheckpointer::new());
     outer.compile().unwrap()
 }

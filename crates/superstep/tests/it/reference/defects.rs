@@ -9,7 +9,7 @@ use superstep::{Compat, CompiledGraph, DynamicState, ErrorCode, EventKind, NodeF
 
 use super::PROFILES;
 use super::recording_checkpointer::RecordingCheckpointer;
-use crate::fixtures::{CallCounter, field, graph, log_of, outcome, says};
+use crate::fixtures::{CallCounter, field, graph, log_of, log_word, outcome};
 use crate::support::history;
 
 /// R-DEF-1: with a slow checkpointer every stored superstep has the list as it was then, not that of the last
@@ -50,23 +50,23 @@ async fn writes_are_saved_before_the_checkpoint_and_before_what_follows() {
         let (mut g, store) = (graph("g"), RecordingCheckpointer::default());
         let join = g.reserve_node("join");
         for name in ["a", "b", "c"] {
-            let node = g.add_node(name, says(name));
+            let node = g.add_node(name, log_word(name));
             g.add_edge(START, node);
         }
         let seen = store.clone();
-        g.define_node(join, move || json!({ "title": seen.said() }));
+        g.define_node(join, move || json!({ "title": seen.take_commits() }));
         g.add_join(["a", "b", "c"], join).add_edge(join, END).compat(compat).checkpointer(store.clone());
         let done = g.compile().unwrap().invoke(json!({ "n": 0 })).thread("t").await.unwrap();
         let before: Vec<String> = serde_json::from_value(field(&done, "title")).unwrap();
-        let all: Vec<String> = before.iter().cloned().chain(store.said()).collect();
+        let all: Vec<String> = before.iter().cloned().chain(store.take_commits()).collect();
         for pair in all.chunks(2) {
             assert_eq!(pair[0].replace("begin", "end"), pair[1], "{compat:?}: {all:?}");
         }
-        let place = |what: &str| before.iter().position(|said| said == what);
-        let step = place("begin step 1").unwrap_or_else(|| panic!("{compat:?}: {before:?}"));
-        let kept: Vec<usize> = ["end a", "end b", "end c"].into_iter().filter_map(place).collect();
+        let position_of = |expected: &str| before.iter().position(|event| event == expected);
+        let step = position_of("begin step 1").unwrap_or_else(|| panic!("{compat:?}: {before:?}"));
+        let positions: Vec<usize> = ["end a", "end b", "end c"].into_iter().filter_map(position_of).collect();
         // The last task to end is saved together with the checkpoint: one commit is enough for both.
-        assert!(kept.len() == 2 && kept.iter().all(|kept| *kept < step), "{compat:?}: {before:?}");
+        assert!(positions.len() == 2 && positions.iter().all(|kept| *kept < step), "{compat:?}: {before:?}");
         assert_eq!(before.last().unwrap(), "end step 1", "{compat:?}");
     }
 }
@@ -102,10 +102,10 @@ async fn a_limit_is_the_number_of_supersteps() {
 /// R-DEF-7: a join that waits for a node that was never reached is reported by name when the run ends, in both
 /// profiles.
 #[tokio::test]
-async fn a_join_that_did_not_fire_is_told() {
+async fn a_join_that_did_not_fire_is_reported() {
     for compat in PROFILES {
         let draw = move |g: &mut StateGraph<DynamicState>| {
-            let [a, b, join] = ["a", "b", "join"].map(|name| g.add_node(name, says(name)));
+            let [a, b, join] = ["a", "b", "join"].map(|name| g.add_node(name, log_word(name)));
             g.set_conditional_entry_point(|_: &DynamicState| "a", [a, b])
                 .add_join([a, b], join)
                 .add_edge(join, END)
@@ -113,8 +113,8 @@ async fn a_join_that_did_not_fire_is_told() {
         };
         let done = outcome(draw, json!({ "n": 0 })).await.unwrap();
         assert_eq!((done.end.clone(), field(&done, "log")), (RunEnd::Finished, json!(["a"])), "{compat:?}");
-        let told = |text: &String| text.contains("`join`") && text.contains("`b`");
-        assert!(done.warnings.iter().any(told), "{compat:?}: {:?}", done.warnings);
+        let is_reported = |text: &String| text.contains("`join`") && text.contains("`b`");
+        assert!(done.warnings.iter().any(is_reported), "{compat:?}: {:?}", done.warnings);
     }
 }
 
@@ -134,7 +134,7 @@ async fn a_graph_with_a_default_handler_compiles_twice() {
 /// R-DEF-10: an unknown field name is rejected in a result and in an input. In the LangGraph profile both are
 /// dropped.
 #[tokio::test]
-async fn unknown_names_are_refused_or_dropped() {
+async fn unknown_names_are_rejected_or_dropped() {
     for compat in PROFILES {
         let result = |update: Value, input: Value| {
             let draw = move |g: &mut StateGraph<DynamicState>| {
@@ -178,7 +178,7 @@ async fn an_overwrite_of_an_empty_field_sets_its_value() {
 /// A graph with its own checkpointer and a join that does not fire, inside one without.
 fn with_own_store(own: &MemoryCheckpointer, persistence: SubgraphPersistence) -> StateGraph<DynamicState> {
     let mut inner = graph("inner");
-    let [a, b, join] = ["a", "b", "join"].map(|name| inner.add_node(name, says(name)));
+    let [a, b, join] = ["a", "b", "join"].map(|name| inner.add_node(name, log_word(name)));
     inner.set_conditional_entry_point(|_: &DynamicState| "a", [a, b]).add_join([a, b], join).add_edge(join, END);
     inner.checkpointer(own.clone()).subgraph_persistence(persistence);
     let mut g = graph("outer");
@@ -190,20 +190,20 @@ fn with_own_store(own: &MemoryCheckpointer, persistence: SubgraphPersistence) ->
 /// R-DEF-13: a subgraph is saved by the checkpointer of its parent. Without one, its own checkpointer is not ignored
 /// silently: a warning of the outcome says that nothing is saved.
 #[tokio::test]
-async fn a_store_that_is_not_used_is_told() {
-    let (own, around) = (MemoryCheckpointer::new(), MemoryCheckpointer::new());
-    let told = |warnings: &[String]| warnings.iter().filter(|text| text.contains("nothing is saved")).count();
+async fn an_unused_store_is_reported() {
+    let (own, parent_store) = (MemoryCheckpointer::new(), MemoryCheckpointer::new());
+    let warning_count = |warnings: &[String]| warnings.iter().filter(|text| text.contains("nothing is saved")).count();
     let graph = with_own_store(&own, SubgraphPersistence::Inherit).compile().unwrap();
     let done = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
-    assert_eq!((told(&done.warnings), field(&done, "log")), (1, json!(["a"])), "{:?}", done.warnings);
+    assert_eq!((warning_count(&done.warnings), field(&done, "log")), (1, json!(["a"])), "{:?}", done.warnings);
     assert!(done.warnings.iter().any(|text| text.contains("`inner`") && text.contains("`outer`")));
-    let saved = graph.invoke(json!({ "n": 0 })).thread("t").checkpointer(around.clone()).await.unwrap();
-    assert_eq!(told(&saved.warnings), 0);
-    let threads = graph.threads().checkpointer(around);
+    let saved = graph.invoke(json!({ "n": 0 })).thread("t").checkpointer(parent_store.clone()).await.unwrap();
+    assert_eq!(warning_count(&saved.warnings), 0);
+    let threads = graph.threads().checkpointer(parent_store);
     assert_eq!(threads.namespaces("t").await.unwrap().len(), 2);
     assert!(graph.threads().checkpointer(own.clone()).namespaces("t").await.unwrap().is_empty());
     let never = with_own_store(&own, SubgraphPersistence::Stateless).compile().unwrap();
-    assert_eq!(told(&never.invoke(json!({ "n": 0 })).await.unwrap().warnings), 0);
+    assert_eq!(warning_count(&never.invoke(json!({ "n": 0 })).await.unwrap().warnings), 0);
 }
 
 /// R-DEF-7, R-DEF-13: warnings of a subgraph are part of the outcome of the run and of its events, once.
@@ -212,14 +212,14 @@ async fn warnings_of_a_graph_inside_reach_the_result() {
     let graph: CompiledGraph<DynamicState> =
         with_own_store(&MemoryCheckpointer::new(), SubgraphPersistence::Stateless).compile().unwrap();
     let mut stream = graph.invoke(json!({ "n": 0 })).stream();
-    let mut told = 0;
+    let mut warned = 0;
     while let Some(event) = stream.next().await {
         if let EventKind::Machine(MachineEvent::Warning { message, .. }) = event.kind {
-            told += usize::from(message.contains("`join`"));
+            warned += usize::from(message.contains("`join`"));
         }
     }
     let done = stream.finish().await.unwrap();
-    assert_eq!((told, done.warnings.len()), (1, 1), "{:?}", done.warnings);
+    assert_eq!((warned, done.warnings.len()), (1, 1), "{:?}", done.warnings);
     assert!(done.warnings[0].contains("graph `inner`") && done.warnings[0].contains("`join`"), "{:?}", done.warnings);
 }
 
@@ -228,14 +228,14 @@ async fn warnings_of_a_graph_inside_reach_the_result() {
 async fn no_result_is_lost_when_many_tasks_end_at_once() {
     for compat in PROFILES {
         for _ in 0..10 {
-            let (mut g, runs, tries) = (graph("g"), CallCounter::default(), CallCounter::default());
+            let (mut g, runs, attempts) = (graph("g"), CallCounter::default(), CallCounter::default());
             let (counted, done) = (runs.clone(), runs.clone());
             let work = g.add_node("work", move |sent: SendPayload<usize>| {
                 counted.up();
                 json!({ "log": [sent.0] })
             });
             let fails = g.add_node("fails", move || {
-                let (done, first) = (done.clone(), tries.up() == 1);
+                let (done, first) = (done.clone(), attempts.up() == 1);
                 async move {
                     while done.get() < 64 {
                         tokio::task::yield_now().await;
@@ -244,7 +244,7 @@ async fn no_result_is_lost_when_many_tasks_end_at_once() {
                 }
             });
             let fan =
-                move |_: &DynamicState| Goto::sends((0..64).map(|place| SendTo::new(work, place))).and_node(fails);
+                move |_: &DynamicState| Goto::sends((0..64).map(|index| SendTo::new(work, index))).and_node(fails);
             g.set_conditional_entry_point(fan, [work, fails]).add_edge(work, END).add_edge(fails, END);
             g.compat(compat).branch_policy(superstep::BranchPolicy::SettleAll).checkpointer(MemoryCheckpointer::new());
             let graph = g.compile().unwrap();
@@ -260,7 +260,7 @@ async fn no_result_is_lost_when_many_tasks_end_at_once() {
 async fn a_goto_is_not_followed_by_the_edge_too() {
     for (compat, expected) in [(Compat::Strict, json!(["b"])), (Compat::LangGraph, json!(["b", "edge"]))] {
         let log = log_of(|g| {
-            let [edge, b] = ["edge", "b"].map(|name| g.add_node(name, says(name)));
+            let [edge, b] = ["edge", "b"].map(|name| g.add_node(name, log_word(name)));
             let a = g.add_node("a", node(|| Command::<DynamicState>::goto("b")).goto_targets([b]));
             g.add_edge(START, a).add_edge(a, edge).add_edge(edge, END).add_edge(b, END).compat(compat);
         });

@@ -12,17 +12,17 @@ use superstep::{
 };
 
 use super::PROFILES;
-use crate::fixtures::{TokioClock, field as value_of, graph, says, settle};
-use crate::support::{dynamic, log, log_field, refused};
+use crate::fixtures::{TokioClock, field as value_of, graph, log_word, settle};
+use crate::support::{dynamic, expect_error, log, log_field};
 
 /// Returns the compile errors of a graph that already has `a` between start and end; equal in both profiles.
-fn refusals(draw: impl Fn(&mut StateGraph<DynamicState>)) -> Vec<String> {
+fn compile_errors(draw: impl Fn(&mut StateGraph<DynamicState>)) -> Vec<String> {
     let [strict, compat] = PROFILES.map(|compat| {
         let mut g = graph("g");
-        let a = g.add_node("a", says("a"));
+        let a = g.add_node("a", log_word("a"));
         g.add_edge(START, a).add_edge(a, END).compat(compat);
         draw(&mut g);
-        let error = refused(g.compile());
+        let error = expect_error(g.compile());
         assert_eq!(error.code(), ErrorCode::InvalidGraph);
         error.diagnostics().iter().map(|problem| problem.message.clone()).collect::<Vec<_>>()
     });
@@ -34,10 +34,10 @@ fn refusals(draw: impl Fn(&mut StateGraph<DynamicState>)) -> Vec<String> {
 #[test]
 fn nothing_leads_out_of_the_end_or_into_the_start() {
     let out = ["edge `__end__` -> `a`: nothing leads out of the end"];
-    assert_eq!(refusals(|g| _ = g.add_edge(END, "a")), out);
+    assert_eq!(compile_errors(|g| _ = g.add_edge(END, "a")), out);
     let into = ["edge `a` -> `__start__`: nothing leads to the start"];
-    assert_eq!(refusals(|g| _ = g.add_edge("a", START)), into);
-    let route = refusals(|g| {
+    assert_eq!(compile_errors(|g| _ = g.add_edge("a", START)), into);
+    let route = compile_errors(|g| {
         _ = g.add_conditional_edges(END, |_| "a", ["a"]).add_conditional_edges("a", |_| END, [START, END])
     });
     assert_eq!(route.len(), 2, "{route:?}");
@@ -48,9 +48,9 @@ fn nothing_leads_out_of_the_end_or_into_the_start() {
 fn a_graph_needs_a_way_in() {
     for compat in PROFILES {
         let mut g = graph("g");
-        let [a, b] = ["a", "b"].map(|name| g.add_node(name, says(name)));
+        let [a, b] = ["a", "b"].map(|name| g.add_node(name, log_word(name)));
         g.add_edge(a, b).add_edge(b, END).compat(compat);
-        let error = refused(g.compile());
+        let error = expect_error(g.compile());
         assert!(error.to_string().contains("nothing leads out of the start"), "{error}");
         g.add_edge(START, a);
         assert!(g.compile().is_ok());
@@ -58,12 +58,12 @@ fn a_graph_needs_a_way_in() {
 }
 
 /// An addition to a graph, and its error.
-type Refusal = (fn(&mut StateGraph<DynamicState>), &'static str);
+type InvalidGraphCase = (fn(&mut StateGraph<DynamicState>), &'static str);
 
 /// R-REF-3: an edge, a conditional edge or a declared goto to an unknown node is rejected with both endpoints.
 #[test]
-fn a_way_to_nowhere_is_told_with_both_ends() {
-    let rows: [Refusal; 5] = [
+fn an_edge_to_nowhere_is_reported_with_both_ends() {
+    let rows: [InvalidGraphCase; 5] = [
         (|g| _ = g.add_edge("a", "nowhere"), "edge `a` -> `nowhere`: no node `nowhere`"),
         (|g| _ = g.add_edge("nowhere", "a"), "edge `nowhere` -> `a`: no node `nowhere`"),
         (
@@ -76,14 +76,14 @@ fn a_way_to_nowhere_is_told_with_both_ends() {
         ),
         (
             |g| {
-                let jump = g.add_node("jump", node(says("jump")).goto_targets(["nowhere"]));
+                let jump = g.add_node("jump", node(log_word("jump")).goto_targets(["nowhere"]));
                 g.add_edge("a", jump).add_edge(jump, END);
             },
             "goto `jump` -> `nowhere`: no node `nowhere`",
         ),
     ];
     for (draw, message) in rows {
-        assert_eq!(refusals(draw), [message]);
+        assert_eq!(compile_errors(draw), [message]);
     }
 }
 
@@ -100,24 +100,24 @@ fn names_are_unique_free_and_fit_into_paths() {
         ("", "a node needs a name"),
     ];
     for (name, message) in rows {
-        let found = refusals(|g| {
-            let other = g.add_node(name, says("other"));
+        let errors = compile_errors(|g| {
+            let other = g.add_node(name, log_word("other"));
             g.add_edge(START, other).add_edge(other, END);
         });
-        assert_eq!(found, [message], "{name}");
+        assert_eq!(errors, [message], "{name}");
     }
 }
 
 /// R-REF-5: a join from or to an unknown node is rejected.
 #[test]
 fn a_join_names_nodes_that_are_there() {
-    let from = refusals(|g| {
-        let b = g.add_node("b", says("b"));
+    let from = compile_errors(|g| {
+        let b = g.add_node("b", log_word("b"));
         g.add_join(["a", "nowhere"], b).add_edge(b, END);
     });
     assert_eq!(from, ["join `nowhere` -> `b`: no node `nowhere`"]);
-    let to = refusals(|g| {
-        let b = g.add_node("b", says("b"));
+    let to = compile_errors(|g| {
+        let b = g.add_node("b", log_word("b"));
         g.add_edge(START, b).add_edge(b, END).add_join(["a", "b"], "nowhere");
     });
     assert_eq!(to, ["join `a, b` -> `nowhere`: no node `nowhere`"]);
@@ -128,13 +128,13 @@ fn a_join_names_nodes_that_are_there() {
 #[tokio::test]
 async fn a_field_has_one_reducer() {
     for second in [field("log").reducer("add"), field("log")] {
-        let error = refused(Schema::builder("state").field(field("log").reducer("append")).field(second).build());
+        let error = expect_error(Schema::builder("state").field(field("log").reducer("append")).field(second).build());
         assert_eq!(error.code(), ErrorCode::InvalidGraph);
         assert!(error.diagnostics()[0].message.contains("field `log` is declared twice"), "{error}");
     }
     for compat in PROFILES {
         let mut g = graph("g");
-        let a = g.add_node("a", says("a"));
+        let a = g.add_node("a", log_word("a"));
         g.add_edge(START, a).add_edge(a, END).input_fields(["log"]).output_fields(["log"]).compat(compat);
         let done = g.compile().unwrap().invoke(json!({ "log": ["in"] })).await.unwrap();
         assert_eq!(done.to_json().unwrap(), json!({ "log": ["in", "a"] }));
@@ -144,33 +144,33 @@ async fn a_field_has_one_reducer() {
 /// R-REF-7: values that the engine computes for a node are not fields of input or output, in a schema or in a value.
 #[tokio::test]
 async fn computed_values_are_no_fields() {
-    let found = refusals(|g| _ = g.input_fields(["n", "remaining_steps"]).output_fields(["is_last_step"]));
-    assert_eq!(found.len(), 2, "{found:?}");
-    assert!(found[0].contains("input") && found[0].contains("`remaining_steps`"), "{found:?}");
-    assert!(found[1].contains("output") && found[1].contains("`is_last_step`"), "{found:?}");
-    let given = |compat| {
+    let errors = compile_errors(|g| _ = g.input_fields(["n", "remaining_steps"]).output_fields(["is_last_step"]));
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    assert!(errors[0].contains("input") && errors[0].contains("`remaining_steps`"), "{errors:?}");
+    assert!(errors[1].contains("output") && errors[1].contains("`is_last_step`"), "{errors:?}");
+    let run = |compat| {
         let mut g = graph("g");
         let a = g.add_node("a", |cx: TaskContext| json!({ "log": [cx.remaining_steps() == 1] }));
         g.add_edge(START, a).add_edge(a, END).compat(compat);
         g.compile().unwrap().invoke(json!({ "n": 0, "remaining_steps": 1 }))
     };
-    assert_eq!(refused(given(Compat::Strict).await).code(), ErrorCode::InputInvalid);
+    assert_eq!(expect_error(run(Compat::Strict).await).code(), ErrorCode::InputInvalid);
     // In the LangGraph profile an unknown name is dropped, and does not affect the computed value.
-    assert_eq!(value_of(&given(Compat::LangGraph).await.unwrap(), "log"), json!([false]));
+    assert_eq!(value_of(&run(Compat::LangGraph).await.unwrap(), "log"), json!([false]));
 }
 
 /// R-REF-9: a breakpoint before or after an unknown node is rejected.
 #[test]
 fn breakpoints_stand_at_nodes_that_are_there() {
     let message = ["breakpoint at unknown node `nowhere`"];
-    assert_eq!(refusals(|g| _ = g.interrupt_before(["a", "nowhere"])), message);
-    assert_eq!(refusals(|g| _ = g.interrupt_after(["nowhere", "*"])), message);
+    assert_eq!(compile_errors(|g| _ = g.interrupt_before(["a", "nowhere"])), message);
+    assert_eq!(compile_errors(|g| _ = g.interrupt_after(["nowhere", "*"])), message);
 }
 
 /// R-REF-10: a synchronous function cannot be stopped, so a timeout on it is rejected; an async one can have a
 /// timeout.
 #[test]
-fn a_limit_on_what_cannot_be_stopped_is_refused() {
+fn a_timeout_on_a_node_that_cannot_be_stopped_is_rejected() {
     fn compiles<M>(node: impl IntoNode<DynamicState, (), M>) -> superstep::Result<CompiledGraph<DynamicState>> {
         let mut g = graph("g");
         let slow = g.add_node("slow", node);
@@ -178,7 +178,7 @@ fn a_limit_on_what_cannot_be_stopped_is_refused() {
     }
     let second = Duration::from_secs(1);
     for limit in [TimeoutPolicy::run_timeout(second), TimeoutPolicy::idle_timeout(second)] {
-        let error = refused(compiles(node(says("x")).timeout(limit.clone())));
+        let error = expect_error(compiles(node(log_word("x")).timeout(limit.clone())));
         assert_eq!((error.code(), error.diagnostics().len()), (ErrorCode::InvalidGraph, 1));
         for word in ["`slow`", "timeout", "`async`", "`blocking(..)`"] {
             assert!(error.to_string().contains(word), "{word} in {error}");
@@ -186,18 +186,18 @@ fn a_limit_on_what_cannot_be_stopped_is_refused() {
         assert!(compiles(node(async || ()).timeout(limit.clone())).is_ok());
         assert!(compiles(node(|| async {}).timeout(limit)).is_ok());
     }
-    assert!(compiles(says("x")).is_ok());
+    assert!(compiles(log_word("x")).is_ok());
 }
 
 /// R-REF-10: a blocking node continues after its timeout: the run fails, and the late result is ignored.
 #[tokio::test(start_paused = true)]
 async fn blocking_work_is_left_behind_at_its_limit() {
-    let ((open, gate), (tell, told)) = (channel::<()>(), channel::<()>());
+    let ((open, gate), (sender, receiver)) = (channel::<()>(), channel::<()>());
     let gate = Mutex::new(gate);
     let mut g = graph("g");
     let work = move || {
         gate.lock().unwrap().recv().unwrap();
-        tell.send(()).unwrap();
+        sender.send(()).unwrap();
         json!({ "log": ["late"] })
     };
     let slow = g.add_node("slow", blocking(work).timeout(Duration::from_secs(3)));
@@ -207,26 +207,26 @@ async fn blocking_work_is_left_behind_at_its_limit() {
     let run = graph.invoke(json!({ "n": 0 })).thread("t").clock(TokioClock::new()).spawn();
     settle().await;
     tokio::time::advance(Duration::from_secs(4)).await;
-    assert_eq!(refused(run.await).code(), ErrorCode::Timeout);
+    assert_eq!(expect_error(run.await).code(), ErrorCode::Timeout);
     open.send(()).unwrap();
-    told.recv().unwrap();
+    receiver.recv().unwrap();
     assert_eq!(log(&graph.threads().get_state("t").await.unwrap().state), Vec::<String>::new());
 }
 
 /// R-DEF-9: a graph can be compiled repeatedly, with defaults and handler, also after an error.
 #[tokio::test]
-async fn a_drawing_compiles_again_after_it_was_mended() {
+async fn a_graph_compiles_again_after_it_was_repaired() {
     use superstep::{Cache, CachePolicy};
     let mut g = graph("g");
-    let a = g.add_node("a", node(says("a")).cache(CachePolicy::by_input()));
+    let a = g.add_node("a", node(log_word("a")).cache(CachePolicy::by_input()));
     g.add_edge(START, a).add_edge(a, END).interrupt_before(["b"]);
     g.default_error_handler(|| ()).default_timeout(Duration::from_secs(9)).default_retry(RetryPolicy::exponential(2));
     for _ in 0..2 {
-        let error = refused(g.compile());
+        let error = expect_error(g.compile());
         assert_eq!(error.diagnostics().len(), 2, "{error}");
     }
     g.cache(Cache::new());
-    let b = g.add_node("b", says("b"));
+    let b = g.add_node("b", log_word("b"));
     g.add_edge(a, b).add_edge(b, END);
     for _ in 0..2 {
         assert_eq!(g.compile().unwrap().invoke(json!({ "n": 0 })).await.unwrap().next, ["b"]);
@@ -242,12 +242,12 @@ async fn nodes_and_callers_see_what_is_theirs() {
             json!({ "topic": null, "note": null, "draft": { "private": true, "default": "none" }, "log": log_field() }),
         );
         let write = graph.add_node("write", node(|| json!({ "draft": "d1", "note": "n1" })).writes(["draft"]));
-        let look = |state: View<DynamicState>| {
+        let inspect = |state: View<DynamicState>| {
             let seen: Vec<String> = state.to_json().as_object().unwrap().keys().cloned().collect();
             json!({ "log": format!("{} sees {}", state.get("topic"), seen.join(" ")) })
         };
-        let open = graph.add_node("open", node(look).reads(["draft"]));
-        let closed = graph.add_node("closed", look);
+        let open = graph.add_node("open", node(inspect).reads(["draft"]));
+        let closed = graph.add_node("closed", inspect);
         graph
             .add_sequence([START, write.into(), open.into(), closed.into(), END])
             .output_fields(["log"])
@@ -268,7 +268,7 @@ async fn a_route_leads_anywhere_or_where_it_declares() {
     for compat in PROFILES {
         let drawn = |draw: fn(&mut StateGraph<DynamicState>)| {
             let mut g = graph("g");
-            let [a, b, c] = ["a", "b", "c"].map(|name| g.add_node(name, says(name)));
+            let [a, b, c] = ["a", "b", "c"].map(|name| g.add_node(name, log_word(name)));
             g.add_edge(START, a).add_edge(b, END).add_edge(c, END).add_edge(a, b).add_edge(b, c).compat(compat);
             draw(&mut g);
             g.compile().unwrap().invoke(json!({ "n": 0 }))
@@ -282,13 +282,13 @@ async fn a_route_leads_anywhere_or_where_it_declares() {
             _ = g.add_conditional_edges_by_key("a", |_| "key", [("key", Endpoint::from("c"))], None)
         };
         assert_eq!(log(map).await, json!(["a", "b", "c", "c"]));
-        let refusals: [fn(&mut StateGraph<DynamicState>); 3] = [
+        let invalid_draws: [fn(&mut StateGraph<DynamicState>); 3] = [
             |g| _ = g.add_conditional_edges("a", |_| "elsewhere", RouteTargets::ANY),
             |g| _ = g.add_conditional_edges("a", |_| "c", ["b"]),
             |g| _ = g.add_conditional_edges_by_key("a", |_| "other", [("key", Endpoint::from("c"))], None),
         ];
-        for draw in refusals {
-            let error = refused(drawn(draw).await);
+        for draw in invalid_draws {
+            let error = expect_error(drawn(draw).await);
             assert_eq!(
                 (error.code(), error.location().node.as_deref()),
                 (ErrorCode::InvalidRoute, Some("a")),

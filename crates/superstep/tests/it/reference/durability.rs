@@ -19,8 +19,8 @@ use super::PROFILES;
 use super::gated_checkpointer::GatedCheckpointer;
 use graphs::*;
 
-use crate::fixtures::{CallCounter, TokioClock, field, graph, says, schema, settle, transcript};
-use crate::support::{Calls, history, line, log, only_question, refused, rows};
+use crate::fixtures::{CallCounter, TokioClock, field, graph, log_word, schema, settle, transcript};
+use crate::support::{Calls, expect_error, history, line, log, only_question, rows};
 
 const MODES: [Durability; 3] = [Durability::Sync, Durability::Async, Durability::Exit];
 
@@ -39,10 +39,10 @@ fn seen(ended: &Result<Outcome<DynamicState>, Error>) -> String {
     match ended {
         Err(error) => format!("{} {}", error.code(), error.message()),
         Ok(out) => {
-            let asked: Vec<_> =
-                out.interrupts().iter().map(|asked| format!("{} {}", asked.name, asked.value)).collect();
+            let interrupts: Vec<_> =
+                out.interrupts().iter().map(|interrupt| format!("{} {}", interrupt.name, interrupt.value)).collect();
             let status = match &out.end {
-                RunEnd::Interrupted(_) => format!("asks {asked:?}"),
+                RunEnd::Interrupted(_) => format!("asks {interrupts:?}"),
                 status => format!("{status:?}"),
             };
             format!("{status} {} {:?} {}", out.to_json().unwrap(), out.next, out.supersteps)
@@ -60,12 +60,14 @@ async fn live(
     let mut mode = modes.iter().cycle().copied();
     let threads = graph.threads().checkpointer(store.clone());
     for call in 0..40 {
-        let known = threads.get_state("t").await.ok();
-        let run = match &known {
+        let existing = threads.get_state("t").await.ok();
+        let run = match &existing {
             None => graph.invoke(json!({ "title": "x" })).thread("t"),
             Some(state) => match state.interrupts()[..] {
                 [] => graph.continue_thread("t"),
-                [asked, ..] => graph.resume_with("t", [(asked.id, json!(format!("answer to {}", asked.value)))].into()),
+                [interrupt, ..] => {
+                    graph.resume_with("t", [(interrupt.id, json!(format!("answer to {}", interrupt.value)))].into())
+                }
             },
         };
         let ended = run.checkpointer(store.clone()).durability(mode.next().unwrap()).await;
@@ -82,7 +84,7 @@ async fn live(
                 (out.checkpoint, &*out.state),
                 "what is saved is what was told"
             );
-            let ids: Vec<_> = saved.interrupts().iter().map(|asked| asked.id).collect();
+            let ids: Vec<_> = saved.interrupts().iter().map(|interrupt| interrupt.id).collect();
             assert_eq!(ids, out.interrupts().iter().map(|asked| asked.id).collect::<Vec<_>>());
             if out.is_finished() {
                 return Ok(lines);
@@ -118,9 +120,9 @@ async fn all_modes_lead_to_the_same_end() {
             called.sort();
             assert!(!called.is_empty() && end(&expected).starts_with("Finished"), "{name}: {expected:?}");
             for modes in mixtures {
-                let given =
+                let actual =
                     live(&compiled(draw, compat, &calls), &MemoryCheckpointer::new().into(), modes).await.unwrap();
-                assert_eq!(given, expected, "{name} {compat:?} {modes:?}");
+                assert_eq!(actual, expected, "{name} {compat:?} {modes:?}");
                 let mut called_now = calls.take();
                 called_now.sort();
                 assert_eq!(called_now, called, "{name} {compat:?} {modes:?}");
@@ -130,7 +132,7 @@ async fn all_modes_lead_to_the_same_end() {
 }
 
 /// A node that checks whether anything is stored.
-fn looks(
+fn storage_probe(
     memory: &MemoryCheckpointer,
 ) -> impl Fn(TaskContext) -> superstep::core::port::BoxFuture<'static, Result<Value, NodeError>> + use<> {
     let memory = memory.clone();
@@ -138,10 +140,11 @@ fn looks(
         let memory = memory.clone();
         Box::pin(async move {
             let thread = cx.thread_id().unwrap().clone();
-            let found = memory.load(&thread, &CheckpointNamespace::root(), CheckpointSelector::Latest).await?.is_some();
-            let inside = memory.namespaces(&thread).await?.len();
+            let is_stored =
+                memory.load(&thread, &CheckpointNamespace::root(), CheckpointSelector::Latest).await?.is_some();
+            let namespaces = memory.namespaces(&thread).await?.len();
             let status = memory.status(&thread).await?;
-            Ok(json!({ "log": [format!("{found} {inside} {status:?}")] }))
+            Ok(json!({ "log": [format!("{is_stored} {namespaces} {status:?}")] }))
         })
     }
 }
@@ -152,38 +155,38 @@ fn looks(
 async fn saving_at_the_end_stores_nothing_before() {
     for compat in PROFILES {
         let memory = MemoryCheckpointer::new();
-        let door = GatedCheckpointer::open(&memory);
+        let gate = GatedCheckpointer::open(&memory);
         let (mut g, mut inner) = (graph("outer"), graph("inner"));
-        let look = inner.add_node("look", looks(&memory));
-        inner.add_edge(START, look).add_edge(look, END);
+        let probe = inner.add_node("look", storage_probe(&memory));
+        inner.add_edge(START, probe).add_edge(probe, END);
         let inner = g.add_node("inner", inner.compile().unwrap());
-        let (a, b) = (g.add_node("a", looks(&memory)), g.add_node("b", looks(&memory)));
-        let ask = g.add_node("ask", async |ask: Interrupts| {
-            let name: String = ask.raise("name", 1).await?;
+        let (a, b) = (g.add_node("a", storage_probe(&memory)), g.add_node("b", storage_probe(&memory)));
+        let interrupt = g.add_node("ask", async |interrupt: Interrupts| {
+            let name: String = interrupt.raise("name", 1).await?;
             Ok::<_, NodeError>(json!({ "log": [name] }))
         });
-        g.add_sequence([START, a.into(), inner.into(), b.into(), ask.into(), END])
-            .checkpointer(door.clone())
+        g.add_sequence([START, a.into(), inner.into(), b.into(), interrupt.into(), END])
+            .checkpointer(gate.clone())
             .compat(compat);
         let graph = g.durability(Durability::Exit).compile().unwrap();
-        let asked = graph.invoke(json!({ "n": 5 })).thread("t").await.unwrap();
-        assert!(log(&asked.state).iter().all(|seen| seen == "false 0 None"), "{:?}", asked.state);
-        let commits = door.take_asked();
+        let paused = graph.invoke(json!({ "n": 5 })).thread("t").await.unwrap();
+        assert!(log(&paused.state).iter().all(|seen| seen == "false 0 None"), "{:?}", paused.state);
+        let commits = gate.take_requested();
         assert_eq!(commits.len(), 1, "one transaction");
         assert!(!commits[0].subgraph_commits.is_empty() && commits[0].pending.len() == 1);
         let saved = graph.threads().get_state("t").await.unwrap();
-        assert_eq!((&*saved.state, saved.next.clone()), (&*asked.state, vec!["ask".to_owned()]));
+        assert_eq!((&*saved.state, saved.next.clone()), (&*paused.state, vec!["ask".to_owned()]));
         assert_eq!(
             (saved.checkpoint.parent, saved.checkpoint.step, saved.checkpoint.source),
             (None, 3, CheckpointSource::Loop)
         );
-        assert_eq!(saved.interrupts()[0].id, only_question(&asked).id);
+        assert_eq!(saved.interrupts()[0].id, only_question(&paused).id);
         assert_eq!(graph.threads().status("t").await.unwrap(), Some(ThreadStatus::Interrupted));
         let done = graph.resume("t", "ann").await.unwrap();
         assert_eq!((log(&done.state).pop().unwrap(), rows(&graph, "t").await.len()), ("ann".to_owned(), 2));
-        assert_eq!(door.begun(), 1);
-        let again = graph.resume_with("t", [(only_question(&asked).id, json!("bob"))].into()).await;
-        assert!(refused(again).message().contains("already answered"));
+        assert_eq!(gate.started(), 1);
+        let repeated = graph.resume_with("t", [(only_question(&paused).id, json!("bob"))].into()).await;
+        assert!(expect_error(repeated).message().contains("already answered"));
     }
 }
 
@@ -191,12 +194,12 @@ async fn saving_at_the_end_stores_nothing_before() {
 #[tokio::test]
 async fn saving_at_the_end_writes_what_changed() {
     let (memory, calls) = (MemoryCheckpointer::new(), Calls::default());
-    let door = GatedCheckpointer::open(&memory);
+    let gate = GatedCheckpointer::open(&memory);
     let mut g = line(&calls, &["a", "b", "c"]);
-    let graph = g.checkpointer(door.clone()).durability(Durability::Exit).compile().unwrap();
+    let graph = g.checkpointer(gate.clone()).durability(Durability::Exit).compile().unwrap();
     for round in 0..40 {
         graph.invoke(json!({ "topic": round })).thread("t").await.unwrap();
-        let [commit] = &door.take_asked()[..] else { panic!("one commit for each run") };
+        let [commit] = &gate.take_requested()[..] else { panic!("one commit for each run") };
         let grown = commit.changes.iter().find(|change| &*change.field == "log").unwrap();
         match round {
             0 => assert_eq!(grown.change, Change::Set),
@@ -215,7 +218,7 @@ async fn a_stopped_run_saves_what_it_has_done() {
     for by_time in [false, true] {
         let (mut g, runs, control) = (graph("g"), [(); 3].map(|()| CallCounter::default()), RunControl::new());
         let [quick, slow, paid] = runs.clone();
-        let first = g.add_node("first", says("first"));
+        let first = g.add_node("first", log_word("first"));
         let quick = g.add_node("quick", move || json!({ "log": [format!("quick {}", quick.up())] }));
         let slow = g.add_node("slow", move |cx: TaskContext| {
             let (run, paid) = (slow.up(), paid.clone());
@@ -240,7 +243,7 @@ async fn a_stopped_run_saves_what_it_has_done() {
             }
         };
         let expected = if by_time { ErrorCode::Timeout } else { ErrorCode::Cancelled };
-        assert_eq!(refused(ended).code(), expected);
+        assert_eq!(expect_error(ended).code(), expected);
         let saved = graph.threads().get_state("t").await.unwrap();
         assert_eq!((log(&saved.state), saved.next.len(), rows(&graph, "t").await.len()), (vec!["first".into()], 2, 1));
         let done = graph.continue_thread("t").await.unwrap();
@@ -285,24 +288,24 @@ async fn a_graph_inside_that_is_stopped_keeps_what_it_has_done() {
         let inner = g.add_node("inner", inner);
         g.add_edge(START, inner).add_edge(inner, END);
         if is_beside {
-            let beside = g.add_node("beside", says("beside"));
-            g.add_edge(START, beside).add_edge(beside, END);
+            let sibling = g.add_node("beside", log_word("beside"));
+            g.add_edge(START, sibling).add_edge(sibling, END);
         }
         let graph = g.checkpointer(MemoryCheckpointer::new()).compile().unwrap();
         let run = graph.invoke(json!({ "n": 0 })).thread("t").durability(mode).control(control.clone()).spawn();
         settle().await;
         control.cancel();
-        assert_eq!(refused(run.await).code(), ErrorCode::Cancelled, "{mode:?}");
+        assert_eq!(expect_error(run.await).code(), ErrorCode::Cancelled, "{mode:?}");
         let done = graph.continue_thread("t").await.unwrap();
-        let made = log(&done.state).into_iter().filter(|said| said != "beside").collect::<Vec<_>>();
-        assert_eq!(made, ["first 1", "quick 1", "slow"], "{mode:?}, beside: {is_beside}, deep: {is_deep}");
+        let logged = log(&done.state).into_iter().filter(|entry| entry != "beside").collect::<Vec<_>>();
+        assert_eq!(logged, ["first 1", "quick 1", "slow"], "{mode:?}, beside: {is_beside}, deep: {is_deep}");
         assert_eq!(runs.map(|runs| runs.get()), [1, 1, 2, 1], "{mode:?}, beside: {is_beside}, deep: {is_deep}");
     }
 }
 
 /// R-FWK-44: a node that times out is retried; its subgraph continues where it was, in every mode.
 #[tokio::test(start_paused = true)]
-async fn a_graph_inside_goes_on_when_its_node_is_tried_again() {
+async fn a_subgraph_continues_when_its_node_is_retried() {
     for mode in MODES {
         let (mut g, runs) = (graph("g"), [(); 4].map(|()| CallCounter::default()));
         let second = std::time::Duration::from_secs(1);
@@ -326,16 +329,16 @@ async fn a_crash_before_the_end_leaves_the_thread_as_it_was() {
         let disk = MemoryCheckpointer::new();
         let expected = live(&build(), &disk.into(), &MODES[2..]).await.unwrap();
         for at in 0..expected.len() {
-            for last in [CrashedWrite::Lost, CrashedWrite::Kept] {
+            for last in [CrashedWrite::Lost, CrashedWrite::Persisted] {
                 let (disk, before) = (MemoryCheckpointer::new(), MemoryCheckpointer::new());
                 let store = CrashingCheckpointer::new(disk.clone(), at, last);
-                refused(live(&build(), &store.into(), &MODES[2..]).await);
-                let lives = at + usize::from(last == CrashedWrite::Kept);
+                expect_error(live(&build(), &store.into(), &MODES[2..]).await);
+                let lives = at + usize::from(last == CrashedWrite::Persisted);
                 let until = CrashingCheckpointer::new(before.clone(), lives, CrashedWrite::Lost).into();
                 let _ = live(&build(), &until, &MODES[2..]).await;
                 assert_eq!(shape(&disk).await, shape(&before).await, "{name}: crash at {at}, {last:?}");
-                let given = live(&build(), &disk.into(), &MODES[2..]).await.unwrap();
-                assert_eq!(end_state(&given), end_state(&expected), "{name}: crash at {at}, {last:?}");
+                let actual = live(&build(), &disk.into(), &MODES[2..]).await.unwrap();
+                assert_eq!(end_state(&actual), end_state(&expected), "{name}: crash at {at}, {last:?}");
             }
         }
     }
@@ -347,9 +350,9 @@ async fn shape(memory: &MemoryCheckpointer) -> Vec<(String, Vec<(i64, Vec<String
     for namespace in memory.namespaces(&thread).await.unwrap() {
         let listed = memory.history(&thread, &namespace, &Default::default()).await.unwrap();
         let row = |loaded: &superstep::core::port::CheckpointTuple| {
-            let due = loaded.checkpoint.next_tasks.iter().map(|due| due.node.to_string()).collect();
+            let next = loaded.checkpoint.next_tasks.iter().map(|next| next.node.to_string()).collect();
             let fields = loaded.fields.iter().map(|(name, log)| format!("{name} {}", json!(log))).collect();
-            (loaded.checkpoint.step, due, fields, loaded.pending.len())
+            (loaded.checkpoint.step, next, fields, loaded.pending.len())
         };
         let path = namespace.as_str().split('|').map(|part| part.split(':').next().unwrap_or_default().to_owned());
         all.push((path.collect::<Vec<_>>().join("/"), listed.iter().map(row).collect()));
@@ -365,7 +368,7 @@ async fn a_crash_behind_the_run_leaves_a_beginning_of_the_history() {
         let calls = Calls::default();
         let build = || compiled(draw, Compat::Strict, &calls);
         let expected = live(&build(), &MemoryCheckpointer::new().into(), &MODES[..1]).await.unwrap();
-        for last in [CrashedWrite::Lost, CrashedWrite::Kept] {
+        for last in [CrashedWrite::Lost, CrashedWrite::Persisted] {
             for at in 0.. {
                 let (disk, calm) = (MemoryCheckpointer::new(), MemoryCheckpointer::new());
                 let ended =
@@ -375,8 +378,8 @@ async fn a_crash_behind_the_run_leaves_a_beginning_of_the_history() {
                     // Two parallel subgraphs save in the order in which they get there.
                     assert_eq!(values(&disk).await, values(&calm).await, "{name}: crash at {at}, {last:?}");
                 }
-                let given = live(&build(), &disk.into(), &MODES[1..2]).await.unwrap();
-                assert_eq!(end_state(&given), end_state(&expected), "{name}: crash at {at}, {last:?}");
+                let actual = live(&build(), &disk.into(), &MODES[1..2]).await.unwrap();
+                assert_eq!(end_state(&actual), end_state(&expected), "{name}: crash at {at}, {last:?}");
                 if ended.is_ok() {
                     assert!(at > 3, "{name}: the sweep ended after {at} saves");
                     break;
@@ -420,9 +423,9 @@ fn long_row(nodes: usize, runs: &CallCounter) -> StateGraph<DynamicState> {
 async fn a_slow_store_holds_the_run_back() {
     for most in [1, 4, 16] {
         let (memory, runs) = (MemoryCheckpointer::new(), CallCounter::default());
-        let door = GatedCheckpointer::closed(&memory);
+        let gate = GatedCheckpointer::closed(&memory);
         let mut g = long_row(100, &runs);
-        g.checkpointer(door.clone()).durability(Durability::Async);
+        g.checkpointer(gate.clone()).durability(Durability::Async);
         // 16 is the default.
         let graph = if most == 16 { g.compile().unwrap() } else { g.max_pending_commits(most).compile().unwrap() };
         let run = graph.invoke(json!({ "n": 0 })).thread("t").spawn();
@@ -430,12 +433,12 @@ async fn a_slow_store_holds_the_run_back() {
             settle().await;
             let saved =
                 memory.history(&"t".into(), &CheckpointNamespace::root(), &Default::default()).await.unwrap().len();
-            assert_eq!((saved, door.begun()), (passed, passed + 1), "one is written at a time, in order");
+            assert_eq!((saved, gate.started()), (passed, passed + 1), "one is written at a time, in order");
             // The input is the first of the pending commits.
             assert_eq!(runs.get() + 1 - saved, most + 1);
-            door.let_pass(1);
+            gate.let_pass(1);
         }
-        door.let_pass(1_000);
+        gate.let_pass(1_000);
         let done = run.await.unwrap();
         assert_eq!((field(&done, "n"), rows(&graph, "t").await.len()), (json!(100), 101));
     }
@@ -445,30 +448,33 @@ async fn a_slow_store_holds_the_run_back() {
 /// lease; and reads inside it see the enqueued commits.
 #[tokio::test]
 async fn what_is_returned_is_saved() {
-    for asks in [false, true] {
+    for has_interrupt in [false, true] {
         let memory = MemoryCheckpointer::new();
-        let door = GatedCheckpointer::closed(&memory);
+        let gate = GatedCheckpointer::closed(&memory);
         let mut g = graph("g");
-        let (a, b) = (g.add_node("a", says("a")), g.add_node("b", says("b")));
-        let ask = g.add_node("ask", move |ask: Interrupts| async move {
-            if asks {
-                ask.raise::<String>("name", 1).await?;
+        let (a, b) = (g.add_node("a", log_word("a")), g.add_node("b", log_word("b")));
+        let interrupt = g.add_node("ask", move |interrupt: Interrupts| async move {
+            if has_interrupt {
+                interrupt.raise::<String>("name", 1).await?;
             }
             Ok::<_, NodeError>(json!({ "log": ["asked"] }))
         });
-        g.add_sequence([START, a.into(), b.into(), ask.into(), END]).checkpointer(door.clone());
+        g.add_sequence([START, a.into(), b.into(), interrupt.into(), END]).checkpointer(gate.clone());
         let graph = g.compile().unwrap();
         let mut run =
             tokio::spawn(graph.invoke(json!({ "n": 0 })).thread("t").durability(Durability::Async).into_future());
         for _ in 0..4 {
             settle().await;
-            assert!(!run.is_finished() && door.released() == 0);
-            door.let_pass(1);
+            assert!(!run.is_finished() && gate.released() == 0);
+            gate.let_pass(1);
         }
         let out = (&mut run).await.unwrap().unwrap();
         let saved = graph.threads().get_state("t").await.unwrap();
-        assert_eq!((saved.id(), &*saved.state, door.released()), (out.checkpoint.unwrap(), &*out.state, 1));
-        assert_eq!((out.interrupts().len(), saved.interrupts().len()), (usize::from(asks), usize::from(asks)));
+        assert_eq!((saved.id(), &*saved.state, gate.released()), (out.checkpoint.unwrap(), &*out.state, 1));
+        assert_eq!(
+            (out.interrupts().len(), saved.interrupts().len()),
+            (usize::from(has_interrupt), usize::from(has_interrupt))
+        );
     }
 }
 
@@ -478,15 +484,15 @@ async fn what_is_returned_is_saved() {
 async fn nothing_is_saved_after_a_gap() {
     for at in [0, 1, 50, 99] {
         let (memory, runs) = (MemoryCheckpointer::new(), CallCounter::default());
-        let door = GatedCheckpointer::closed(&memory);
-        door.fail_at(at);
-        let graph = long_row(99, &runs).checkpointer(door.clone()).compile().unwrap();
+        let gate = GatedCheckpointer::closed(&memory);
+        gate.fail_at(at);
+        let graph = long_row(99, &runs).checkpointer(gate.clone()).compile().unwrap();
         let run = graph.invoke(json!({ "n": 0 })).thread("t").durability(Durability::Async).spawn();
         settle().await;
-        door.let_pass(1_000);
-        let error = refused(run.await);
+        gate.let_pass(1_000);
+        let error = expect_error(run.await);
         assert_eq!((error.code(), error.partial().unwrap().checkpoint), (ErrorCode::StoreUnavailable, None), "{error}");
-        assert_eq!((door.begun(), door.released()), (at + 1, 1), "the store was not asked again");
+        assert_eq!((gate.started(), gate.released()), (at + 1, 1), "the store was not asked again");
         assert!(runs.get() <= at + 17);
         if at > 0 {
             let chain = rows(&graph, "t").await;
@@ -502,8 +508,8 @@ async fn nothing_is_saved_after_a_gap() {
 #[tokio::test]
 async fn a_cancelled_run_saves_what_it_handed_over() {
     let (memory, runs, control) = (MemoryCheckpointer::new(), CallCounter::default(), RunControl::new());
-    let door = GatedCheckpointer::closed(&memory);
-    let graph = long_row(99, &runs).checkpointer(door.clone()).compile().unwrap();
+    let gate = GatedCheckpointer::closed(&memory);
+    let graph = long_row(99, &runs).checkpointer(gate.clone()).compile().unwrap();
     let run = graph.invoke(json!({ "n": 0 })).thread("t").durability(Durability::Async).max_pending_commits(8);
     let run = tokio::spawn(run.control(control.clone()).into_future());
     settle().await;
@@ -511,8 +517,8 @@ async fn a_cancelled_run_saves_what_it_handed_over() {
     control.cancel();
     settle().await;
     assert!(!run.is_finished(), "it waits for its saves");
-    door.let_pass(1_000);
-    assert_eq!(refused(run.await.unwrap()).code(), ErrorCode::Cancelled);
+    gate.let_pass(1_000);
+    assert_eq!(expect_error(run.await.unwrap()).code(), ErrorCode::Cancelled);
     let saved = rows(&graph, "t").await.len();
     assert!((8..=9).contains(&saved), "{saved}");
     assert_eq!(graph.threads().status("t").await.unwrap(), Some(ThreadStatus::Idle));
@@ -523,19 +529,19 @@ async fn a_cancelled_run_saves_what_it_handed_over() {
 #[tokio::test]
 async fn a_dropped_run_gives_its_thread_back_after_the_save() {
     let (memory, runs) = (MemoryCheckpointer::new(), CallCounter::default());
-    let door = GatedCheckpointer::closed(&memory);
-    let graph = long_row(9, &runs).checkpointer(door.clone()).compile().unwrap();
+    let gate = GatedCheckpointer::closed(&memory);
+    let graph = long_row(9, &runs).checkpointer(gate.clone()).compile().unwrap();
     let run = tokio::spawn(graph.invoke(json!({ "n": 0 })).thread("t").durability(Durability::Async).into_future());
     settle().await;
     run.abort();
     assert!(run.await.unwrap_err().is_cancelled());
     settle().await;
-    assert_eq!(door.released(), 0);
+    assert_eq!(gate.released(), 0);
     let busy = graph.continue_thread("t").multitask_strategy(superstep::MultitaskStrategy::Reject).await;
-    assert_eq!(refused(busy).code(), ErrorCode::ThreadBusy);
-    door.let_pass(1_000);
+    assert_eq!(expect_error(busy).code(), ErrorCode::ThreadBusy);
+    gate.let_pass(1_000);
     settle().await;
-    assert_eq!(door.released(), 1);
+    assert_eq!(gate.released(), 1);
     assert_eq!(field(&graph.continue_thread("t").await.unwrap(), "n"), json!(9));
 }
 
@@ -544,7 +550,7 @@ async fn a_dropped_run_gives_its_thread_back_after_the_save() {
 fn saving_in_the_background_needs_a_runtime() {
     let graph = long_row(2, &CallCounter::default()).checkpointer(MemoryCheckpointer::new()).compile().unwrap();
     let run = graph.invoke(json!({ "n": 0 })).thread("t").durability(Durability::Async);
-    let error = refused(superstep::core::testing::block_on(run.into_future()));
+    let error = expect_error(superstep::core::testing::block_on(run.into_future()));
     assert!(error.code() == ErrorCode::ConfigInvalid && error.help().unwrap().contains("wait"), "{error}");
     let run = graph.invoke(json!({ "n": 0 })).thread("t").durability(Durability::Async);
     assert_eq!(field(&run.wait_blocking().unwrap(), "n"), json!(2));
@@ -554,9 +560,9 @@ fn saving_in_the_background_needs_a_runtime() {
 #[tokio::test]
 async fn a_record_is_saved_before_it_is_used() {
     let memory = MemoryCheckpointer::new();
-    let (mut g, looked) = (graph("g"), memory.clone());
+    let (mut g, shared) = (graph("g"), memory.clone());
     let node = g.add_node("pay", move |cx: TaskContext| {
-        let memory = looked.clone();
+        let memory = shared.clone();
         async move {
             cx.once("pay", async { Ok::<_, NodeError>(1) }).await?;
             let newest = memory
@@ -624,23 +630,23 @@ fn draw_visits(g: &mut StateGraph<DynamicState>) {
     inner.add_sequence([START, one.into(), two.into(), END]).subgraph_persistence(SubgraphPersistence::PerThread);
     let inner = g.add_node("inner", inner.compile().unwrap());
     let note = g.add_node("note", |state: View<DynamicState>| json!({ "log": [state.get("title").into_owned()] }));
-    let again = move |state: &DynamicState| {
+    let route = move |state: &DynamicState| {
         let visits = state.get("log").as_array().map_or(0, Vec::len);
         if visits.is_multiple_of(2) { Goto::end() } else { Goto::node(inner) }
     };
-    g.add_edge(START, inner).add_edge(inner, note).add_conditional_edges(note, again, [inner.into(), END]);
+    g.add_edge(START, inner).add_edge(inner, note).add_conditional_edges(note, route, [inner.into(), END]);
 }
 
 /// R-FWK-44, R-FWK-12: with exit durability values are published immediately, and the checkpoint once it is saved.
 #[tokio::test]
-async fn values_are_told_before_a_save_at_the_end() {
+async fn values_are_published_before_a_save_at_the_end() {
     let mut g = line(&Calls::default(), &["a", "b"]);
     let graph = g.compile().unwrap();
     let run = graph.invoke(json!({ "topic": "x" })).thread("t").durability(Durability::Exit);
-    let told: Vec<String> = transcript(run).await.0.into_iter().filter(|line| !line.contains("started")).collect();
-    let begins = r#"begins with {"topic":"x"}"#;
+    let lines: Vec<String> = transcript(run).await.0.into_iter().filter(|line| !line.contains("started")).collect();
+    let start = r#"begins with {"topic":"x"}"#;
     let saved = "2 saved, next []";
-    assert_eq!(told, [begins, "0 values", "1 a done", "1 values", "2 b done", "2 values", saved, "ends"]);
+    assert_eq!(lines, [start, "0 values", "1 a done", "1 values", "2 b done", "2 values", saved, "ends"]);
 }
 
 /// R-FWK-44: the durability of the run takes precedence over that of the graph; a subgraph uses that of the run and
@@ -663,19 +669,19 @@ async fn the_run_decides_before_the_graph() {
         }
     });
     outer.add_edge(START, node).add_edge(node, END);
-    let error = refused(outer.compile().unwrap().invoke(json!({ "topic": "x" })).thread("t").await);
+    let error = expect_error(outer.compile().unwrap().invoke(json!({ "topic": "x" })).thread("t").await);
     assert!(error.message().contains("durability"), "{error}");
 }
 
 /// R-FWK-44: an interrupt is published only after it is saved, also with async durability.
 #[tokio::test]
-async fn a_question_is_told_once_it_is_saved() {
+async fn a_question_is_published_once_it_is_saved() {
     for durability in MODES {
         let memory = MemoryCheckpointer::new();
-        let door = GatedCheckpointer::closed(&memory);
+        let gate = GatedCheckpointer::closed(&memory);
         let mut g = graph("g");
-        let ask = g.add_node("ask", async |ask: Interrupts| ask.raise::<Value>("name", 1).await);
-        g.add_sequence([START, ask.into(), END]).checkpointer(door.clone());
+        let interrupt = g.add_node("ask", async |interrupt: Interrupts| interrupt.raise::<Value>("name", 1).await);
+        g.add_sequence([START, interrupt.into(), END]).checkpointer(gate.clone());
         let graph = g.compile().unwrap();
         let mut run = graph.invoke(json!({ "n": 0 })).thread("t").durability(durability).stream();
         let reader = async {
@@ -692,7 +698,7 @@ async fn a_question_is_told_once_it_is_saved() {
         let opener = async {
             for _ in 0..3 {
                 settle().await;
-                door.let_pass(1);
+                gate.let_pass(1);
             }
         };
         let (stored, ()) = tokio::join!(reader, opener);

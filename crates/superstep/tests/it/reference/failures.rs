@@ -10,7 +10,7 @@ use superstep::{Compat, CompiledGraph, DynamicState, ErrorCode, NodeFailure, Run
 use tokio::sync::Notify;
 
 use super::PROFILES;
-use crate::fixtures::{CallCounter, field, graph, says, settle};
+use crate::fixtures::{CallCounter, field, graph, log_word, settle};
 
 /// R-REF-105: the updates of a failed attempt are discarded; finished and saved work of a subgraph is not repeated.
 #[tokio::test(start_paused = true)]
@@ -42,15 +42,15 @@ async fn a_failed_attempt_leaves_nothing_in_the_state() {
 async fn what_comes_after_a_timeout_is_thrown_away() {
     let (mut g, clock, memory) = (graph("g"), ManualClock::new(), MemoryCheckpointer::new());
     let (open, gate) = mpsc::channel::<()>();
-    let (tell, told) = mpsc::channel::<()>();
+    let (sender, receiver) = mpsc::channel::<()>();
     let gate = Mutex::new(gate);
     let late = blocking(move || {
         let opened = gate.lock().unwrap().recv_timeout(Duration::from_secs(20)).is_ok();
-        let _ = tell.send(());
+        let _ = sender.send(());
         json!({ "log": [if opened { "late" } else { "never" }] })
     });
-    let late = g.add_node("late", late.timeout(Duration::from_secs(2)).error_handler(says("too late")));
-    let after = g.add_node("after", says("after"));
+    let late = g.add_node("late", late.timeout(Duration::from_secs(2)).error_handler(log_word("too late")));
+    let after = g.add_node("after", log_word("after"));
     g.add_sequence([START, late.into(), after.into(), END]).checkpointer(memory.clone());
     let graph = g.compile().unwrap();
     let run = graph.invoke(json!({ "n": 0 })).thread("t").clock(clock.clone()).spawn();
@@ -60,7 +60,7 @@ async fn what_comes_after_a_timeout_is_thrown_away() {
     clock.advance(Duration::from_secs(2));
     assert_eq!(field(&run.await.unwrap(), "log"), json!(["too late", "after"]));
     open.send(()).unwrap();
-    told.recv_timeout(Duration::from_secs(20)).unwrap();
+    receiver.recv_timeout(Duration::from_secs(20)).unwrap();
     settle().await;
     assert_eq!(
         graph.threads().get_state("t").await.unwrap().state.get("log").into_owned(),
@@ -75,8 +75,8 @@ async fn what_comes_after_a_timeout_is_thrown_away() {
 async fn a_handler_that_names_no_way_follows_the_edges_or_ends() {
     for (compat, expected) in [(Compat::Strict, json!(["handled", "b"])), (Compat::LangGraph, json!(["handled"]))] {
         let mut g = graph("g");
-        let a = g.add_node("a", node(|| Err::<(), _>(NodeError::new("broken"))).error_handler(says("handled")));
-        let b = g.add_node("b", says("b"));
+        let a = g.add_node("a", node(|| Err::<(), _>(NodeError::new("broken"))).error_handler(log_word("handled")));
+        let b = g.add_node("b", log_word("b"));
         g.add_sequence([START, a.into(), b.into(), END]).compat(compat);
         let done = g.compile().unwrap().invoke(json!({ "n": 0 })).await.unwrap();
         assert_eq!((done.end.clone(), field(&done, "log")), (RunEnd::Finished, expected), "{compat:?}");
@@ -137,13 +137,13 @@ async fn handlers_see_neither_questions_nor_commands() {
             move |_: NodeFailure| _ = seen.up()
         };
         let mut inner = graph("inner");
-        let ask = inner.add_node("ask", async |ask: Interrupts| {
-            let who: String = ask.raise("who", ()).await?;
-            Ok::<_, NodeError>(ToParent(Command::<DynamicState>::goto("other").update(json!({ "log": [who] }))))
+        let interrupt = inner.add_node("ask", async |interrupt: Interrupts| {
+            let name: String = interrupt.raise("who", ()).await?;
+            Ok::<_, NodeError>(ToParent(Command::<DynamicState>::goto("other").update(json!({ "log": [name] }))))
         });
-        inner.add_edge(START, ask).add_edge(ask, END).default_error_handler(note(&seen));
+        inner.add_edge(START, interrupt).add_edge(interrupt, END).default_error_handler(note(&seen));
         let mut g = graph("outer");
-        let other = g.add_node("other", says("other"));
+        let other = g.add_node("other", log_word("other"));
         let child =
             g.add_node("child", node(inner.compile().unwrap()).error_handler(note(&seen)).goto_targets([other]));
         g.add_edge(START, child).add_edge(other, END).compat(compat).checkpointer(MemoryCheckpointer::new());
@@ -202,9 +202,9 @@ fn pair<M>(compat: Compat, other: impl superstep::IntoNode<DynamicState, (), M>)
 #[tokio::test]
 async fn a_failure_lets_its_siblings_end_or_stops_them() {
     for compat in PROFILES {
-        let fails = |tries: CallCounter| {
+        let fails = |attempts: CallCounter| {
             move || {
-                let first = tries.up() == 1;
+                let first = attempts.up() == 1;
                 async move {
                     settle().await;
                     if first { Err(NodeError::new("no")) } else { Ok(json!({ "log": ["other"] })) }
@@ -232,9 +232,10 @@ async fn a_failure_lets_its_siblings_end_or_stops_them() {
 #[tokio::test]
 async fn a_question_stops_no_sibling() {
     for compat in PROFILES {
-        let asks =
-            async |ask: Interrupts| Ok::<_, NodeError>(json!({ "title": ask.raise::<String>("who", ()).await? }));
-        let Pair { graph, gate, runs, dropped } = pair(compat, asks);
+        let interrupting = async |interrupts: Interrupts| {
+            Ok::<_, NodeError>(json!({ "title": interrupts.raise::<String>("who", ()).await? }))
+        };
+        let Pair { graph, gate, runs, dropped } = pair(compat, interrupting);
         let run = graph.invoke(json!({ "n": 0 })).thread("t").spawn();
         settle().await;
         gate.notify_one();
@@ -248,13 +249,13 @@ async fn a_question_stops_no_sibling() {
 /// `a`, which drains the run, and then `b` if `names` contains it.
 fn draining(compat: Compat, names: &[&str]) -> (CompiledGraph<DynamicState>, RunControl) {
     let (mut g, control) = (graph("g"), RunControl::new());
-    let hand = control.clone();
+    let handle = control.clone();
     let a = g.add_node("a", move || {
-        hand.drain();
+        handle.drain();
         json!({ "log": ["a"] })
     });
     let mut row = vec![START, a.into()];
-    row.extend(names.iter().map(|name| g.add_node(name, says(name)).into()));
+    row.extend(names.iter().map(|name| g.add_node(name, log_word(name)).into()));
     row.push(END);
     g.add_sequence(row).compat(compat).checkpointer(MemoryCheckpointer::new());
     (g.compile().unwrap(), control)

@@ -8,7 +8,7 @@ use super::PROFILES;
 use super::completion_order::CompletionOrder;
 use super::json_checkpointer::JsonCheckpointer;
 use crate::fixtures::{field, graph};
-use crate::support::{dynamic, log, log_field, only_question, refused, stored};
+use crate::support::{dynamic, expect_error, log, log_field, only_question, stored};
 
 /// `z`, `a` and `m`, added in this order, write one field in one superstep; `m` finishes first, `a` last.
 async fn together(compat: Compat, name: &'static str, values: [Value; 3]) -> Result<Value> {
@@ -31,9 +31,9 @@ async fn together(compat: Compat, name: &'static str, values: [Value; 3]) -> Res
 /// R-REF-16: two writers of a field without a reducer fail with its name in both profiles; equal values are accepted,
 /// which LangGraph does not do.
 #[tokio::test]
-async fn two_writers_of_a_single_value_are_refused() {
+async fn two_writers_of_a_single_value_are_rejected() {
     for compat in PROFILES {
-        let error = refused(together(compat, "title", [json!("x"), json!("y"), json!("x")]).await);
+        let error = expect_error(together(compat, "title", [json!("x"), json!("y"), json!("x")]).await);
         assert_eq!(error.code(), ErrorCode::ConcurrentUpdate);
         for word in ["`title`", "`z`", "`a`", "`m`"] {
             assert!(error.message().contains(word), "{word} in {error}");
@@ -58,8 +58,8 @@ async fn parallel_writes_fold_in_the_order_of_tasks() {
 async fn the_first_node_sees_a_folded_input() {
     for compat in PROFILES {
         let mut graph = dynamic(json!({ "n": { "reducer": "add", "default": 5 }, "log": log_field() }));
-        let look = graph.add_node("look", |state: View<DynamicState>| json!({ "log": state.get("n").to_string() }));
-        graph.add_edge(START, look).add_edge(look, END).compat(compat);
+        let observe = graph.add_node("look", |state: View<DynamicState>| json!({ "log": state.get("n").to_string() }));
+        graph.add_edge(START, observe).add_edge(observe, END).compat(compat);
         let graph = graph.compile().unwrap();
         graph.invoke(json!({ "n": 3 })).thread("t").await.unwrap();
         let done = graph.invoke(json!({ "n": 1, "log": "in" })).thread("t").await.unwrap();
@@ -67,19 +67,19 @@ async fn the_first_node_sees_a_folded_input() {
     }
 }
 
-/// `write`, `more` and `look` in sequence over a list field; each adds to it and records the value that it sees.
+/// `write`, `more` and `observe` in sequence over a list field; each adds to it and records the value that it sees.
 async fn seen_in_turn(compat: Compat, options: Value) -> Vec<String> {
     let mut graph = dynamic(json!({ "log": log_field(), "news": options }));
     let mut row = vec![START];
     for (name, news) in [("write", json!("a")), ("more", json!(["b", ["c"]])), ("look", Value::Null)] {
-        let look = move |state: View<DynamicState>| {
+        let observe = move |state: View<DynamicState>| {
             let seen = state.get("news").to_string();
             match &news {
                 Value::Null => json!({ "log": seen }),
                 news => json!({ "log": seen, "news": news }),
             }
         };
-        row.push(graph.add_node(name, look).into());
+        row.push(graph.add_node(name, observe).into());
     }
     row.push(END);
     graph.add_sequence(row).compat(compat);
@@ -98,7 +98,7 @@ async fn a_topic_is_emptied_or_accumulates() {
     }
 }
 
-/// `plan`, beside `ask`, sends the state that it sees to `work`, which records the topic and whether there is a
+/// `plan`, beside `interrupt`, sends the state that it sees to `work`, which records the topic and whether there is a
 /// token.
 fn sending(compat: Compat, memory: &MemoryCheckpointer) -> CompiledGraph<DynamicState> {
     let mut graph = dynamic(json!({ "log": log_field(), "token": { "untracked": true }, "topic": null }));
@@ -107,12 +107,18 @@ fn sending(compat: Compat, memory: &MemoryCheckpointer) -> CompiledGraph<Dynamic
         "work",
         |sent: SendPayload<Value>| json!({ "log": format!("{} {}", sent["topic"], sent["token"].is_string()) }),
     );
-    let ask = graph.add_node("ask", async |ask: Interrupts| ask.raise::<bool>("ok?", ()).await.map(drop));
+    let interrupt =
+        graph.add_node("ask", async |interrupt: Interrupts| interrupt.raise::<bool>("ok?", ()).await.map(drop));
     graph.add_conditional_edges(plan, move |state: &DynamicState| SendTo::new(work, state.to_json()), [work]);
-    graph.add_edge(START, plan).add_edge(work, END).add_edge(ask, END).checkpointer(memory.clone()).compat(compat);
+    graph
+        .add_edge(START, plan)
+        .add_edge(work, END)
+        .add_edge(interrupt, END)
+        .checkpointer(memory.clone())
+        .compat(compat);
     graph.set_conditional_entry_point(
         |state: &DynamicState| if *state.get("topic") == "asks" { Goto::node("ask") } else { Goto::end() },
-        [ask.into(), END],
+        [interrupt.into(), END],
     );
     graph.compile().unwrap()
 }
@@ -148,17 +154,18 @@ struct Notes {
 async fn an_overwrite_survives_being_text() {
     let mut graph = StateGraph::<Notes>::new("notes");
     let clear = graph.add_node("clear", || Notes::update().log(Overwrite(vec!["fresh".to_owned()])));
-    let ask = graph.add_node("ask", async |ask: Interrupts| ask.raise::<bool>("ok?", ()).await.map(drop));
+    let interrupt =
+        graph.add_node("ask", async |interrupt: Interrupts| interrupt.raise::<bool>("ok?", ()).await.map(drop));
     graph
         .add_edge(START, clear)
-        .add_edge(START, ask)
+        .add_edge(START, interrupt)
         .add_edge(clear, END)
-        .add_edge(ask, END)
+        .add_edge(interrupt, END)
         .checkpointer(JsonCheckpointer::on(&MemoryCheckpointer::new()));
     let graph = graph.compile().unwrap();
-    let asked = graph.invoke(Notes::input().log("old")).thread("t").await.unwrap();
-    assert_eq!(asked.state.log, ["old"]);
-    let answers = [(only_question(&asked).id, json!(true))].into();
+    let paused = graph.invoke(Notes::input().log("old")).thread("t").await.unwrap();
+    assert_eq!(paused.state.log, ["old"]);
+    let answers = [(only_question(&paused).id, json!(true))].into();
     assert_eq!(graph.resume_with("t", answers).await.unwrap().state.log, ["fresh"]);
     for form in [r#"{ "__overwrite__": ["new"] }"#, r#"{ "value": ["new"], "type": "__overwrite__" }"#] {
         let mut graph = StateGraph::<Notes>::new("notes");

@@ -6,8 +6,8 @@ use superstep::prelude::*;
 use superstep::{Compat, ErrorCode, RunEnd};
 
 use super::PROFILES;
-use crate::fixtures::{field, graph, says};
-use crate::support::{Calls, due_at, line, log, only_question, refused, rows};
+use crate::fixtures::{field, graph, log_word};
+use crate::support::{Calls, due_at, expect_error, line, log, only_question, rows};
 
 /// R-REF-91, R-REF-92, R-REF-93: in both profiles a replay runs only what follows, an edited one has its own branch,
 /// and the old branch stays; only the step numbers differ.
@@ -21,8 +21,8 @@ async fn a_replay_leaves_the_old_line_alone_in_both_profiles() {
         assert_eq!(old.iter().map(|row| row.2).collect::<Vec<_>>(), steps, "{compat:?}");
         let at_b = due_at(&graph, "t", &["b"]).await;
         calls.take();
-        let again = graph.continue_thread("t").from_checkpoint(at_b).await.unwrap();
-        assert_eq!((log(&again.state), calls.take().join(" ")), (log(&first.state), "b c".to_owned()), "{compat:?}");
+        let replayed = graph.continue_thread("t").from_checkpoint(at_b).await.unwrap();
+        assert_eq!((log(&replayed.state), calls.take().join(" ")), (log(&first.state), "b c".to_owned()), "{compat:?}");
         graph.threads().update_state("t", json!({ "log": "edited" })).from_checkpoint(at_b).await.unwrap();
         let edited = graph.continue_thread("t").await.unwrap();
         assert_eq!((log(&edited.state).join(" "), calls.take().join(" ")), ("a edited b c".into(), "b c".to_owned()));
@@ -38,17 +38,19 @@ async fn a_replay_leaves_the_old_line_alone_in_both_profiles() {
 async fn a_replay_asks_anew_in_both_profiles() {
     for compat in PROFILES {
         let mut g = graph("g");
-        let before = g.add_node("before", says("before"));
-        let ask = g.add_node("ask", async |ask: Interrupts| {
-            Ok::<_, NodeError>(json!({ "log": [ask.raise::<String>("who", ()).await?] }))
+        let before = g.add_node("before", log_word("before"));
+        let interrupt = g.add_node("ask", async |interrupt: Interrupts| {
+            Ok::<_, NodeError>(json!({ "log": [interrupt.raise::<String>("who", ()).await?] }))
         });
-        g.add_sequence([START, before.into(), ask.into(), END]).compat(compat).checkpointer(MemoryCheckpointer::new());
+        g.add_sequence([START, before.into(), interrupt.into(), END])
+            .compat(compat)
+            .checkpointer(MemoryCheckpointer::new());
         let graph = g.compile().unwrap();
-        let asked = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
+        let paused = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
         graph.resume("t", "Ann").await.unwrap();
-        for at in [due_at(&graph, "t", &["before"]).await, asked.checkpoint.unwrap()] {
-            let again = graph.continue_thread("t").from_checkpoint(at).await.unwrap();
-            assert_ne!(only_question(&again).id, only_question(&asked).id, "{compat:?}");
+        for at in [due_at(&graph, "t", &["before"]).await, paused.checkpoint.unwrap()] {
+            let replayed = graph.continue_thread("t").from_checkpoint(at).await.unwrap();
+            assert_ne!(only_question(&replayed).id, only_question(&paused).id, "{compat:?}");
             let ended = graph.resume("t", "Bob").await.unwrap();
             assert_eq!(field(&ended, "log"), json!(["before", "Bob"]), "{compat:?}");
         }
@@ -82,7 +84,7 @@ async fn a_copied_checkpoint_is_a_line_of_its_own() {
 async fn an_update_without_a_node_is_never_ambiguous() {
     for compat in PROFILES {
         let mut g = graph("g");
-        let [a, b, c] = ["a", "b", "c"].map(|name| g.add_node(name, says(name)));
+        let [a, b, c] = ["a", "b", "c"].map(|name| g.add_node(name, log_word(name)));
         g.add_edge(START, a).add_edge(START, b).add_join([a, b], c).add_edge(c, END);
         g.compat(compat).checkpointer(MemoryCheckpointer::new()).interrupt_before(["c"]);
         let graph = g.compile().unwrap();
@@ -90,7 +92,7 @@ async fn an_update_without_a_node_is_never_ambiguous() {
         assert_eq!(paused.end, RunEnd::Paused(vec!["c".to_owned()]), "{compat:?}");
         graph.threads().update_state("t", json!({ "log": ["edited"] })).await.unwrap();
         assert_eq!(graph.threads().get_state("t").await.unwrap().next, ["c"], "{compat:?}");
-        let error = refused(graph.threads().update_state("t", json!({ "n": 1 })).as_node("d").await);
+        let error = expect_error(graph.threads().update_state("t", json!({ "n": 1 })).as_node("d").await);
         assert!(error.code() == ErrorCode::InputInvalid && error.message().contains("`d`"), "{error}");
         let ended = graph.continue_thread("t").await.unwrap();
         assert_eq!(field(&ended, "log"), json!(["a", "b", "edited", "c"]), "{compat:?}");
@@ -100,7 +102,7 @@ async fn an_update_without_a_node_is_never_ambiguous() {
 /// R-REF-100: also in the LangGraph profile an update as a node follows its edges, one as the end clears the next
 /// tasks, and one as the start restarts the graph.
 #[tokio::test]
-async fn an_update_as_somebody_is_the_same_in_both_profiles() {
+async fn an_update_as_a_node_is_the_same_in_both_profiles() {
     for compat in PROFILES {
         let graph = line(&Calls::default(), &["a", "b", "c"]).compat(compat).interrupt_before(["b"]).compile().unwrap();
         graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();

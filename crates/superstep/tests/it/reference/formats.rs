@@ -10,8 +10,8 @@ use superstep::core::port::{Checkpointer, Commit};
 use superstep::prelude::*;
 use superstep::{CompiledGraph, DynamicState, ErrorCode, ThreadStatus};
 
-use crate::fixtures::{graph, says};
-use crate::support::{log, refused};
+use crate::fixtures::{graph, log_word};
+use crate::support::{expect_error, log};
 
 /// A thread of format 1, recorded once and never changed: its second checkpoint has a finished task and an interrupt.
 const FORMAT_1: &str = r#"[
@@ -72,17 +72,17 @@ async fn holding(recorded: Value) -> MemoryCheckpointer {
 /// The graph that was recorded.
 fn survey(memory: MemoryCheckpointer, noted: &'static str) -> CompiledGraph<DynamicState> {
     let mut g = graph("survey");
-    let greet = g.add_node("greet", says("greet"));
+    let greet = g.add_node("greet", log_word("greet"));
     let note = g.add_node("note", move || json!({ "n": 1, "log": [noted] }));
-    let ask = g.add_node("ask", async |ask: Interrupts| {
-        let name: String = ask.raise("name", "who are you?").await?;
+    let interrupt = g.add_node("ask", async |interrupt: Interrupts| {
+        let name: String = interrupt.raise("name", "who are you?").await?;
         Ok::<_, NodeError>(json!({ "log": [name] }))
     });
     let thank = g.add_node("thank", |s: View<DynamicState>| json!({ "text": format!("thanks from {}", s.get("n")) }));
     g.add_edge(START, greet)
         .add_edge(greet, note)
-        .add_edge(greet, ask)
-        .add_join([note, ask], thank)
+        .add_edge(greet, interrupt)
+        .add_join([note, interrupt], thank)
         .add_edge(thank, END);
     g.checkpointer(memory);
     g.compile().unwrap()
@@ -90,7 +90,7 @@ fn survey(memory: MemoryCheckpointer, noted: &'static str) -> CompiledGraph<Dyna
 
 /// R-REF-63: a thread of format 1 loads with its history, its finished task and its interrupt, and continues.
 #[tokio::test]
-async fn a_thread_of_format_1_goes_on() {
+async fn a_thread_of_format_1_continues() {
     let memory = holding(serde_json::from_str(FORMAT_1).unwrap()).await;
     let graph = survey(memory, "noted again");
     let saved = graph.threads().get_state("t").await.unwrap();
@@ -110,18 +110,18 @@ async fn a_thread_of_format_1_goes_on() {
 /// R-REF-63: a checkpoint of a later format is rejected with both version numbers, for every operation on its thread,
 /// and nothing is overwritten.
 #[tokio::test]
-async fn a_thread_of_a_later_format_is_refused() {
+async fn a_thread_of_a_later_format_is_rejected() {
     let mut recorded: Value = serde_json::from_str(FORMAT_1).unwrap();
     recorded[1]["checkpoint"]["format"] = json!(FORMAT_VERSION + 1);
     let memory = holding(recorded).await;
     let graph = survey(memory.clone(), "note");
     let errors = [
-        refused(graph.threads().get_state("t").await),
-        refused(graph.threads().get_state_history("t", &Default::default()).await),
-        refused(graph.continue_thread("t").await),
-        refused(graph.resume("t", "Ann").await),
-        refused(graph.invoke(json!({ "n": 1 })).thread("t").await),
-        refused(graph.threads().update_state("t", json!({ "n": 1 })).await),
+        expect_error(graph.threads().get_state("t").await),
+        expect_error(graph.threads().get_state_history("t", &Default::default()).await),
+        expect_error(graph.continue_thread("t").await),
+        expect_error(graph.resume("t", "Ann").await),
+        expect_error(graph.invoke(json!({ "n": 1 })).thread("t").await),
+        expect_error(graph.threads().update_state("t", json!({ "n": 1 })).await),
     ];
     for error in errors {
         assert_eq!((error.code(), error.http_status()), (ErrorCode::CheckpointTooNew, 409), "{error}");

@@ -18,23 +18,23 @@ struct Inner {
     passes: Semaphore,
     fails_at: AtomicUsize,
     /// Requested commits, without states.
-    asked: Mutex<Vec<Commit>>,
+    requested: Mutex<Vec<Commit>>,
     released: AtomicUsize,
 }
 
 impl GatedCheckpointer {
     /// Creates a closed gate.
     pub(super) fn closed(disk: &MemoryCheckpointer) -> Self {
-        let (asked, released) = (Mutex::default(), AtomicUsize::new(0));
+        let (requested, released) = (Mutex::default(), AtomicUsize::new(0));
         let (passes, fails_at) = (Semaphore::new(0), AtomicUsize::new(usize::MAX));
-        Self(Arc::new(Inner { disk: disk.clone(), passes, fails_at, asked, released }))
+        Self(Arc::new(Inner { disk: disk.clone(), passes, fails_at, requested, released }))
     }
 
     /// Creates an open gate.
     pub(super) fn open(disk: &MemoryCheckpointer) -> Self {
-        let door = Self::closed(disk);
-        door.let_pass(Semaphore::MAX_PERMITS / 2);
-        door
+        let gate = Self::closed(disk);
+        gate.let_pass(Semaphore::MAX_PERMITS / 2);
+        gate
     }
 
     pub(super) fn let_pass(&self, saves: usize) {
@@ -47,13 +47,13 @@ impl GatedCheckpointer {
     }
 
     /// Returns the number of started commits.
-    pub(super) fn begun(&self) -> usize {
-        self.0.asked.lock().unwrap().len()
+    pub(super) fn started(&self) -> usize {
+        self.0.requested.lock().unwrap().len()
     }
 
     /// Returns the requested commits since the last call.
-    pub(super) fn take_asked(&self) -> Vec<Commit> {
-        std::mem::take(&mut *self.0.asked.lock().unwrap())
+    pub(super) fn take_requested(&self) -> Vec<Commit> {
+        std::mem::take(&mut *self.0.requested.lock().unwrap())
     }
 
     /// Returns how often a lease was released.
@@ -74,9 +74,9 @@ impl Checkpointer for GatedCheckpointer {
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         let number = {
-            let mut asked = self.0.asked.lock().unwrap();
-            asked.push(Commit { state: None, ..commit.clone() });
-            asked.len() - 1
+            let mut requested = self.0.requested.lock().unwrap();
+            requested.push(Commit { state: None, ..commit.clone() });
+            requested.len() - 1
         };
         self.0.passes.acquire().await.expect("the door is never closed for good").forget();
         if number == self.0.fails_at.load(Ordering::SeqCst) {

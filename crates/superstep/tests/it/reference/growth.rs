@@ -22,7 +22,7 @@ fn grown(name: &str) -> FieldBuilder {
 }
 
 /// A list with an equivalent custom reducer; the engine can only store it as full values.
-fn whole(name: &str) -> FieldBuilder {
+fn custom_list(name: &str) -> FieldBuilder {
     let fold = |current: Value, update: Value| {
         let mut list = current.as_array().cloned().unwrap_or_default();
         match update {
@@ -40,7 +40,7 @@ fn both(value: Value) -> Value {
 
 /// `q` and `p` together, then a cached node, then one that resets both lists once they are long.
 fn twins(compat: Compat, store: SharedCheckpointer) -> CompiledGraph<DynamicState> {
-    let schema = Schema::builder("twins").field(grown("grown")).field(whole("whole")).build().unwrap();
+    let schema = Schema::builder("twins").field(grown("grown")).field(custom_list("whole")).build().unwrap();
     let mut graph = StateGraph::<DynamicState>::with_schema("twins", schema);
     let q = graph.add_node("q", || both(json!("q")));
     let p = graph.add_node("p", async || {
@@ -128,7 +128,7 @@ async fn a_field_may_become_a_growing_list_and_back() {
     let plain: (fn() -> FieldBuilder, bool) = (|| field("list"), false);
     let rows: [Shapes; 3] = [
         [plain, (|| grown("list"), true)],
-        [(|| whole("list"), true), (|| grown("list"), true)],
+        [(|| custom_list("list"), true), (|| grown("list"), true)],
         [plain, (|| field("list").kind(FieldType::Messages), true)],
     ];
     for shapes in rows {

@@ -8,16 +8,16 @@ use superstep::prelude::*;
 use superstep::{Compat, CompiledGraph, DynamicState, ErrorCode, Outcome, RunEnd, entrypoint};
 
 use super::PROFILES;
-use crate::fixtures::{CallCounter, field, graph, says, transcript};
-use crate::support::{Calls, line, only_question, refused, stored};
+use crate::fixtures::{CallCounter, field, graph, log_word, transcript};
+use crate::support::{Calls, expect_error, line, only_question, stored};
 
 /// `number` interrupts for a small number, `word` for a text, `plain` does not interrupt; all three in one superstep.
 fn three(compat: Compat, memory: &MemoryCheckpointer, runs: &Calls) -> CompiledGraph<DynamicState> {
     let mut g = graph("three");
     let noted = runs.clone();
-    let number = g.add_node("number", move |ask: Interrupts| {
+    let number = g.add_node("number", move |interrupts: Interrupts| {
         noted.note("number");
-        async move { Ok::<_, NodeError>(json!({ "log": [ask.raise::<u8>("number", "how many?").await?] })) }
+        async move { Ok::<_, NodeError>(json!({ "log": [interrupts.raise::<u8>("number", "how many?").await?] })) }
     });
     let noted = runs.clone();
     let plain = g.add_node("plain", move || {
@@ -25,9 +25,9 @@ fn three(compat: Compat, memory: &MemoryCheckpointer, runs: &Calls) -> CompiledG
         json!({ "log": ["plain"] })
     });
     let noted = runs.clone();
-    let word = g.add_node("word", move |ask: Interrupts| {
+    let word = g.add_node("word", move |interrupts: Interrupts| {
         noted.note("word");
-        async move { Ok::<_, NodeError>(json!({ "log": [ask.raise::<String>("word", "which?").await?] })) }
+        async move { Ok::<_, NodeError>(json!({ "log": [interrupts.raise::<String>("word", "which?").await?] })) }
     });
     for node in [number, plain, word] {
         g.add_edge(START, node).add_edge(node, END);
@@ -37,22 +37,22 @@ fn three(compat: Compat, memory: &MemoryCheckpointer, runs: &Calls) -> CompiledG
 }
 
 /// Creates a resume value for the interrupt with this name.
-fn to(asked: &Outcome<DynamicState>, name: &str, answer: serde_json::Value) -> ResumeValues {
-    let question = asked.interrupts().iter().find(|question| question.name == name).unwrap();
+fn to(outcome: &Outcome<DynamicState>, name: &str, answer: serde_json::Value) -> ResumeValues {
+    let question = outcome.interrupts().iter().find(|question| question.name == name).unwrap();
     ResumeValues::from([(question.id, answer)])
 }
 
 /// R-REF-71: an interrupt pauses the run and contains its value and an id; other results of its superstep are kept.
 #[tokio::test]
-async fn a_question_pauses_and_the_rest_of_its_superstep_is_kept() {
+async fn a_question_pauses_and_the_rest_of_its_superstep_is_saved() {
     for compat in PROFILES {
         let (mut g, runs) = (graph("g"), CallCounter::default());
         let counted = runs.clone();
-        let ask = g.add_node("ask", async |ask: Interrupts| {
-            Ok::<_, NodeError>(json!({ "log": [ask.raise::<String>("which", "which one?").await?] }))
+        let interrupt = g.add_node("ask", async |interrupt: Interrupts| {
+            Ok::<_, NodeError>(json!({ "log": [interrupt.raise::<String>("which", "which one?").await?] }))
         });
         let plain = g.add_node("plain", move || json!({ "log": ["plain"], "n": counted.up() }));
-        g.add_edge(START, ask).add_edge(START, plain).add_edge(ask, END).add_edge(plain, END);
+        g.add_edge(START, interrupt).add_edge(START, plain).add_edge(interrupt, END).add_edge(plain, END);
         g.compat(compat).checkpointer(MemoryCheckpointer::new());
         let graph = g.compile().unwrap();
         let paused = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
@@ -70,15 +70,15 @@ async fn a_question_pauses_and_the_rest_of_its_superstep_is_kept() {
 /// R-REF-77, R-DEF-4: an unknown id, one that is already resumed, no resume value at all, and a single value for two
 /// interrupts are rejected by code, and nothing is written or run. LangGraph ignores an unknown id silently.
 #[tokio::test]
-async fn answers_that_fit_no_open_question_are_refused_before_anything_is_written() {
+async fn unmatched_answers_are_rejected_before_anything_is_written() {
     for compat in PROFILES {
         let (memory, runs) = (MemoryCheckpointer::new(), Calls::default());
         let graph = three(compat, &memory, &runs);
-        let asked = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
+        let paused = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
         let stranger = ResumeValues::from([("00000000-0000-0000-0000-000000000001".parse().unwrap(), json!("x"))]);
-        let mut half_known = to(&asked, "word", json!("x"));
+        let mut half_known = to(&paused, "word", json!("x"));
         half_known.extend(stranger.clone());
-        let word = to(&asked, "word", json!("W"));
+        let word = to(&paused, "word", json!("W"));
         let before = [
             ("no open question", graph.resume_with("t", stranger)),
             ("no open question", graph.resume_with("t", half_known)),
@@ -86,32 +86,32 @@ async fn answers_that_fit_no_open_question_are_refused_before_anything_is_writte
             ("2 questions are open", graph.resume("t", "x")),
         ];
         runs.take();
-        let known = stored(&memory, "t").await;
+        let saved = stored(&memory, "t").await;
         for (words, run) in before {
-            let error = refused(run.await);
+            let error = expect_error(run.await);
             assert_eq!(error.code(), ErrorCode::InvalidResume, "{compat:?}: {error}");
             assert!(error.message().contains(words), "{compat:?}: {error}");
-            assert_eq!((stored(&memory, "t").await, runs.take().len()), (known.clone(), 0), "{compat:?}: {words}");
+            assert_eq!((stored(&memory, "t").await, runs.take().len()), (saved.clone(), 0), "{compat:?}: {words}");
         }
         graph.resume_with("t", word.clone()).await.unwrap();
         assert_eq!(runs.take(), ["word"]);
-        let known = stored(&memory, "t").await;
-        let error = refused(graph.resume_with("t", word).await);
+        let saved = stored(&memory, "t").await;
+        let error = expect_error(graph.resume_with("t", word).await);
         assert!(error.code() == ErrorCode::InvalidResume && error.message().contains("already answered"), "{error}");
-        assert_eq!((stored(&memory, "t").await, runs.take().len()), (known, 0), "{compat:?}");
+        assert_eq!((stored(&memory, "t").await, runs.take().len()), (saved, 0), "{compat:?}");
     }
 }
 
 /// `a` raises two interrupts concurrently and then a third; `b` raises one.
 fn many(compat: Compat, memory: &MemoryCheckpointer) -> CompiledGraph<DynamicState> {
     let mut g = graph("many");
-    let a = g.add_node("a", async |ask: Interrupts| {
-        let (one, two) = tokio::join!(ask.raise::<u8>("one", ()), ask.raise::<u8>("two", ()));
-        let three: u8 = ask.raise("three", ()).await?;
+    let a = g.add_node("a", async |interrupts: Interrupts| {
+        let (one, two) = tokio::join!(interrupts.raise::<u8>("one", ()), interrupts.raise::<u8>("two", ()));
+        let three: u8 = interrupts.raise("three", ()).await?;
         Ok::<_, NodeError>(json!({ "log": [one?, two?, three] }))
     });
-    let b = g.add_node("b", async |ask: Interrupts| {
-        Ok::<_, NodeError>(json!({ "log": [ask.raise::<u8>("one", ()).await?] }))
+    let b = g.add_node("b", async |interrupts: Interrupts| {
+        Ok::<_, NodeError>(json!({ "log": [interrupts.raise::<u8>("one", ()).await?] }))
     });
     g.add_edge(START, a)
         .add_edge(START, b)
@@ -127,17 +127,21 @@ fn many(compat: Compat, memory: &MemoryCheckpointer) -> CompiledGraph<DynamicSta
 async fn every_question_has_an_id_of_its_own_that_stays() {
     for compat in PROFILES {
         let memory = MemoryCheckpointer::new();
-        let asked = many(compat, &memory).invoke(json!({ "n": 0 })).thread("t").await.unwrap();
-        let mut ids: BTreeSet<_> = asked.interrupts().iter().map(|question| question.id).collect();
+        let paused = many(compat, &memory).invoke(json!({ "n": 0 })).thread("t").await.unwrap();
+        let mut ids: BTreeSet<_> = paused.interrupts().iter().map(|question| question.id).collect();
         assert_eq!(ids.len(), 3, "{compat:?}");
         // Another process shares only the checkpointer with this one.
         let reloaded = many(compat, &memory).threads().get_state("t").await.unwrap();
         assert_eq!(reloaded.interrupts().iter().map(|question| question.id).collect::<BTreeSet<_>>(), ids);
-        let of_a = asked.interrupts().iter().filter(|question| &*question.node == "a");
+        let of_a = paused.interrupts().iter().filter(|question| &*question.node == "a");
         let answers: ResumeValues = of_a.map(|question| (question.id, json!(1))).collect();
         let third = many(compat, &memory).resume_with("t", answers).await.unwrap();
-        let fresh: Vec<_> = third.interrupts().iter().filter(|question| ids.insert(question.id)).collect();
-        assert_eq!((third.interrupts().len(), fresh.len(), fresh[0].name.as_str()), (2, 1, "three"), "{compat:?}");
+        let new_interrupts: Vec<_> = third.interrupts().iter().filter(|question| ids.insert(question.id)).collect();
+        assert_eq!(
+            (third.interrupts().len(), new_interrupts.len(), new_interrupts[0].name.as_str()),
+            (2, 1, "three"),
+            "{compat:?}"
+        );
         let rest: ResumeValues = third.interrupts().iter().map(|question| (question.id, json!(2))).collect();
         let ended = many(compat, &memory).resume_with("t", rest).await.unwrap();
         assert_eq!(field(&ended, "log"), json!([1, 1, 2, 2]), "{compat:?}");
@@ -150,16 +154,16 @@ async fn a_bad_answer_does_not_hold_up_the_good_ones() {
     for compat in PROFILES {
         let (memory, runs) = (MemoryCheckpointer::new(), Calls::default());
         let graph = three(compat, &memory, &runs);
-        let asked = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
+        let paused = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
         assert_eq!(runs.take().len(), 3);
-        let mut both = to(&asked, "word", json!("W"));
-        both.extend(to(&asked, "number", json!(300)));
-        let error = refused(graph.resume_with("t", both).await);
+        let mut both = to(&paused, "word", json!("W"));
+        both.extend(to(&paused, "number", json!(300)));
+        let error = expect_error(graph.resume_with("t", both).await);
         assert_eq!((error.code(), error.diagnostics().len()), (ErrorCode::InvalidResume, 1), "{error}");
         assert_eq!(graph.threads().get_state("t").await.unwrap().interrupts().len(), 2, "{compat:?}");
-        let half = graph.resume_with("t", to(&asked, "word", json!("W"))).await.unwrap();
+        let half = graph.resume_with("t", to(&paused, "word", json!("W"))).await.unwrap();
         assert_eq!((only_question(&half).name.as_str(), runs.take()), ("number", vec!["word".to_owned()]));
-        assert_eq!(refused(graph.resume("t", "many").await).code(), ErrorCode::InvalidResume);
+        assert_eq!(expect_error(graph.resume("t", "many").await).code(), ErrorCode::InvalidResume);
         assert_eq!(runs.take().len(), 0);
         let ended = graph.resume("t", 7).await.unwrap();
         assert_eq!((field(&ended, "log"), runs.take()), (json!([7, "plain", "W"]), vec!["number".to_owned()]));
@@ -167,12 +171,12 @@ async fn a_bad_answer_does_not_hold_up_the_good_ones() {
 }
 
 /// A graph of one node that interrupts.
-fn asks(name: &str) -> StateGraph<DynamicState> {
+fn interrupting_graph(name: &str) -> StateGraph<DynamicState> {
     let mut g = graph(name);
-    let ask = g.add_node("ask", async |ask: Interrupts| {
-        Ok::<_, NodeError>(json!({ "log": [ask.raise::<String>("who", "who?").await?] }))
+    let interrupt = g.add_node("ask", async |interrupt: Interrupts| {
+        Ok::<_, NodeError>(json!({ "log": [interrupt.raise::<String>("who", "who?").await?] }))
     });
-    g.add_edge(START, ask).add_edge(ask, END);
+    g.add_edge(START, interrupt).add_edge(interrupt, END);
     g
 }
 
@@ -181,21 +185,21 @@ fn asks(name: &str) -> StateGraph<DynamicState> {
 async fn a_child_and_a_grandchild_that_ask_in_parallel_are_answered_apart() {
     for (compat, expected) in [(Compat::Strict, json!(["N", "F"])), (Compat::LangGraph, json!(["F", "N"]))] {
         let mut middle = graph("middle");
-        let deep = middle.add_node("deep", asks("deep").compile().unwrap());
+        let deep = middle.add_node("deep", interrupting_graph("deep").compile().unwrap());
         middle.add_edge(START, deep).add_edge(deep, END);
         let mut g = graph("outer");
-        let near = g.add_node("near", asks("near").compile().unwrap());
+        let near = g.add_node("near", interrupting_graph("near").compile().unwrap());
         let far = g.add_node("far", middle.compile().unwrap());
         g.add_edge(START, near).add_edge(START, far).add_edge(near, END).add_edge(far, END);
         g.compat(compat).checkpointer(MemoryCheckpointer::new());
         let graph = g.compile().unwrap();
-        let asked = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
+        let paused = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
         let of = |depth: usize| {
             let deep = |question: &&_| depth_of(question) == depth;
-            asked.interrupts().iter().find(deep).unwrap().id
+            paused.interrupts().iter().find(deep).unwrap().id
         };
-        assert_eq!((asked.interrupts().len(), of(1) == of(2)), (2, false));
-        assert_eq!(refused(graph.resume("t", "?").await).code(), ErrorCode::InvalidResume);
+        assert_eq!((paused.interrupts().len(), of(1) == of(2)), (2, false));
+        assert_eq!(expect_error(graph.resume("t", "?").await).code(), ErrorCode::InvalidResume);
         let half = graph.resume_with("t", ResumeValues::from([(of(2), json!("F"))])).await.unwrap();
         assert_eq!(only_question(&half).id, of(1), "{compat:?}");
         let ended = graph.resume_with("t", ResumeValues::from([(of(1), json!("N"))])).await.unwrap();
@@ -212,30 +216,30 @@ fn depth_of(question: &superstep::core::checkpoint::Interrupt) -> usize {
 /// other.
 #[tokio::test]
 async fn a_question_inside_a_task_surfaces_once() {
-    let (before, inside) = (CallCounter::default(), CallCounter::default());
-    let (befores, insides) = (before.clone(), inside.clone());
-    let ask = entrypoint("ask", move |n: u64, cx: TaskContext| {
-        let (before, inside) = (befores.clone(), insides.clone());
+    let (before, inner) = (CallCounter::default(), CallCounter::default());
+    let (befores, insides) = (before.clone(), inner.clone());
+    let entry = entrypoint("ask", move |n: u64, cx: TaskContext| {
+        let (before, inner) = (befores.clone(), insides.clone());
         async move {
             let one = cx.task("before", async { Ok::<_, NodeError>(before.up()) }).await?;
-            let who = async {
-                inside.up();
+            let name = async {
+                inner.up();
                 cx.interrupts().raise::<String>("who", n).await
             };
-            let who = cx.task("who", who).await?;
-            let sure: bool = cx.interrupts().raise("sure", &who).await?;
-            Ok(format!("{one} {who} {sure}"))
+            let name = cx.task("who", name).await?;
+            let sure: bool = cx.interrupts().raise("sure", &name).await?;
+            Ok(format!("{one} {name} {sure}"))
         }
     });
-    let ask = ask.checkpointer(MemoryCheckpointer::new()).compile().unwrap();
-    let (lines, paused) = transcript(ask.invoke(&7).thread("t")).await;
-    assert_eq!((only_question(&paused.unwrap()).value, before.get(), inside.get()), (json!(7), 1, 1));
+    let entry = entry.checkpointer(MemoryCheckpointer::new()).compile().unwrap();
+    let (lines, paused) = transcript(entry.invoke(&7).thread("t")).await;
+    assert_eq!((only_question(&paused.unwrap()).value, before.get(), inner.get()), (json!(7), 1, 1));
     assert_eq!(lines.iter().filter(|line| line.starts_with("asks")).collect::<Vec<_>>(), ["asks 1"]);
-    let second = ask.graph().resume("t", "Ann").await.unwrap();
-    assert_eq!((only_question(&second).value, inside.get()), (json!("Ann"), 2));
-    let done = ask.graph().resume("t", true).await.unwrap();
-    assert_eq!(ask.output(&done).unwrap().as_deref(), Some("1 Ann true"));
-    assert_eq!((before.get(), inside.get()), (1, 2));
+    let second = entry.graph().resume("t", "Ann").await.unwrap();
+    assert_eq!((only_question(&second).value, inner.get()), (json!("Ann"), 2));
+    let done = entry.graph().resume("t", true).await.unwrap();
+    assert_eq!(entry.output(&done).unwrap().as_deref(), Some("1 Ann true"));
+    assert_eq!((before.get(), inner.get()), (1, 2));
 }
 
 /// R-REF-88: two consecutive breakpoints without a superstep in between stop a run once, and one that was passed
@@ -265,7 +269,7 @@ async fn breakpoints_are_the_same_in_both_profiles() {
         let mut g = graph("g");
         let (write, send) = (g.add_node("write", || json!({ "title": "helo" })), g.reserve_node("send"));
         g.define_node(send, |state: View<DynamicState>| json!({ "log": [state.get("title")] }));
-        let last = g.add_node("last", says("last"));
+        let last = g.add_node("last", log_word("last"));
         g.add_sequence([START, write.into(), send.into(), last.into(), END]);
         g.compat(compat).checkpointer(MemoryCheckpointer::new()).interrupt_before(["*"]);
         let graph = g.compile().unwrap();

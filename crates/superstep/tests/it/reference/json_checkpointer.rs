@@ -27,21 +27,23 @@ pub(super) enum RejectedOperation {
 #[derive(Clone)]
 pub(super) struct JsonCheckpointer {
     disk: MemoryCheckpointer,
-    refuses: Arc<Mutex<RejectedOperation>>,
+    rejected: Arc<Mutex<RejectedOperation>>,
 }
 
 impl JsonCheckpointer {
     pub(super) fn on(disk: &MemoryCheckpointer) -> Self {
-        Self { disk: disk.clone(), refuses: Arc::new(Mutex::new(RejectedOperation::Nothing)) }
+        Self { disk: disk.clone(), rejected: Arc::new(Mutex::new(RejectedOperation::Nothing)) }
     }
 
-    pub(super) fn refuse(&self, what: RejectedOperation) {
-        *self.refuses.lock().unwrap() = what;
+    pub(super) fn reject(&self, operation: RejectedOperation) {
+        *self.rejected.lock().unwrap() = operation;
     }
 
-    fn check(&self, what: RejectedOperation) -> Result<()> {
-        match *self.refuses.lock().unwrap() == what {
-            true => Err(Error::new(ErrorCode::StoreUnavailable, format!("{what:?} are refused, as the test asked"))),
+    fn check(&self, operation: RejectedOperation) -> Result<()> {
+        match *self.rejected.lock().unwrap() == operation {
+            true => {
+                Err(Error::new(ErrorCode::StoreUnavailable, format!("{operation:?} are refused, as the test asked")))
+            }
             false => Ok(()),
         }
     }

@@ -11,8 +11,8 @@ use superstep::{Compat, CompiledGraph, DynamicState, ErrorCode, OnLimit, RunEnd,
 
 use super::PROFILES;
 use super::recording_checkpointer::{CheckpointerCall as Request, RecordingCheckpointer};
-use crate::fixtures::{CallCounter, field, graph, log_of, says};
-use crate::support::{dynamic, history, refused, stored};
+use crate::fixtures::{CallCounter, field, graph, log_of, log_word};
+use crate::support::{dynamic, expect_error, history, stored};
 
 /// R-PRB-2: a list merged from parallel nodes is in the order in which they were added, whichever ends first. In the
 /// LangGraph profile it is in the order of their names.
@@ -23,8 +23,8 @@ async fn a_merged_list_has_one_order() {
     {
         for turn in 0..8_usize {
             let log = log_of(|g| {
-                for (place, name) in ["d", "b", "a", "c"].into_iter().enumerate() {
-                    let waits = ((place + turn) % 4) * 5;
+                for (index, name) in ["d", "b", "a", "c"].into_iter().enumerate() {
+                    let waits = ((index + turn) % 4) * 5;
                     let node = g.add_node(name, move || async move {
                         for _ in 0..waits {
                             tokio::task::yield_now().await;
@@ -41,11 +41,11 @@ async fn a_merged_list_has_one_order() {
 }
 
 /// Signals its start and checks, for a while, whether the other has started: a computation never yields its core.
-fn meets(begun: &AtomicUsize) -> bool {
-    begun.fetch_add(1, Ordering::SeqCst);
+fn meets(started: &AtomicUsize) -> bool {
+    started.fetch_add(1, Ordering::SeqCst);
     (0..20_000_000).any(|_| {
         std::thread::yield_now();
-        begun.load(Ordering::SeqCst) == 2
+        started.load(Ordering::SeqCst) == 2
     })
 }
 
@@ -53,10 +53,10 @@ fn meets(begun: &AtomicUsize) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_computations_overlap() {
     for is_blocking in [false, true] {
-        let (mut g, begun) = (graph("g"), Arc::new(AtomicUsize::new(0)));
+        let (mut g, started) = (graph("g"), Arc::new(AtomicUsize::new(0)));
         for name in ["left", "right"] {
-            let begun = begun.clone();
-            let work = move || json!({ "log": [meets(&begun)] });
+            let started = started.clone();
+            let work = move || json!({ "log": [meets(&started)] });
             let node = if is_blocking { g.add_node(name, blocking(work)) } else { g.add_node(name, work) };
             g.add_edge(START, node).add_edge(node, END);
         }
@@ -74,7 +74,7 @@ async fn an_endless_loop_is_an_error() {
         g.add_edge(START, a)
             .add_conditional_edges(a, move |_: &DynamicState| Goto::node(a), [a.into(), END])
             .compat(compat);
-        let error = refused(g.compile().unwrap().invoke(json!({ "n": 0 })).recursion_limit(25).await);
+        let error = expect_error(g.compile().unwrap().invoke(json!({ "n": 0 })).recursion_limit(25).await);
         assert_eq!(error.code(), ErrorCode::RecursionLimit, "{compat:?}");
         assert_eq!(error.partial_state::<DynamicState>().unwrap().get("n").into_owned(), json!(25), "{compat:?}");
     }
@@ -82,7 +82,7 @@ async fn an_endless_loop_is_an_error() {
 
 /// R-PRB-5: two writers of a field without a reducer are rejected by name in both profiles; neither write is applied.
 #[tokio::test]
-async fn two_writers_of_a_plain_field_are_refused() {
+async fn two_writers_of_a_plain_field_are_rejected() {
     for compat in PROFILES {
         let mut g = graph("g");
         for name in ["a", "b"] {
@@ -91,7 +91,7 @@ async fn two_writers_of_a_plain_field_are_refused() {
         }
         g.compat(compat).checkpointer(MemoryCheckpointer::new());
         let graph = g.compile().unwrap();
-        let error = refused(graph.invoke(json!({ "title": "in" })).thread("t").await);
+        let error = expect_error(graph.invoke(json!({ "title": "in" })).thread("t").await);
         assert_eq!(error.code(), ErrorCode::ConcurrentUpdate, "{compat:?}");
         assert!(["`title`", "`a`", "`b`"].iter().all(|word| error.to_string().contains(word)), "{error}");
         assert_eq!(*graph.threads().get_state("t").await.unwrap().state.get("title"), json!("in"), "{compat:?}");
@@ -105,7 +105,7 @@ async fn a_plain_run_leaves_its_checkpoints() {
     for (compat, expected) in [(Compat::Strict, vec![0, 1]), (Compat::LangGraph, vec![-1, 0, 1])] {
         for streams in [false, true] {
             let mut g = graph("g");
-            let a = g.add_node("a", says("a"));
+            let a = g.add_node("a", log_word("a"));
             g.add_edge(START, a).add_edge(a, END).compat(compat).checkpointer(MemoryCheckpointer::new());
             let graph = g.compile().unwrap();
             let run = graph.invoke(json!({ "n": 0 })).thread("t");
@@ -152,7 +152,7 @@ fn the_cost_of_a_saved_superstep_does_not_grow() {
 
 /// R-PRB-12: an append is undone without a copy if the following conditional edge fails: the list is as it was.
 #[tokio::test]
-async fn an_append_is_taken_back_when_the_route_after_it_fails() {
+async fn an_append_is_undone_when_the_route_after_it_fails() {
     for kind in [json!({ "reducer": "append", "default": [] }), json!({ "reducer": "capped:9", "default": [] })] {
         let (mut g, broken) = (dynamic(json!({ "log": kind })), CallCounter::default());
         let grow = g.add_node("grow", || json!({ "log": ["more", "and more"] }));
@@ -163,7 +163,7 @@ async fn an_append_is_taken_back_when_the_route_after_it_fails() {
         };
         g.add_edge(START, grow).add_conditional_edges(grow, decide, [grow.into(), END]);
         let graph = g.compile().unwrap();
-        let error = refused(graph.invoke(json!({ "log": ["in"] })).thread("t").await);
+        let error = expect_error(graph.invoke(json!({ "log": ["in"] })).thread("t").await);
         let left = json!(["in", "more", "and more", "more", "and more"]);
         assert_eq!(error.partial_state::<DynamicState>().unwrap().get("log").into_owned(), left);
         assert_eq!(graph.threads().get_state("t").await.unwrap().state.get("log").into_owned(), left);
@@ -189,15 +189,15 @@ fn library() -> PathBuf {
 
 /// Returns the compiler errors of a program that has this library as its only crate.
 fn compiled_alone(name: &str, program: &str) -> String {
-    let (place, library) = (Path::new(env!("CARGO_TARGET_TMPDIR")), library());
-    let source = place.join(format!("{name}.rs"));
+    let (directory, library) = (Path::new(env!("CARGO_TARGET_TMPDIR")), library());
+    let source = directory.join(format!("{name}.rs"));
     std::fs::write(&source, program).unwrap();
     let mut rustc = std::process::Command::new("rustc");
-    rustc.args(["--edition", "2024", "--crate-type", "bin", "--emit", "metadata", "--out-dir"]).arg(place);
+    rustc.args(["--edition", "2024", "--crate-type", "bin", "--emit", "metadata", "--out-dir"]).arg(directory);
     rustc.arg("-L").arg(format!("dependency={}", library.parent().unwrap().display()));
     rustc.arg("--extern").arg(format!("superstep={}", library.display())).arg(&source);
-    let said = rustc.output().expect("a compiler");
-    if said.status.success() { String::new() } else { String::from_utf8_lossy(&said.stderr).into_owned() }
+    let output = rustc.output().expect("a compiler");
+    if output.status.success() { String::new() } else { String::from_utf8_lossy(&output.stderr).into_owned() }
 }
 
 /// R-PRB-14, R-PRB-15: the first program of the README compiles unchanged, with this crate and no other.
@@ -242,7 +242,7 @@ async fn a_route_is_a_plain_closure() {
     let word = "c".to_owned();
     for (n, expected) in [(1, json!(["a", "b", "c"])), (2, json!(["a", "c"]))] {
         let (mut g, word) = (graph("g"), word.clone());
-        let [a, b, c] = ["a", "b", "c"].map(|name| g.add_node(name, says(name)));
+        let [a, b, c] = ["a", "b", "c"].map(|name| g.add_node(name, log_word(name)));
         g.add_conditional_edges(START, |_: &DynamicState| "a", ["a"]);
         g.add_conditional_edges(a, by_name, [b, c]);
         g.add_conditional_edges(b, move |_: &DynamicState| word.clone(), [c]);
@@ -267,10 +267,10 @@ async fn a_join_in_a_loop_does_not_grow_the_state() {
         let join = g.add_node("join", || json!({ "last": "joined" }));
         g.add_edge(START, begin).add_join(workers, join);
         workers.into_iter().for_each(|worker| _ = g.add_edge(begin, worker));
-        let again = move |state: &DynamicState| {
+        let route = move |state: &DynamicState| {
             if state.get("n").as_i64() < Some(94) { Goto::node(begin) } else { Goto::end() }
         };
-        g.add_conditional_edges(join, again, [begin.into(), END])
+        g.add_conditional_edges(join, route, [begin.into(), END])
             .compat(compat)
             .checkpointer(memory.clone())
             .recursion_limit(200);
@@ -301,12 +301,12 @@ struct Counters {
 #[tokio::test]
 async fn counters_are_exact_beyond_what_a_float_holds() {
     const FLOAT: i64 = 1 << 53;
-    for inside in [false, true] {
+    for is_nested in [false, true] {
         let mut g = StateGraph::<Counters>::new("counters");
         let one = g.add_node("one", || Counters::update().signed(1_i64).unsigned(1_u64));
         g.add_edge(START, one).add_edge(one, END).checkpointer(MemoryCheckpointer::new());
         let mut graph = g.compile().unwrap();
-        if inside {
+        if is_nested {
             let mut outer = StateGraph::<Counters>::new("outer");
             let child = outer.add_node("child", graph);
             outer.add_edge(START, child).add_edge(child, END).checkpointer(MemoryCheckpointer::new());
@@ -316,7 +316,7 @@ async fn counters_are_exact_beyond_what_a_float_holds() {
         graph.invoke(Counters::input().signed(FLOAT).unsigned(large)).thread("t").await.unwrap();
         graph.invoke(json!({ "signed": 0, "unsigned": 0 })).thread("t").await.unwrap();
         let state = graph.threads().get_state("t").await.unwrap().state;
-        assert_eq!((state.signed, state.unsigned), (FLOAT + 2, large + 2), "inside: {inside}");
+        assert_eq!((state.signed, state.unsigned), (FLOAT + 2, large + 2), "inside: {is_nested}");
     }
     let schema =
         Schema::from_json("sum", &json!({ "n": { "type": "integer", "reducer": "add", "default": 0 } })).unwrap();
@@ -339,11 +339,11 @@ fn recording(store: &RecordingCheckpointer, runs: &CallCounter) -> CompiledGraph
             Ok::<_, NodeError>(json!({ "log": ["once"], "n": value }))
         }
     });
-    let beside = g.add_node("beside", says("beside"));
-    let end = g.add_node("end", says("end"));
+    let sibling = g.add_node("beside", log_word("beside"));
+    let end = g.add_node("end", log_word("end"));
     g.add_edge(START, once)
-        .add_edge(START, beside)
-        .add_join([once, beside], end)
+        .add_edge(START, sibling)
+        .add_join([once, sibling], end)
         .add_edge(end, END)
         .checkpointer(store.clone());
     g.compile().unwrap()
@@ -364,11 +364,11 @@ async fn a_failed_save_is_never_swallowed() {
             break;
         };
         assert_eq!(error.code(), ErrorCode::StoreUnavailable, "after {works}: {error}");
-        let again = match graph.threads().status("t").await.unwrap() {
+        let rerun = match graph.threads().status("t").await.unwrap() {
             None => graph.invoke(json!({ "n": 0 })).thread("t").await,
             Some(_) => graph.continue_thread("t").await,
         };
-        let done = again.unwrap();
+        let done = rerun.unwrap();
         assert_eq!((field(&done, "log"), field(&done, "n")), (json!(["once", "beside", "end"]), json!(1)), "{works}");
     }
 }
@@ -380,7 +380,7 @@ async fn a_failed_load_does_not_start_a_fresh_thread() {
     let (store, runs) = (RecordingCheckpointer::default(), CallCounter::default());
     let graph = recording(&store, &runs);
     graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
-    let known = stored(store.disk(), "t").await;
+    let saved = stored(store.disk(), "t").await;
     for request in [Request::Load, Request::Acquire] {
         store.break_at(Some((request, 0)));
         let starts = [
@@ -390,13 +390,13 @@ async fn a_failed_load_does_not_start_a_fresh_thread() {
             graph.command("t", Command::goto("end")),
         ];
         for start in starts {
-            assert_eq!(refused(start.await).code(), ErrorCode::StoreUnavailable, "{request:?}");
+            assert_eq!(expect_error(start.await).code(), ErrorCode::StoreUnavailable, "{request:?}");
         }
         assert_eq!(
-            refused(graph.threads().update_state("t", json!({ "n": 1 })).await).code(),
+            expect_error(graph.threads().update_state("t", json!({ "n": 1 })).await).code(),
             ErrorCode::StoreUnavailable
         );
-        assert_eq!((stored(store.disk(), "t").await, runs.get()), (known.clone(), 1), "{request:?}");
+        assert_eq!((stored(store.disk(), "t").await, runs.get()), (saved.clone(), 1), "{request:?}");
     }
     store.break_at(None);
     let done = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
@@ -442,10 +442,10 @@ async fn a_failed_load_of_a_graph_inside_does_not_begin_it_anew() {
     let mut g = graph("inner");
     let counted = runs.clone();
     let first = g.add_node("first", move || json!({ "n": counted.up() }));
-    let ask = g.add_node("ask", async |ask: Interrupts| {
-        Ok::<_, NodeError>(json!({ "title": ask.raise::<String>("who", ()).await? }))
+    let interrupt = g.add_node("ask", async |interrupt: Interrupts| {
+        Ok::<_, NodeError>(json!({ "title": interrupt.raise::<String>("who", ()).await? }))
     });
-    g.add_sequence([START, first.into(), ask.into(), END]);
+    g.add_sequence([START, first.into(), interrupt.into(), END]);
     let mut outer = graph("outer");
     let child = outer.add_node("child", g.compile().unwrap());
     outer.add_edge(START, child).add_edge(child, END).checkpointer(store.clone());
@@ -453,7 +453,7 @@ async fn a_failed_load_of_a_graph_inside_does_not_begin_it_anew() {
     graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
     // The first load is that of the thread, the second that of the subgraph.
     store.break_at(Some((Request::Load, 1)));
-    assert_eq!(refused(graph.resume("t", "Ann").await).code(), ErrorCode::StoreUnavailable);
+    assert_eq!(expect_error(graph.resume("t", "Ann").await).code(), ErrorCode::StoreUnavailable);
     store.break_at(None);
     let done = graph.continue_thread("t").await.unwrap();
     assert_eq!((field(&done, "title"), runs.get()), (json!("Ann"), 1));

@@ -32,7 +32,7 @@ pub(super) struct RecordingCheckpointer(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     disk: MemoryCheckpointer,
-    said: Mutex<Vec<String>>,
+    commits: Mutex<Vec<String>>,
     broken: Mutex<Option<(CheckpointerCall, usize)>>,
 }
 
@@ -43,25 +43,25 @@ impl RecordingCheckpointer {
     }
 
     /// Fails at this operation, after it has succeeded this many times. `None` repairs it.
-    pub(super) fn break_at(&self, ask: Option<(CheckpointerCall, usize)>) {
-        *self.0.broken.lock().unwrap() = ask;
+    pub(super) fn break_at(&self, call: Option<(CheckpointerCall, usize)>) {
+        *self.0.broken.lock().unwrap() = call;
     }
 
     /// Returns start and end of every commit since the last call, with its content.
-    pub(super) fn said(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.said.lock().unwrap())
+    pub(super) fn take_commits(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.commits.lock().unwrap())
     }
 
-    fn say(&self, what: String) {
-        self.0.said.lock().unwrap().push(what);
+    fn record(&self, line: String) {
+        self.0.commits.lock().unwrap().push(line);
     }
 
-    fn asked(&self, ask: CheckpointerCall) -> Result<&MemoryCheckpointer> {
+    fn disk_for(&self, call: CheckpointerCall) -> Result<&MemoryCheckpointer> {
         if let Some((broken, works)) = &mut *self.0.broken.lock().unwrap()
-            && *broken == ask
+            && *broken == call
         {
             if *works == 0 {
-                return Err(Error::new(ErrorCode::StoreUnavailable, format!("the disk is gone ({ask:?})")));
+                return Err(Error::new(ErrorCode::StoreUnavailable, format!("the disk is gone ({call:?})")));
             }
             *works -= 1;
         }
@@ -71,35 +71,35 @@ impl RecordingCheckpointer {
 
 /// Returns the tasks whose results a commit contains, and the step of its checkpoint.
 fn contents(commit: &Commit) -> String {
-    let kept = commit.pending.iter().filter(|pending| matches!(pending.entry, TaskEntry::Done(_)));
-    let mut words: Vec<String> = kept.map(|pending| pending.node.to_string()).collect();
+    let finished = commit.pending.iter().filter(|pending| matches!(pending.entry, TaskEntry::Done(_)));
+    let mut words: Vec<String> = finished.map(|pending| pending.node.to_string()).collect();
     words.extend(commit.checkpoint.iter().map(|checkpoint| format!("step {}", checkpoint.step)));
     words.join(" ")
 }
 
 impl Checkpointer for RecordingCheckpointer {
     delegate_checkpointer!(this => this.0.disk; release);
-    delegate_checkpointer!(this => this.asked(CheckpointerCall::Acquire)?; acquire);
-    delegate_checkpointer!(this => this.asked(CheckpointerCall::Load)?; load);
-    delegate_checkpointer!(this => this.asked(CheckpointerCall::History)?; history);
-    delegate_checkpointer!(this => this.asked(CheckpointerCall::Threads)?; threads);
-    delegate_checkpointer!(this => this.asked(CheckpointerCall::Status)?; status);
-    delegate_checkpointer!(this => this.asked(CheckpointerCall::Namespaces)?; namespaces);
-    delegate_checkpointer!(this => this.asked(CheckpointerCall::Delete)?; delete_thread);
-    delegate_checkpointer!(this => this.asked(CheckpointerCall::Copy)?; copy_thread);
-    delegate_checkpointer!(this => this.asked(CheckpointerCall::Prune)?; prune);
-    delegate_checkpointer!(this => this.asked(CheckpointerCall::Stats)?; stats);
-    delegate_checkpointer!(this => this.asked(CheckpointerCall::Events)?; events, last_event_number, delete_events);
+    delegate_checkpointer!(this => this.disk_for(CheckpointerCall::Acquire)?; acquire);
+    delegate_checkpointer!(this => this.disk_for(CheckpointerCall::Load)?; load);
+    delegate_checkpointer!(this => this.disk_for(CheckpointerCall::History)?; history);
+    delegate_checkpointer!(this => this.disk_for(CheckpointerCall::Threads)?; threads);
+    delegate_checkpointer!(this => this.disk_for(CheckpointerCall::Status)?; status);
+    delegate_checkpointer!(this => this.disk_for(CheckpointerCall::Namespaces)?; namespaces);
+    delegate_checkpointer!(this => this.disk_for(CheckpointerCall::Delete)?; delete_thread);
+    delegate_checkpointer!(this => this.disk_for(CheckpointerCall::Copy)?; copy_thread);
+    delegate_checkpointer!(this => this.disk_for(CheckpointerCall::Prune)?; prune);
+    delegate_checkpointer!(this => this.disk_for(CheckpointerCall::Stats)?; stats);
+    delegate_checkpointer!(this => this.disk_for(CheckpointerCall::Events)?; events, last_event_number, delete_events);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
-        let disk = self.asked(CheckpointerCall::Commit)?;
+        let disk = self.disk_for(CheckpointerCall::Commit)?;
         let contents = contents(commit);
-        self.say(format!("begin {contents}"));
+        self.record(format!("begin {contents}"));
         for _ in 0..10 {
             tokio::task::yield_now().await;
         }
         disk.commit(commit).await?;
-        self.say(format!("end {contents}"));
+        self.record(format!("end {contents}"));
         Ok(())
     }
 }

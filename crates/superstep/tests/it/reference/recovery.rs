@@ -18,8 +18,8 @@ use tokio::sync::Notify;
 use super::PROFILES;
 use super::completion_order::CompletionOrder;
 use super::json_checkpointer::{JsonCheckpointer, RejectedOperation};
-use crate::fixtures::{CallCounter, field, graph, says, schema, settle};
-use crate::support::{Calls, line, log, refused, rows, stored};
+use crate::fixtures::{CallCounter, field, graph, log_word, schema, settle};
+use crate::support::{Calls, expect_error, line, log, rows, stored};
 
 /// R-REF-47, R-REF-48: one checkpoint for the input and one per superstep, each with its source and its parent; the
 /// input is step 0, or step −1 followed by a step for the start.
@@ -36,8 +36,8 @@ async fn steps_are_counted_as_the_profile_says() {
         let graph = line(&Calls::default(), &["a", "b"]).compat(profile).compile().unwrap();
         graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
         let rows = rows(&graph, "t").await;
-        let shown: Vec<_> = rows.iter().map(|(.., step, source, next)| (*step, *source, next.join(" "))).collect();
-        assert_eq!(shown.iter().map(|row| (row.0, row.1, &*row.2)).collect::<Vec<_>>(), expected);
+        let summary: Vec<_> = rows.iter().map(|(.., step, source, next)| (*step, *source, next.join(" "))).collect();
+        assert_eq!(summary.iter().map(|row| (row.0, row.1, &*row.2)).collect::<Vec<_>>(), expected);
         assert_eq!(rows[0].1, None);
         assert!(rows.windows(2).all(|pair| pair[1].1 == Some(pair[0].0)));
         graph.threads().update_state("t", json!({ "topic": "y" })).await.unwrap();
@@ -75,9 +75,9 @@ async fn ids_of_one_process_rise() {
 /// A graph with sends, a join that completes in two supersteps, and a deferred node: all kinds of scheduling state.
 fn winding(compat: Compat) -> CompiledGraph<DynamicState> {
     let mut g = graph("winding");
-    let last = g.add_node("last", node(says("last")).defer());
-    let fan = g.add_node("fan", says("fan"));
-    let [quick, slow, slower, join] = ["quick", "slow", "slower", "join"].map(|name| g.add_node(name, says(name)));
+    let last = g.add_node("last", node(log_word("last")).defer());
+    let fan = g.add_node("fan", log_word("fan"));
+    let [quick, slow, slower, join] = ["quick", "slow", "slower", "join"].map(|name| g.add_node(name, log_word(name)));
     let work = g.add_node("work", |sent: SendPayload<u32>| json!({ "log": [sent.0] }));
     g.add_edge(START, fan)
         .add_edge(START, quick)
@@ -115,11 +115,11 @@ async fn another_process_finds_the_same_tasks() {
         loop {
             let twin = format!("twin{}", supersteps.len());
             here.threads().checkpointer(disk.clone()).copy("t", twin.as_str()).await.unwrap();
-            let go_on = |graph: &CompiledGraph<DynamicState>, thread: &str| {
+            let continue_once = |graph: &CompiledGraph<DynamicState>, thread: &str| {
                 graph.continue_thread(thread).interrupt_before(["*"])
             };
-            let there = started(go_on(&winding(compat), &twin).checkpointer(JsonCheckpointer::on(&disk))).await;
-            assert_eq!(there, started(go_on(&here, "t").checkpointer(disk.clone())).await);
+            let there = started(continue_once(&winding(compat), &twin).checkpointer(JsonCheckpointer::on(&disk))).await;
+            assert_eq!(there, started(continue_once(&here, "t").checkpointer(disk.clone())).await);
             if there.is_empty() {
                 break;
             }
@@ -156,7 +156,7 @@ async fn a_task_that_finished_before_a_crash_is_not_run_again() {
         let graph = quick_and_slow(compat, &runs);
         // After the checkpoints of the input the result of `quick` is saved; the write after that never happens.
         let store = CrashingCheckpointer::new(disk.clone(), before + 1, CrashedWrite::Lost);
-        refused(graph.invoke(json!({ "n": 0 })).thread("t").checkpointer(store.clone()).await);
+        expect_error(graph.invoke(json!({ "n": 0 })).thread("t").checkpointer(store.clone()).await);
         assert!(store.has_crashed());
         let saved = graph.threads().checkpointer(disk.clone()).get_state("t").await.unwrap();
         assert_eq!((log(&saved.state).len(), saved.next.len(), saved.tasks.len()), (0, 2, 1));
@@ -203,7 +203,7 @@ async fn after_a_failure_only_the_unfinished_run_again() {
         let hangs = Arc::new(AtomicBool::new(compat == Compat::LangGraph));
         let runs: [CallCounter; 4] = std::array::from_fn(|_| CallCounter::default());
         let graph = one_of_four_fails(compat, &runs, &hangs);
-        let error = refused(graph.invoke(json!({ "n": 0 })).thread("t").await);
+        let error = expect_error(graph.invoke(json!({ "n": 0 })).thread("t").await);
         assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::NodeFailed, Some("fails")));
         let saved = graph.threads().get_state("t").await.unwrap();
         let failed =
@@ -219,13 +219,13 @@ async fn after_a_failure_only_the_unfinished_run_again() {
 
 /// R-REF-56: the previous checkpoint is stored, with the writes that it contains, before a node starts.
 #[tokio::test]
-async fn what_a_superstep_builds_on_is_stored_when_it_begins() {
+async fn the_base_of_a_superstep_is_stored_when_it_starts() {
     for compat in PROFILES {
         let (mut g, memory) = (graph("g"), MemoryCheckpointer::new());
         let mut row = vec![START];
         for name in ["a", "b", "c"] {
             let memory = memory.clone();
-            let look = move |cx: TaskContext| {
+            let inspect = move |cx: TaskContext| {
                 let memory = memory.clone();
                 async move {
                     let newest = memory
@@ -239,7 +239,7 @@ async fn what_a_superstep_builds_on_is_stored_when_it_begins() {
                     Ok::<_, NodeError>(json!({ "log": [format!("{stored} {behind} {is_mine}")] }))
                 }
             };
-            row.push(g.add_node(name, look).into());
+            row.push(g.add_node(name, inspect).into());
         }
         row.push(END);
         g.add_sequence(row).checkpointer(memory).compat(compat);
@@ -253,21 +253,21 @@ async fn what_a_superstep_builds_on_is_stored_when_it_begins() {
 #[tokio::test]
 async fn a_failing_store_fails_the_run() {
     for compat in PROFILES {
-        for what in [RejectedOperation::Checkpoints, RejectedOperation::Results, RejectedOperation::Loads] {
+        for operation in [RejectedOperation::Checkpoints, RejectedOperation::Results, RejectedOperation::Loads] {
             let (runs, store) =
                 ([CallCounter::default(), CallCounter::default()], JsonCheckpointer::on(&MemoryCheckpointer::new()));
             let graph = quick_and_slow(compat, &runs);
             let state = async || graph.threads().checkpointer(store.clone()).get_state("t").await;
             graph.threads().checkpointer(store.clone()).update_state("t", json!({ "log": ["before"] })).await.unwrap();
-            store.refuse(what);
-            let error = refused(graph.invoke(json!({ "n": 1 })).thread("t").checkpointer(store.clone()).await);
-            assert_eq!(error.code(), ErrorCode::StoreUnavailable, "{what:?}: {error}");
-            assert!(error.message().contains(&format!("{what:?} are refused")), "{error}");
-            assert_eq!(state().await.is_err(), what == RejectedOperation::Loads);
-            store.refuse(RejectedOperation::Nothing);
-            assert_eq!(log(&state().await.unwrap().state), ["before"], "{what:?}");
+            store.reject(operation);
+            let error = expect_error(graph.invoke(json!({ "n": 1 })).thread("t").checkpointer(store.clone()).await);
+            assert_eq!(error.code(), ErrorCode::StoreUnavailable, "{operation:?}: {error}");
+            assert!(error.message().contains(&format!("{operation:?} are refused")), "{error}");
+            assert_eq!(state().await.is_err(), operation == RejectedOperation::Loads);
+            store.reject(RejectedOperation::Nothing);
+            assert_eq!(log(&state().await.unwrap().state), ["before"], "{operation:?}");
             let done = graph.invoke(json!({ "n": 1 })).thread("t").checkpointer(store.clone()).await.unwrap();
-            assert_eq!(log(&done.state), ["before", "quick", "slow"], "{what:?}");
+            assert_eq!(log(&done.state), ["before", "quick", "slow"], "{operation:?}");
         }
     }
 }
@@ -284,7 +284,7 @@ fn process(memory: &MemoryCheckpointer, open: &Arc<Notify>) -> CompiledGraph<Dyn
             json!({ "log": [cx.run_id().to_string()] })
         }
     });
-    let after = g.add_node("after", says("after"));
+    let after = g.add_node("after", log_word("after"));
     g.add_sequence([START, wait.into(), after.into(), END]).checkpointer(memory.clone());
     g.compile().unwrap()
 }
@@ -298,13 +298,13 @@ async fn a_run_that_was_overtaken_is_fenced_off() {
     let overtaken = first.invoke(json!({ "n": 1 })).thread("t").run_id(run).spawn();
     settle().await;
     let busy = second.invoke(json!({ "n": 1 })).thread("t").multitask_strategy(MultitaskStrategy::Reject).await;
-    assert_eq!(refused(busy).code(), ErrorCode::ThreadBusy);
+    assert_eq!(expect_error(busy).code(), ErrorCode::ThreadBusy);
     // The same run, started again elsewhere because its process was considered dead.
     gates[1].notify_one();
     let done = second.continue_thread("t").run_id(run).await.unwrap();
     assert_eq!(log(&done.state), [run.to_string(), "after".to_owned()]);
     gates[0].notify_one();
-    let error = refused(overtaken.await);
+    let error = expect_error(overtaken.await);
     assert!(error.code() == ErrorCode::ThreadBusy && error.message().contains("fenced"), "{error}");
     let rows = rows(&second, "t").await;
     assert!(rows.windows(2).all(|pair| pair[1].1 == Some(pair[0].0)), "one line of history: {rows:?}");
@@ -319,17 +319,17 @@ const MARKER: &str = "marker-5f0e";
 async fn private_keys_of_metadata_are_not_stored() {
     for compat in PROFILES {
         let memory = MemoryCheckpointer::new();
-        let tell = |cx: TaskContext, secret: RunContext<String>| {
+        let check = |cx: TaskContext, secret: RunContext<String>| {
             let metadata = cx.metadata();
-            let known = [metadata.get("user"), metadata.get("__token"), cx.configurable("key")];
-            let all = known.iter().all(Option::is_some) && secret.len() == MARKER.len();
+            let values = [metadata.get("user"), metadata.get("__token"), cx.configurable("key")];
+            let all = values.iter().all(Option::is_some) && secret.len() == MARKER.len();
             json!({ "log": [all] })
         };
         let mut inner = StateGraph::<DynamicState, String>::with_schema("inner", schema());
-        let inside = inner.add_node("inside", tell);
-        inner.add_edge(START, inside).add_edge(inside, END).output_fields(["text"]);
+        let nested = inner.add_node("inside", check);
+        inner.add_edge(START, nested).add_edge(nested, END).output_fields(["text"]);
         let mut g = StateGraph::<DynamicState, String>::with_schema("outer", schema());
-        let (outside, inner) = (g.add_node("outside", tell), g.add_node("inner", inner.compile().unwrap()));
+        let (outside, inner) = (g.add_node("outside", check), g.add_node("inner", inner.compile().unwrap()));
         g.add_sequence([START, outside.into(), inner.into(), END]).checkpointer(memory.clone()).compat(compat);
         let run = g.compile().unwrap().invoke(json!({ "n": 0 })).thread("t").context(MARKER.to_owned());
         let run = run.metadata("user", "ann").metadata("__token", MARKER).configurable("key", MARKER);

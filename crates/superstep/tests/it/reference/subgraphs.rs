@@ -12,8 +12,8 @@ use superstep::{
 };
 
 use super::PROFILES;
-use crate::fixtures::{CallCounter, field, graph, says, schema};
-use crate::support::{history, only_question, refused};
+use crate::fixtures::{CallCounter, field, graph, log_word, schema};
+use crate::support::{expect_error, history, only_question};
 
 /// A graph of one node.
 fn alone<M>(name: &str, node: impl IntoNode<DynamicState, (), M>) -> CompiledGraph<DynamicState> {
@@ -34,7 +34,7 @@ async fn shared_fields_come_out_as_what_changed_or_whole() {
     for (compat, log, n, text) in rows {
         let child = alone("inner", || json!({ "log": ["in"], "n": 2, "text": "b", "title": "set inside" }));
         let mut g = graph("outer");
-        let (before, child) = (g.add_node("before", says("before")), g.add_node("child", child));
+        let (before, child) = (g.add_node("before", log_word("before")), g.add_node("child", child));
         g.add_sequence([START, before.into(), child.into(), END]).compat(compat);
         let done = g.compile().unwrap().invoke(json!({ "n": 5, "text": "a" })).await.unwrap();
         assert_eq!((field(&done, "log"), field(&done, "n"), field(&done, "text")), (log, n, text), "{compat:?}");
@@ -43,24 +43,24 @@ async fn shared_fields_come_out_as_what_changed_or_whole() {
 }
 
 /// Returns the log of `before` → a subgraph with this node → `after`, with `other` and `work` as goto targets.
-async fn handed<M>(compat: Compat, name: &str, inside: impl IntoNode<DynamicState, (), M>) -> Value {
+async fn handed<M>(compat: Compat, name: &str, inner: impl IntoNode<DynamicState, (), M>) -> Value {
     let mut g = graph("outer");
-    let [before, after, other] = ["before", "after", "other"].map(|name| g.add_node(name, says(name)));
+    let [before, after, other] = ["before", "after", "other"].map(|name| g.add_node(name, log_word(name)));
     let work = g.add_node("work", |sent: SendPayload<u32>| json!({ "log": [sent.0] }));
-    let child = g.add_node("child", node(alone(name, inside)).goto_targets([other, work]));
+    let child = g.add_node("child", node(alone(name, inner)).goto_targets([other, work]));
     g.add_sequence([START, before.into(), child.into(), after.into(), END]).add_edge(other, END).add_edge(work, END);
     g.compat(compat);
     field(&g.compile().unwrap().invoke(json!({ "n": 0 })).await.unwrap(), "log")
 }
 
 /// A command for the parent graph.
-fn outward() -> Command<DynamicState> {
+fn parent_command() -> Command<DynamicState> {
     Command::new().update(json!({ "log": ["told"] }))
 }
 
 /// A possible result of a model's tool: a command instead of a text.
 async fn tool() -> ToParent<DynamicState> {
-    ToParent(outward().and_goto("other"))
+    ToParent(parent_command().and_goto("other"))
 }
 
 /// R-REF-118: a command for the parent graph is applied there, whether it comes from a node, from one with a timeout,
@@ -73,13 +73,13 @@ async fn a_command_for_the_graph_around_is_applied_there() {
             Compat::Strict => json!(["before", "told", last]),
             _ => json!(["before", "told", "after", last]),
         };
-        let other = || ToParent(outward().and_goto("other"));
+        let other = || ToParent(parent_command().and_goto("other"));
         assert_eq!(handed(compat, "plain", other).await, expected(json!("other")), "{compat:?}");
         let slow = node(move || async move { other() }).timeout(Duration::from_secs(60));
         assert_eq!(handed(compat, "timed", slow).await, expected(json!("other")), "{compat:?}");
         let calls_a_tool = async || tool().await;
         assert_eq!(handed(compat, "tool", calls_a_tool).await, expected(json!("other")), "{compat:?}");
-        let sends = || ToParent(outward().send(SendTo::new("work", 7_u32)));
+        let sends = || ToParent(parent_command().send(SendTo::new("work", 7_u32)));
         assert_eq!(handed(compat, "sends", sends).await, expected(json!(7)), "{compat:?}");
     }
 }
@@ -90,19 +90,19 @@ async fn a_command_for_the_graph_around_is_applied_there() {
 async fn a_command_from_two_graphs_deep_reaches_the_graph_it_means() {
     type Leave = fn() -> ToParent<DynamicState>;
     let rows: [(Leave, Value); 2] = [
-        (|| ToParent(outward().and_goto("there")), json!(["told", "there in middle", "after in outer"])),
-        (|| ToParent(outward().and_goto("there").to_graph("outer")), json!(["told", "there in outer"])),
+        (|| ToParent(parent_command().and_goto("there")), json!(["told", "there in middle", "after in outer"])),
+        (|| ToParent(parent_command().and_goto("there").to_graph("outer")), json!(["told", "there in outer"])),
     ];
     for (leave, expected) in rows {
-        let around = |name: &'static str, child: CompiledGraph<DynamicState>| {
+        let wrap = |name: &'static str, child: CompiledGraph<DynamicState>| {
             let mut g = graph(name);
-            let there = g.add_node("there", says(&format!("there in {name}")));
-            let after = g.add_node("after", says(&format!("after in {name}")));
+            let there = g.add_node("there", log_word(&format!("there in {name}")));
+            let after = g.add_node("after", log_word(&format!("after in {name}")));
             let child = g.add_node("child", node(child).goto_targets([there]));
             g.add_sequence([START, child.into(), after.into(), END]).add_edge(there, END);
             g.compile().unwrap()
         };
-        let graph = around("outer", around("middle", alone("deep", leave)));
+        let graph = wrap("outer", wrap("middle", alone("deep", leave)));
         assert_eq!(field(&graph.invoke(json!({ "n": 0 })).await.unwrap(), "log"), expected);
     }
 }
@@ -118,15 +118,15 @@ struct Nested {
 fn nested(compat: Compat, stops: &[&str]) -> Nested {
     let (mut g, memory, last) = (graph("inner"), MemoryCheckpointer::new(), CallCounter::default());
     let runs = last.clone();
-    let first = g.add_node("first", says("first"));
-    let ask = g.add_node("ask", async |ask: Interrupts| {
-        Ok::<_, NodeError>(json!({ "log": [ask.raise::<String>("who", ()).await?] }))
+    let first = g.add_node("first", log_word("first"));
+    let interrupt = g.add_node("ask", async |interrupt: Interrupts| {
+        Ok::<_, NodeError>(json!({ "log": [interrupt.raise::<String>("who", ()).await?] }))
     });
     let end = g.add_node("last", move || {
         runs.up();
         json!({ "log": ["last"] })
     });
-    g.add_sequence([START, first.into(), ask.into(), end.into(), END]).interrupt_before(stops.iter().copied());
+    g.add_sequence([START, first.into(), interrupt.into(), end.into(), END]).interrupt_before(stops.iter().copied());
     let inner = g.compile().unwrap();
     let mut g = graph("outer");
     let child = g.add_node("child", inner.clone());
@@ -137,8 +137,10 @@ fn nested(compat: Compat, stops: &[&str]) -> Nested {
 /// Returns the namespace of the only subgraph of a thread.
 async fn path_inside(graph: &CompiledGraph<DynamicState>) -> CheckpointNamespace {
     let all = graph.threads().namespaces("t").await.unwrap();
-    let [inside] = &*all.into_iter().filter(|path| !path.is_root()).collect::<Vec<_>>() else { panic!("one inside") };
-    inside.clone()
+    let [namespace] = &*all.into_iter().filter(|path| !path.is_root()).collect::<Vec<_>>() else {
+        panic!("one inside")
+    };
+    namespace.clone()
 }
 
 /// R-REF-121: while a subgraph is interrupted, its state is read and updated in its namespace; the update is part of
@@ -147,16 +149,16 @@ async fn path_inside(graph: &CompiledGraph<DynamicState>) -> CheckpointNamespace
 async fn a_waiting_graph_inside_is_read_and_edited_at_its_path() {
     for compat in PROFILES {
         let Nested { inner, outer, memory, last } = nested(compat, &[]);
-        let asked = only_question(&outer.invoke(json!({ "n": 1 })).thread("t").await.unwrap());
-        let (inside, threads) = (path_inside(&outer).await, inner.threads().checkpointer(memory));
-        let seen = threads.get_subgraph_state("t", &inside).await.unwrap();
+        let question = only_question(&outer.invoke(json!({ "n": 1 })).thread("t").await.unwrap());
+        let (namespace, threads) = (path_inside(&outer).await, inner.threads().checkpointer(memory));
+        let seen = threads.get_subgraph_state("t", &namespace).await.unwrap();
         assert_eq!((seen.state.get("log").into_owned(), &seen.next[..]), (json!(["first"]), &["ask".to_owned()][..]));
-        assert_eq!((seen.interrupts()[0].id, seen.checkpoint.namespace.clone()), (asked.id, inside.clone()));
-        threads.update_state("t", json!({ "log": ["edited"], "n": 10 })).namespace(&inside).await.unwrap();
-        let seen = threads.get_subgraph_state("t", &inside).await.unwrap();
+        assert_eq!((seen.interrupts()[0].id, seen.checkpoint.namespace.clone()), (question.id, namespace.clone()));
+        threads.update_state("t", json!({ "log": ["edited"], "n": 10 })).namespace(&namespace).await.unwrap();
+        let seen = threads.get_subgraph_state("t", &namespace).await.unwrap();
         assert_eq!((seen.state.get("log").into_owned(), seen.next.len()), (json!(["first", "edited"]), 1));
-        assert_eq!(seen.interrupts()[0].id, asked.id, "{compat:?}");
-        let done = outer.resume_with("t", [(asked.id, json!("Ann"))].into()).await.unwrap();
+        assert_eq!(seen.interrupts()[0].id, question.id, "{compat:?}");
+        let done = outer.resume_with("t", [(question.id, json!("Ann"))].into()).await.unwrap();
         assert_eq!(field(&done, "log"), json!(["first", "edited", "Ann", "last"]), "{compat:?}");
         let n = if compat == Compat::Strict { 11 } else { 12 };
         assert_eq!((field(&done, "n"), last.get()), (json!(n), 1), "{compat:?}");
@@ -170,15 +172,15 @@ async fn an_update_as_a_node_of_a_graph_inside_leads_on_there() {
         let Nested { inner, outer, memory, last } = nested(compat, &["ask"]);
         let paused = outer.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
         assert_eq!(paused.end, RunEnd::Paused(vec!["ask".to_owned()]), "{compat:?}");
-        let (inside, threads) = (path_inside(&outer).await, inner.threads().checkpointer(memory));
-        threads.update_state("t", json!({ "log": ["by hand"] })).as_node("ask").namespace(&inside).await.unwrap();
-        assert_eq!(threads.get_subgraph_state("t", &inside).await.unwrap().next, ["last"], "{compat:?}");
+        let (namespace, threads) = (path_inside(&outer).await, inner.threads().checkpointer(memory));
+        threads.update_state("t", json!({ "log": ["by hand"] })).as_node("ask").namespace(&namespace).await.unwrap();
+        assert_eq!(threads.get_subgraph_state("t", &namespace).await.unwrap().next, ["last"], "{compat:?}");
         let done = outer.continue_thread("t").await.unwrap();
         assert_eq!((field(&done, "log"), last.get()), (json!(["first", "by hand", "last"]), 1), "{compat:?}");
         let nowhere = CheckpointNamespace::from("nobody");
         for error in [
-            refused(threads.update_state("t", json!({ "n": 1 })).namespace(&nowhere).await),
-            refused(threads.get_subgraph_state("t", &nowhere).await),
+            expect_error(threads.update_state("t", json!({ "n": 1 })).namespace(&nowhere).await),
+            expect_error(threads.get_subgraph_state("t", &nowhere).await),
         ] {
             assert!(error.code() == ErrorCode::NotFound && error.message().contains("`nobody`"), "{error}");
         }
@@ -193,9 +195,9 @@ struct App {
     control: RunControl,
 }
 
-/// Nested three times: `look` logs the values that it sees and drains the run, `after` follows it.
+/// Nested three times: `probe` logs the values that it sees and drains the run, `after` follows it.
 fn three_deep() -> CompiledGraph<DynamicState, App> {
-    let look = async |app: RunContext<App>, store: SharedStore, info: TaskInfo| {
+    let probe = async |app: RunContext<App>, store: SharedStore, info: TaskInfo| {
         let (thread, checkpoint) = (info.thread_id().unwrap(), info.checkpoint_id().unwrap());
         // The checkpoint of this superstep is stored before it runs, in nested subgraphs too.
         let saved = app.memory.load(thread, info.namespace(), CheckpointSelector::Id(checkpoint)).await?.is_some();
@@ -207,8 +209,8 @@ fn three_deep() -> CompiledGraph<DynamicState, App> {
         )
     };
     let mut g = StateGraph::<DynamicState, App>::with_schema("deep", schema());
-    let (look, after) = (g.add_node("look", look), g.add_node("after", says("after")));
-    g.add_sequence([START, look.into(), after.into(), END]);
+    let (probe, after) = (g.add_node("look", probe), g.add_node("after", log_word("after")));
+    g.add_sequence([START, probe.into(), after.into(), END]);
     let mut graph = g.compile().unwrap();
     for name in ["middle", "outer"] {
         let mut g = StateGraph::<DynamicState, App>::with_schema(name, schema());
@@ -246,10 +248,10 @@ async fn a_graph_on_a_thread_of_its_own_is_independent() {
         let memory = MemoryCheckpointer::new();
         let mut g = graph("child");
         let count = g.add_node("count", || json!({ "n": 1 }));
-        let ask = g.add_node("ask", async |ask: Interrupts| {
-            Ok::<_, NodeError>(json!({ "title": ask.raise::<String>("who", ()).await? }))
+        let interrupt = g.add_node("ask", async |interrupt: Interrupts| {
+            Ok::<_, NodeError>(json!({ "title": interrupt.raise::<String>("who", ()).await? }))
         });
-        g.add_sequence([START, count.into(), ask.into(), END])
+        g.add_sequence([START, count.into(), interrupt.into(), END])
             .subgraph_persistence(persistence)
             .checkpointer(memory.clone());
         let child = g.compile().unwrap();

@@ -8,8 +8,8 @@ use superstep::{
 };
 
 use super::PROFILES;
-use crate::fixtures::{field, graph, outcome, says};
-use crate::support::{Calls, dynamic, line, log, log_field, refused};
+use crate::fixtures::{field, graph, log_word, outcome};
+use crate::support::{Calls, dynamic, expect_error, line, log, log_field};
 
 /// R-REF-31, R-REF-32: a conditional edge sees the sum with the addition of its own node only; the next superstep
 /// sees all of them.
@@ -43,11 +43,11 @@ async fn due_tasks_have_the_order_of_their_profile() {
         let done = outcome(
             |g| {
                 let fan = g.add_node("fan", || ());
-                let tell = |sent: Option<SendPayload<u32>>, cx: TaskContext| {
+                let log_node = |sent: Option<SendPayload<u32>>, cx: TaskContext| {
                     let number = sent.map_or(String::new(), |sent| sent.0.to_string());
                     json!({ "log": [format!("{}{number}", cx.node())] })
                 };
-                let [z, w, b] = ["z", "w", "b"].map(|name| g.add_node(name, tell));
+                let [z, w, b] = ["z", "w", "b"].map(|name| g.add_node(name, log_node));
                 let sends = move || [SendTo::new(w, 3u32), SendTo::new(b, 2u32), SendTo::new(w, 1u32)];
                 g.add_conditional_edges(
                     fan,
@@ -83,11 +83,11 @@ async fn thirteen_sends_keep_order_and_payload() {
 /// R-REF-36: a send to an unknown node or to the end fails its node, from a conditional edge and from a command;
 /// nothing of the node is applied. LangGraph drops the former with a log line; the LangGraph profile does not.
 #[tokio::test]
-async fn a_send_that_leads_nowhere_is_refused() {
+async fn a_send_to_nowhere_is_rejected() {
     for compat in PROFILES {
         for to in ["nowhere", "__end__"] {
             let mut routed = graph("routed");
-            let a = routed.add_node("a", says("a"));
+            let a = routed.add_node("a", log_word("a"));
             routed
                 .add_edge(START, a)
                 .add_conditional_edges(a, move |_: &DynamicState| SendTo::new(to, 1), RouteTargets::ANY)
@@ -98,7 +98,7 @@ async fn a_send_that_leads_nowhere_is_refused() {
             let a = commanded.add_node("a", command);
             commanded.add_edge(START, a).add_edge(a, END).compat(compat);
             for mut g in [routed, commanded] {
-                let error = refused(g.compile().unwrap().invoke(json!({ "n": 0 })).await);
+                let error = expect_error(g.compile().unwrap().invoke(json!({ "n": 0 })).await);
                 assert_eq!(
                     (error.code(), error.location().node.as_deref()),
                     (ErrorCode::InvalidRoute, Some("a")),
@@ -129,9 +129,9 @@ async fn each_visit_of_a_loop_is_a_task_of_its_own() {
     for compat in PROFILES {
         let mut g = graph("g");
         let count = g.add_node("count", |cx: TaskContext| json!({ "n": 1, "log": [cx.idempotency_key()] }));
-        let again = move |s: &DynamicState| if s.get("n").as_i64() < Some(5) { Goto::node(count) } else { Goto::end() };
+        let route = move |s: &DynamicState| if s.get("n").as_i64() < Some(5) { Goto::node(count) } else { Goto::end() };
         g.add_edge(START, count)
-            .add_conditional_edges(count, again, [count.into(), END])
+            .add_conditional_edges(count, route, [count.into(), END])
             .checkpointer(MemoryCheckpointer::new())
             .compat(compat);
         let (events, done) = watched(g.compile().unwrap().invoke(json!({ "n": 0 })).thread("t")).await;
@@ -158,14 +158,14 @@ async fn a_limit_is_the_documented_number_of_supersteps() {
         assert!(build().invoke(input()).recursion_limit(enough).await.unwrap().is_finished());
         let graph = build();
         let (events, ended) = watched(graph.invoke(input()).thread("t").recursion_limit(enough - 1)).await;
-        let error = refused(ended);
+        let error = expect_error(ended);
         assert_eq!((error.code(), error.code().to_string()), (ErrorCode::RecursionLimit, "SS-010".to_owned()));
-        let told = events.iter().rev().find_map(|event| match event {
+        let published = events.iter().rev().find_map(|event| match event {
             MachineEvent::Checkpoint { id, .. } => Some(*id),
             _ => None,
         });
         let saved = graph.threads().get_state("t").await.unwrap();
-        assert_eq!((Some(saved.id()), error.partial().unwrap().checkpoint), (told, told));
+        assert_eq!((Some(saved.id()), error.partial().unwrap().checkpoint), (published, published));
         // LangGraph tests its limit before it checks for remaining tasks: there the third node has run.
         let done: &[&str] = if compat == Compat::Strict { &["a", "b"] } else { &["a", "b", "c"] };
         assert_eq!(
@@ -173,7 +173,7 @@ async fn a_limit_is_the_documented_number_of_supersteps() {
             (done.iter().map(|n| n.to_string()).collect(), 3 - done.len())
         );
         assert_eq!(graph.threads().status("t").await.unwrap(), Some(ThreadStatus::Error));
-        assert_eq!(refused(graph.invoke(input()).recursion_limit(0).await).code(), ErrorCode::InputInvalid);
+        assert_eq!(expect_error(graph.invoke(input()).recursion_limit(0).await).code(), ErrorCode::InputInvalid);
     }
 }
 
@@ -182,8 +182,8 @@ async fn a_limit_is_the_documented_number_of_supersteps() {
 async fn the_remaining_steps_count_down_to_one() {
     for (compat, limit) in [(Compat::Strict, 3), (Compat::LangGraph, 4)] {
         let mut g = graph("g");
-        let tell = |cx: TaskContext| json!({ "log": [[cx.remaining_steps(), cx.is_last_step()]] });
-        let [a, b, c] = ["a", "b", "c"].map(|name| g.add_node(name, tell));
+        let record = |cx: TaskContext| json!({ "log": [[cx.remaining_steps(), cx.is_last_step()]] });
+        let [a, b, c] = ["a", "b", "c"].map(|name| g.add_node(name, record));
         g.add_sequence([START, a.into(), b.into(), c.into(), END]).compat(compat).recursion_limit(limit);
         let done = g.compile().unwrap().invoke(json!({ "n": 0 })).await.unwrap();
         assert_eq!(field(&done, "log"), json!([[3, false], [2, false], [1, true]]));
@@ -192,7 +192,7 @@ async fn the_remaining_steps_count_down_to_one() {
 
 /// R-REF-41: an input is applied to a finished thread; on an interrupted one, the next tasks are dropped.
 #[tokio::test]
-async fn an_input_goes_on_top_or_starts_anew() {
+async fn an_input_is_applied_or_starts_anew() {
     for compat in PROFILES {
         let calls = Calls::default();
         let graph = line(&calls, &["a", "b"]).compat(compat).compile().unwrap();
@@ -208,7 +208,7 @@ async fn an_input_goes_on_top_or_starts_anew() {
 /// R-REF-42: an input without a value is rejected (LangGraph accepts it), and a thread that never started cannot be
 /// continued.
 #[tokio::test]
-async fn an_empty_input_and_going_on_with_nothing_are_refused() {
+async fn an_empty_input_and_continuing_nothing_are_rejected() {
     for compat in PROFILES {
         let calls = Calls::default();
         let graph = line(&calls, &["a"]).compat(compat).compile().unwrap();
@@ -219,7 +219,7 @@ async fn an_empty_input_and_going_on_with_nothing_are_refused() {
             (graph.command("t", Command::goto("a")), "a thread that has begun"),
         ];
         for (run, words) in rows {
-            let error = refused(run.await);
+            let error = expect_error(run.await);
             assert!(error.code() == ErrorCode::InputInvalid && error.message().contains(words), "{error}");
         }
         assert_eq!((calls.take().len(), graph.threads().status("t").await.unwrap()), (0, None));
@@ -238,9 +238,9 @@ async fn going_to_the_end_stops_its_own_branch() {
             |g| {
                 let quits = || Command::<DynamicState>::end().update(json!({ "log": ["quits"] }));
                 let quits = g.add_node("quits", node(quits).goto_targets([END]));
-                let [stays, beside, last] = ["stays", "beside", "last"].map(|name| g.add_node(name, says(name)));
-                g.add_edge(START, quits).add_edge(START, stays).add_edge(quits, beside).add_edge(stays, last);
-                g.add_edge(beside, END).add_edge(last, END).compat(compat);
+                let [stays, sibling, last] = ["stays", "beside", "last"].map(|name| g.add_node(name, log_word(name)));
+                g.add_edge(START, quits).add_edge(START, stays).add_edge(quits, sibling).add_edge(stays, last);
+                g.add_edge(sibling, END).add_edge(last, END).compat(compat);
             },
             json!({ "n": 0 }),
         );
@@ -257,10 +257,11 @@ async fn a_command_from_outside_disturbs_nothing() {
             "n": { "reducer": "add", "default": 0 },
             "flash": { "ephemeral": true, "default": "-" },
         }));
-        let tell = |state: &DynamicState| format!("{} {}", state.get("n"), state.get("flash"));
-        let a = graph.add_node("a", move |state: View<DynamicState>| json!({ "log": tell(&state), "flash": "lit" }));
-        let b = graph.add_node("b", move |state: View<DynamicState>| json!({ "log": tell(&state) }));
-        let c = graph.add_node("c", move |state: View<DynamicState>| json!({ "log": tell(&state) }));
+        let describe = |state: &DynamicState| format!("{} {}", state.get("n"), state.get("flash"));
+        let a =
+            graph.add_node("a", move |state: View<DynamicState>| json!({ "log": describe(&state), "flash": "lit" }));
+        let b = graph.add_node("b", move |state: View<DynamicState>| json!({ "log": describe(&state) }));
+        let c = graph.add_node("c", move |state: View<DynamicState>| json!({ "log": describe(&state) }));
         graph.add_sequence([START, a.into(), b.into(), c.into(), END]).interrupt_before(["b"]).compat(compat);
         let graph = graph.compile().unwrap();
         assert_eq!(graph.invoke(json!({ "n": 1 })).thread("t").await.unwrap().next, ["b"]);
@@ -273,7 +274,7 @@ async fn a_command_from_outside_disturbs_nothing() {
 /// A join of `left` and `right`, of which the conditional edge selects only the left one.
 fn half_a_join(compat: Compat) -> CompiledGraph<DynamicState> {
     let mut g = graph("g");
-    let [left, right, both] = ["left", "right", "both"].map(|name| g.add_node(name, says(name)));
+    let [left, right, both] = ["left", "right", "both"].map(|name| g.add_node(name, log_word(name)));
     g.set_conditional_entry_point(move |_: &DynamicState| left, [left, right])
         .add_join([left, right], both)
         .add_edge(both, END)

@@ -8,7 +8,7 @@ use superstep::prelude::*;
 use superstep::{BranchPolicy, Compat, CompiledGraph, DynamicState, ErrorCode, Result};
 use tokio::time::{Instant, sleep};
 
-use crate::fixtures::{CallCounter, field, graph, says};
+use crate::fixtures::{CallCounter, field, graph, log_word};
 
 /// Sends one task for each number of seconds; a negative one fails after that time.
 fn fan(policy: BranchPolicy, seconds: &'static [i64], finished: &CallCounter) -> CompiledGraph<DynamicState> {
@@ -104,8 +104,8 @@ async fn in_a_race_the_first_success_counts_alone() {
     ];
     for (seconds, expected) in rows {
         let (log, ..) = fanned(BranchPolicy::Race, seconds).await;
-        let shown = format!("{log:?}");
-        assert_eq!(log.ok(), expected, "{seconds:?}: {shown}");
+        let text = format!("{log:?}");
+        assert_eq!(log.ok(), expected, "{seconds:?}: {text}");
     }
 }
 
@@ -124,11 +124,11 @@ async fn a_race_of_equals_has_one_winner() {
 async fn a_failed_superstep_applies_nothing_and_finished_tasks_do_not_run_again() {
     for compat in [Compat::Strict, Compat::LangGraph] {
         let (mut g, runs) = (graph("g"), [CallCounter::default(), CallCounter::default(), CallCounter::default()]);
-        let before = g.add_node("before", says("before"));
+        let before = g.add_node("before", log_word("before"));
         g.add_edge(START, before).compat(compat).branch_policy(BranchPolicy::SettleAll);
-        for (place, name) in ["a", "b", "c"].into_iter().enumerate() {
-            let count = runs[place].clone();
-            let task = g.add_node(name, move || match (place, count.up()) {
+        for (index, name) in ["a", "b", "c"].into_iter().enumerate() {
+            let count = runs[index].clone();
+            let task = g.add_node(name, move || match (index, count.up()) {
                 (1, 1) => Err(NodeError::new("the first time")),
                 _ => Ok(json!({ "log": [name], "n": 1 })),
             });

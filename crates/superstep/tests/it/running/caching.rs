@@ -144,8 +144,10 @@ async fn a_failure_is_never_cached() {
 #[tokio::test]
 async fn a_question_is_never_cached() {
     let mut g = graph("g");
-    let ask = async |ask: Interrupts| Ok::<_, NodeError>(json!({ "title": ask.raise::<bool>("sure?", ()).await? }));
-    let a = g.add_node("a", node(ask).cache(CachePolicy::with_key(|_: &DynamicState| "same".to_owned())));
+    let interrupt = async |interrupt: Interrupts| {
+        Ok::<_, NodeError>(json!({ "title": interrupt.raise::<bool>("sure?", ()).await? }))
+    };
+    let a = g.add_node("a", node(interrupt).cache(CachePolicy::with_key(|_: &DynamicState| "same".to_owned())));
     g.add_edge(START, a).add_edge(a, END).cache(Cache::new()).checkpointer(MemoryCheckpointer::new());
     let graph = g.compile().unwrap();
     for thread in ["t1", "t2"] {

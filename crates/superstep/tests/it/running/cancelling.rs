@@ -8,7 +8,7 @@ use superstep::prelude::*;
 use superstep::{CompiledGraph, DynamicState, ErrorCode, RunControl, RunEnd};
 use tokio::time::{Instant, sleep};
 
-use crate::fixtures::{CallCounter, field, graph, says, settle};
+use crate::fixtures::{CallCounter, field, graph, log_word, settle};
 
 struct Bench {
     graph: CompiledGraph<DynamicState>,
@@ -20,7 +20,7 @@ struct Bench {
 fn bench() -> Bench {
     let (mut g, quick, slow) = (graph("g"), CallCounter::default(), CallCounter::default());
     let (quick_runs, slow_runs) = (quick.clone(), slow.clone());
-    let first = g.add_node("first", says("first"));
+    let first = g.add_node("first", log_word("first"));
     let q = g.add_node("quick", move || {
         quick_runs.up();
         json!({ "log": ["quick"] })
@@ -52,10 +52,10 @@ async fn a_cancelled_run_stops_at_once_and_keeps_what_is_done() {
     let run = graph.invoke(json!({ "n": 0 })).thread("t").control(control.clone()).spawn();
     settle().await;
     assert_eq!((quick.get(), slow.get()), (1, 1));
-    let asked = Instant::now();
+    let cancelled_at = Instant::now();
     control.cancel();
     let error = run.await.unwrap_err();
-    assert!(asked.elapsed() < Duration::from_millis(100), "{:?}", asked.elapsed());
+    assert!(cancelled_at.elapsed() < Duration::from_millis(100), "{:?}", cancelled_at.elapsed());
     assert_eq!(
         (error.code(), error.code().to_string(), error.exit_code()),
         (ErrorCode::Cancelled, "SS-013".to_owned(), 130)
@@ -74,7 +74,7 @@ async fn a_cancelled_run_stops_at_once_and_keeps_what_is_done() {
 /// R-FWK-18: results of tasks that have ended when a run is cancelled are kept, also if the run had not received them
 /// yet.
 #[tokio::test]
-async fn what_has_ended_is_kept_although_nobody_had_heard_of_it() {
+async fn finished_tasks_are_saved_although_their_results_were_not_received() {
     let (mut g, control, runs) = (graph("g"), RunControl::new(), CallCounter::default());
     for name in ["one", "two"] {
         let runs = runs.clone();
@@ -84,11 +84,11 @@ async fn what_has_ended_is_kept_although_nobody_had_heard_of_it() {
         });
         g.add_edge(START, node).add_edge(node, END);
     }
-    let hand = control.clone();
+    let handle = control.clone();
     // Polled after the other two and before the run: it cancels while their results are pending.
     let last = g.add_node("three", move || {
-        let is_first = !hand.is_cancelled();
-        hand.cancel();
+        let is_first = !handle.is_cancelled();
+        handle.cancel();
         async move {
             if is_first {
                 std::future::pending::<()>().await;
@@ -101,8 +101,8 @@ async fn what_has_ended_is_kept_although_nobody_had_heard_of_it() {
     let error = graph.invoke(json!({ "n": 0 })).thread("t").control(control).await.unwrap_err();
     assert_eq!((error.code(), runs.get()), (ErrorCode::Cancelled, 2));
     let saved = graph.threads().get_state("t").await.unwrap();
-    let kept: Vec<(&str, bool)> = saved.tasks.iter().map(|task| (task.node.as_str(), task.is_finished)).collect();
-    assert_eq!(kept, [("one", true), ("two", true)]);
+    let tasks: Vec<(&str, bool)> = saved.tasks.iter().map(|task| (task.node.as_str(), task.is_finished)).collect();
+    assert_eq!(tasks, [("one", true), ("two", true)]);
     assert_eq!(graph.threads().status("t").await.unwrap(), Some(ThreadStatus::Idle));
     assert_eq!(field(&graph.continue_thread("t").await.unwrap(), "log"), json!(["one", "two", "three"]));
     assert_eq!(runs.get(), 2);
@@ -120,10 +120,10 @@ async fn a_run_cancelled_before_its_turn_never_runs() {
     settle().await;
     let queued = graph.invoke(json!({ "n": 0 })).thread("t").control(control.clone()).spawn();
     settle().await;
-    let asked = Instant::now();
+    let cancelled_at = Instant::now();
     control.cancel();
     assert_eq!(queued.await.unwrap_err().code(), ErrorCode::Cancelled);
-    assert!(asked.elapsed() < Duration::from_millis(100), "{:?}", asked.elapsed());
+    assert!(cancelled_at.elapsed() < Duration::from_millis(100), "{:?}", cancelled_at.elapsed());
     assert_eq!(slow.get(), 1);
 }
 
@@ -136,8 +136,8 @@ async fn cancelling_reaches_graphs_inside() {
             self.0.up();
         }
     }
-    let (mut inner, gone) = (graph("inner"), CallCounter::default());
-    let held = gone.clone();
+    let (mut inner, dropped) = (graph("inner"), CallCounter::default());
+    let held = dropped.clone();
     let deep = inner.add_node("deep", move || {
         let held = Dropped(held.clone());
         async move {
@@ -155,19 +155,19 @@ async fn cancelling_reaches_graphs_inside() {
     control.cancel();
     assert_eq!(run.await.unwrap_err().code(), ErrorCode::Cancelled);
     settle().await;
-    assert_eq!(gone.get(), 1);
+    assert_eq!(dropped.get(), 1);
 }
 
 /// R-REF-115: a drained run stops at the next superstep boundary, saved and ready to continue.
 #[tokio::test]
 async fn a_drained_run_stops_between_two_supersteps() {
     let (mut g, control) = (graph("g"), RunControl::new());
-    let hand = control.clone();
+    let handle = control.clone();
     let a = g.add_node("a", move |cx: TaskContext| {
-        hand.drain();
+        handle.drain();
         json!({ "log": ["a", cx.is_draining()] })
     });
-    let b = g.add_node("b", says("b"));
+    let b = g.add_node("b", log_word("b"));
     g.add_sequence([START, a.into(), b.into(), END]).checkpointer(MemoryCheckpointer::new());
     let graph = g.compile().unwrap();
     let stopped = graph.invoke(json!({ "n": 0 })).thread("t").control(control).await.unwrap();

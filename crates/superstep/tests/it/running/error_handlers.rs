@@ -7,7 +7,7 @@ use superstep::prelude::*;
 use superstep::{Compat, DynamicState, ErrorCode, NodeFailure};
 use tokio::time::sleep;
 
-use crate::fixtures::{CallCounter, field, graph, outcome, says, transcript};
+use crate::fixtures::{CallCounter, field, graph, log_word, outcome, transcript};
 
 fn broken() -> Result<(), NodeError> {
     Err(NodeError::new("broken").retryable())
@@ -18,19 +18,19 @@ fn broken() -> Result<(), NodeError> {
 #[tokio::test(start_paused = true)]
 async fn a_handler_takes_over_after_the_last_attempt() {
     let mut g = graph("g");
-    let tries = CallCounter::default();
-    let counted = tries.clone();
+    let attempts = CallCounter::default();
+    let counted = attempts.clone();
     let failing = move || {
         counted.up();
         broken()
     };
     let handler = |failure: NodeFailure| json!({ "log": [&*failure.node, failure.error.message()] });
     let a = g.add_node("a", node(failing).retry(RetryPolicy::exponential(3)).error_handler(handler));
-    let b = g.add_node("b", says("b"));
+    let b = g.add_node("b", log_word("b"));
     g.add_sequence([START, a.into(), b.into(), END]);
     let (lines, done) = transcript(g.compile().unwrap().invoke(json!({ "n": 0 }))).await;
     assert_eq!(field(&done.unwrap(), "log"), json!(["a", "broken", "b"]));
-    assert_eq!((tries.get(), lines.iter().filter(|line| line.contains("retry")).count()), (3, 2));
+    assert_eq!((attempts.get(), lines.iter().filter(|line| line.contains("retry")).count()), (3, 2));
 }
 
 /// R-REF-109: a handler can return a goto with a command.
@@ -39,10 +39,10 @@ async fn a_handler_may_route() {
     for compat in [Compat::Strict, Compat::LangGraph] {
         let done = outcome(
             |g| {
-                let (edge, mend) = (g.add_node("edge", says("edge")), g.add_node("mend", says("mend")));
+                let (edge, repair) = (g.add_node("edge", log_word("edge")), g.add_node("mend", log_word("mend")));
                 let handler = |_: NodeFailure| Command::<DynamicState>::goto("mend").update(json!({ "n": 1 }));
-                let a = g.add_node("a", node(broken).error_handler(handler).goto_targets([mend]));
-                g.add_edge(START, a).add_edge(a, edge).add_edge(edge, END).add_edge(mend, END).compat(compat);
+                let a = g.add_node("a", node(broken).error_handler(handler).goto_targets([repair]));
+                g.add_edge(START, a).add_edge(a, edge).add_edge(edge, END).add_edge(repair, END).compat(compat);
             },
             json!({ "n": 0 }),
         );
@@ -72,11 +72,11 @@ async fn a_handler_that_fails_fails_the_run() {
 async fn handlers_see_failures_only_and_all_of_them() {
     let mut g = graph("g");
     g.default_error_handler(|failure: NodeFailure| json!({ "log": [&*failure.node] }));
-    let asks = g.add_node("asks", async |ask: Interrupts| {
-        Ok::<_, NodeError>(json!({ "title": ask.raise::<String>("who?", ()).await? }))
+    let interrupting = g.add_node("asks", async |interrupts: Interrupts| {
+        Ok::<_, NodeError>(json!({ "title": interrupts.raise::<String>("who?", ()).await? }))
     });
     let (one, two) = (g.add_node("one", broken), g.add_node("two", broken));
-    for task in [asks, one, two] {
+    for task in [interrupting, one, two] {
         g.add_edge(START, task).add_edge(task, END);
     }
     g.checkpointer(MemoryCheckpointer::new());
@@ -90,8 +90,8 @@ async fn handlers_see_failures_only_and_all_of_them() {
 #[tokio::test(start_paused = true)]
 async fn a_default_retry_holds_unless_a_node_says_otherwise() {
     for (own, expected) in [(None, 4), (Some(RetryPolicy::exponential(2)), 2), (Some(RetryPolicy::exponential(1)), 1)] {
-        let (mut g, tries) = (graph("g"), CallCounter::default());
-        let counted = tries.clone();
+        let (mut g, attempts) = (graph("g"), CallCounter::default());
+        let counted = attempts.clone();
         let failing = node(move || {
             counted.up();
             broken()
@@ -100,7 +100,7 @@ async fn a_default_retry_holds_unless_a_node_says_otherwise() {
         let a = g.add_node("a", own.into_iter().fold(failing, superstep::NodeBuilder::retry));
         g.add_edge(START, a).add_edge(a, END);
         g.compile().unwrap().invoke(json!({ "n": 0 })).await.unwrap_err();
-        assert_eq!(tries.get(), expected);
+        assert_eq!(attempts.get(), expected);
     }
 }
 
@@ -113,9 +113,9 @@ async fn default_timeouts_and_handlers_hold_unless_a_node_says_otherwise() {
         |failure: NodeFailure| json!({ "log": [&*failure.node, failure.error.code().to_string()] }),
     );
     let hasty = g.add_node("hasty", slow);
-    let patient = g.add_node("patient", node(slow).timeout(Duration::from_secs(9)));
-    let own = g.add_node("own", node(slow).error_handler(says("own")));
-    g.add_sequence([START, hasty.into(), patient.into(), own.into(), END]);
+    let long_timeout = g.add_node("patient", node(slow).timeout(Duration::from_secs(9)));
+    let own = g.add_node("own", node(slow).error_handler(log_word("own")));
+    g.add_sequence([START, hasty.into(), long_timeout.into(), own.into(), END]);
     let done = g.compile().unwrap().invoke(json!({ "n": 0 })).await.unwrap();
     assert_eq!(field(&done, "log"), json!(["hasty", ErrorCode::Timeout.to_string(), "own"]));
 }

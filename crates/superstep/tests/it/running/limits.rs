@@ -28,7 +28,7 @@ fn turns(rounds: i64) -> CompiledGraph<DynamicState> {
 
 /// R-FWK-14, R-PRB-4: the default limit is 25 supersteps; a run of exactly 25 succeeds.
 #[tokio::test]
-async fn the_limit_is_25_unless_told() {
+async fn the_default_limit_is_25() {
     assert_eq!(turns(25).invoke(json!({ "n": 0 })).await.unwrap().supersteps, 25);
     let error = turns(26).invoke(json!({ "n": 0 })).await.unwrap_err();
     assert_eq!((error.code(), error.code().to_string()), (ErrorCode::RecursionLimit, "SS-010".to_owned()));
@@ -57,7 +57,7 @@ async fn the_error_has_all_there_is_of_the_run() {
 
 /// R-FWK-14: the thread of a run that reached its limit continues with a new count.
 #[tokio::test]
-async fn a_thread_goes_on_after_its_limit() {
+async fn a_thread_continues_after_its_limit() {
     let graph = turns(30);
     graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap_err();
     let done = graph.continue_thread("t").await.unwrap();
@@ -82,6 +82,7 @@ async fn a_run_may_return_what_there_is() {
         (RunEnd::Truncated, json!(4), vec!["a".to_owned()])
     );
     assert!(done.warnings.iter().any(|text| text.contains("4 supersteps")), "{:?}", done.warnings);
-    let whole = turns(4).invoke(json!({ "n": 0 })).recursion_limit(4).on_limit(OnLimit::ReturnPartial).await.unwrap();
-    assert_eq!(whole.end, RunEnd::Finished);
+    let complete =
+        turns(4).invoke(json!({ "n": 0 })).recursion_limit(4).on_limit(OnLimit::ReturnPartial).await.unwrap();
+    assert_eq!(complete.end, RunEnd::Finished);
 }

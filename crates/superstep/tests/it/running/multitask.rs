@@ -69,7 +69,7 @@ async fn runs_queue_in_order() {
 
 /// R-FWK-20, R-REF-60: with `Reject`, a run on a busy thread is rejected with status 409 and changes nothing.
 #[tokio::test]
-async fn a_busy_thread_may_refuse() {
+async fn a_busy_thread_may_reject_a_run() {
     let (graph, first, second) = meet(MultitaskStrategy::Reject).await;
     let error = second.unwrap_err();
     assert_eq!((error.code(), error.http_status()), (ErrorCode::ThreadBusy, 409));

@@ -82,21 +82,21 @@ async fn the_bound_of_a_node_holds_over_all_runs() {
 /// R-FWK-13: on one async thread, a blocking task waits for a sibling that can still run.
 #[tokio::test]
 async fn blocking_work_does_not_hold_the_async_thread() {
-    let (say, hear) = mpsc::channel();
-    let hear = Mutex::new(hear);
+    let (sender, receiver) = mpsc::channel();
+    let receiver = Mutex::new(receiver);
     let mut g = graph("g");
     let blocks = g.add_node(
         "blocks",
         blocking(move || {
-            let heard = hear.lock().unwrap().recv_timeout(Duration::from_secs(20));
-            json!({ "title": heard.unwrap_or("nothing") })
+            let received = receiver.lock().unwrap().recv_timeout(Duration::from_secs(20));
+            json!({ "title": received.unwrap_or("nothing") })
         }),
     );
     let speaks = g.add_node("speaks", move || {
-        let say = say.clone();
+        let sender = sender.clone();
         async move {
             settle().await;
-            say.send("a word").map_err(|error| NodeError::new(error.to_string()))
+            sender.send("a word").map_err(|error| NodeError::new(error.to_string()))
         }
     });
     g.add_edge(START, blocks).add_edge(START, speaks).add_edge(blocks, END).add_edge(speaks, END);

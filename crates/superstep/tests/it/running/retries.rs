@@ -173,12 +173,12 @@ async fn an_attempt_knows_its_number_and_the_first_time() {
 #[tokio::test(start_paused = true)]
 async fn a_retry_reuses_the_answers_that_were_given() {
     let mut g = graph("g");
-    let asks = async |ask: Interrupts, cx: TaskContext| {
-        let first: u32 = ask.raise("first?", ()).await?;
-        let second: u32 = ask.raise("second?", ()).await?;
+    let interrupting = async |interrupts: Interrupts, cx: TaskContext| {
+        let first: u32 = interrupts.raise("first?", ()).await?;
+        let second: u32 = interrupts.raise("second?", ()).await?;
         if cx.attempt() < 3 { Err(overload()) } else { Ok(json!({ "log": [first, second] })) }
     };
-    let a = g.add_node("a", node(asks).retry(RetryPolicy::default()));
+    let a = g.add_node("a", node(interrupting).retry(RetryPolicy::default()));
     g.add_edge(START, a).add_edge(a, END).checkpointer(MemoryCheckpointer::new());
     let graph = g.compile().unwrap();
     graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
@@ -196,11 +196,11 @@ async fn a_retry_event_says_why() {
     );
     g.add_edge(START, a).add_edge(a, END);
     let mut stream = g.compile().unwrap().invoke(json!({ "n": 0 })).stream();
-    let mut told = Vec::new();
+    let mut retries = Vec::new();
     while let Some(event) = stream.next().await {
         if let EventKind::Retry { error, attempt, .. } = event.kind {
-            told.push((attempt, error.message().to_owned()));
+            retries.push((attempt, error.message().to_owned()));
         }
     }
-    assert_eq!(told, [(1, "overloaded".to_owned())]);
+    assert_eq!(retries, [(1, "overloaded".to_owned())]);
 }

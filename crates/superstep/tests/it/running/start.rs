@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use superstep::prelude::*;
 use superstep::{CompiledGraph, DynamicState, ErrorCode, EventKind, RunEnd};
 
-use crate::fixtures::{DeterministicEnvironment, SettableClock, field, graph, says, transcript};
+use crate::fixtures::{DeterministicEnvironment, SettableClock, field, graph, log_word, transcript};
 
 /// `a`, then `b` and `c` together, then the end.
 fn fork() -> CompiledGraph<DynamicState> {
@@ -16,7 +16,7 @@ fn fork() -> CompiledGraph<DynamicState> {
         tokio::task::yield_now().await;
         Ok::<_, NodeError>(json!({ "log": ["a"] }))
     });
-    let (b, c) = (g.add_node("b", says("b")), g.add_node("c", says("c")));
+    let (b, c) = (g.add_node("b", log_word("b")), g.add_node("c", log_word("c")));
     g.add_edge(START, a)
         .add_edge(a, b)
         .add_edge(a, c)
@@ -103,7 +103,7 @@ async fn a_batch_has_the_default_context() {
 #[test]
 fn a_run_is_waited_for_without_a_runtime() {
     let mut g = graph("g");
-    let a = g.add_node("a", blocking(says("a")));
+    let a = g.add_node("a", blocking(log_word("a")));
     let b = g.add_node("b", async |cx: TaskContext| {
         cx.sleep(std::time::Duration::from_millis(1)).await;
         json!({ "log": ["b"] })
@@ -115,7 +115,7 @@ fn a_run_is_waited_for_without_a_runtime() {
 
 /// R-FWK-12: inside a runtime blocking is rejected with help, in place of a deadlock.
 #[tokio::test]
-async fn waiting_inside_a_runtime_is_refused() {
+async fn waiting_inside_a_runtime_is_rejected() {
     let error = fork().invoke(json!({ "n": 0 })).wait_blocking().unwrap_err();
     assert_eq!(error.code(), ErrorCode::ConfigInvalid);
     assert!(error.to_string().contains("await the run instead"), "{error}");
@@ -123,7 +123,7 @@ async fn waiting_inside_a_runtime_is_refused() {
 
 /// R-FWK-12: a spawned run continues on its own, and its result can be awaited later.
 #[tokio::test]
-async fn a_spawned_run_goes_on_by_itself() {
+async fn a_spawned_run_continues_by_itself() {
     let graph = fork();
     drop(graph.invoke(json!({ "n": 1 })).thread("t").spawn());
     let second = graph.invoke(json!({ "n": 1 })).thread("t").spawn();

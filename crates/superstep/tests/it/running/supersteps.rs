@@ -4,7 +4,7 @@ use serde_json::json;
 use superstep::prelude::*;
 use superstep::{DynamicState, ErrorCode, Overwrite, Schema, StateGraph};
 
-use crate::fixtures::{field, graph, log_of, outcome, says};
+use crate::fixtures::{field, graph, log_of, log_word, outcome};
 
 /// R-GRA-38: input is reduced into the defaults and then into the saved state; `Overwrite` is not.
 #[tokio::test]
@@ -35,9 +35,9 @@ async fn input_passes_through_the_reducers() {
 
 /// R-GRA-40: an empty input is rejected; continuing requires a thread that has started.
 #[tokio::test]
-async fn an_empty_input_is_refused_and_nothing_means_go_on() {
+async fn an_empty_input_is_rejected_and_no_input_continues() {
     let mut g = graph("g");
-    let (a, b) = (g.add_node("a", says("a")), g.add_node("b", says("b")));
+    let (a, b) = (g.add_node("a", log_word("a")), g.add_node("b", log_word("b")));
     g.add_sequence([START, a.into(), b.into(), END]).checkpointer(MemoryCheckpointer::new()).interrupt_before(["b"]);
     let graph = g.compile().unwrap();
     let empty = graph.invoke(json!({})).thread("t").await.unwrap_err();
@@ -54,9 +54,9 @@ async fn an_empty_input_is_refused_and_nothing_means_go_on() {
 #[tokio::test]
 async fn tasks_of_one_superstep_see_the_same_state() {
     let mut g = graph("g");
-    let tell = |s: View<DynamicState>| json!({ "log": [s.get("n")], "n": 10 });
-    let tasks = ["a", "b", "c"].map(|name| g.add_node(name, tell));
-    let last = g.add_node("last", tell);
+    let record = |s: View<DynamicState>| json!({ "log": [s.get("n")], "n": 10 });
+    let tasks = ["a", "b", "c"].map(|name| g.add_node(name, record));
+    let last = g.add_node("last", record);
     for task in tasks {
         g.add_edge(START, task);
     }
@@ -89,7 +89,7 @@ async fn parallel_updates_fold_or_conflict() {
 
 /// R-GRA-47: an unknown field is rejected with the node and the nearest name.
 #[tokio::test]
-async fn an_unknown_field_is_refused() {
+async fn an_unknown_field_is_rejected() {
     let done = outcome(
         |g| {
             let a = g.add_node("a", || json!({ "titel": "x" }));
@@ -137,9 +137,9 @@ async fn a_thousand_runs_give_one_result() {
 #[tokio::test]
 async fn a_deferred_node_runs_once_after_all_others() {
     let log = log_of(|g| {
-        let last = g.add_node("last", node(says("last")).defer());
-        let (a, b) = (g.add_node("a", says("a")), g.add_node("b", says("b")));
-        let (c, d) = (g.add_node("c", says("c")), g.add_node("d", says("d")));
+        let last = g.add_node("last", node(log_word("last")).defer());
+        let (a, b) = (g.add_node("a", log_word("a")), g.add_node("b", log_word("b")));
+        let (c, d) = (g.add_node("c", log_word("c")), g.add_node("d", log_word("d")));
         g.add_edge(START, a)
             .add_edge(a, last)
             .add_edge(START, b)
@@ -153,10 +153,10 @@ async fn a_deferred_node_runs_once_after_all_others() {
 
 /// R-FWK-2: a deferred node stays deferred after an interruption of the branch for which it waits.
 #[tokio::test]
-async fn a_deferred_node_still_waits_after_going_on() {
+async fn a_deferred_node_still_waits_after_continuing() {
     let mut g = graph("g");
-    let last = g.add_node("last", node(says("last")).defer());
-    let (a, b, c) = (g.add_node("a", says("a")), g.add_node("b", says("b")), g.add_node("c", says("c")));
+    let last = g.add_node("last", node(log_word("last")).defer());
+    let (a, b, c) = (g.add_node("a", log_word("a")), g.add_node("b", log_word("b")), g.add_node("c", log_word("c")));
     g.add_edge(START, a).add_edge(a, last).add_edge(START, b).add_edge(b, c).add_edge(c, last).add_edge(last, END);
     g.checkpointer(MemoryCheckpointer::new()).interrupt_before(["c"]);
     let graph = g.compile().unwrap();

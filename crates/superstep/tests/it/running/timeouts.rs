@@ -8,7 +8,7 @@ use superstep::prelude::*;
 use superstep::{DynamicState, Error, ErrorCode, IntoNode, NodeBuilder, Result, TimeoutPolicy};
 use tokio::time::{Instant, sleep};
 
-use crate::fixtures::{CallCounter, TokioClock, field, graph, says};
+use crate::fixtures::{CallCounter, TokioClock, field, graph, log_word};
 
 /// Returns the error of a one-node graph that times out, and after how many seconds.
 async fn too_slow<M, F>(node: NodeBuilder<F>) -> (u64, Error)
@@ -52,8 +52,8 @@ async fn a_node_is_stopped_at_its_limit() {
 
 /// R-FWK-17, R-REF-107: an idle timeout restarts with each activity: a heartbeat, output, a recorded result.
 #[tokio::test(start_paused = true)]
-async fn an_idle_limit_starts_again_with_each_sign_of_life() {
-    let beats = async |cx: TaskContext| {
+async fn an_idle_timeout_restarts_with_each_heartbeat() {
+    let heartbeats = async |cx: TaskContext| {
         for sign in 0..6 {
             sleep(seconds(2)).await;
             match sign % 3 {
@@ -64,11 +64,11 @@ async fn an_idle_limit_starts_again_with_each_sign_of_life() {
         }
         Ok::<_, NodeError>(())
     };
-    alone(node(beats).timeout(TimeoutPolicy::idle_timeout(seconds(3)))).await.unwrap();
-    let (after, error) = too_slow(node(beats).timeout(TimeoutPolicy::idle_timeout(seconds(1)))).await;
+    alone(node(heartbeats).timeout(TimeoutPolicy::idle_timeout(seconds(3)))).await.unwrap();
+    let (after, error) = too_slow(node(heartbeats).timeout(TimeoutPolicy::idle_timeout(seconds(1)))).await;
     assert_eq!((after, error.code()), (1, ErrorCode::Timeout));
     let (after, _) =
-        too_slow(node(beats).timeout(TimeoutPolicy::run_timeout(seconds(7)).and_idle_timeout(seconds(3)))).await;
+        too_slow(node(heartbeats).timeout(TimeoutPolicy::run_timeout(seconds(7)).and_idle_timeout(seconds(3)))).await;
     assert_eq!(after, 7);
 }
 
@@ -101,13 +101,13 @@ async fn an_idle_limit_may_count_heartbeats_only() {
     let (after, error) =
         too_slow(node(talks).timeout(TimeoutPolicy::idle_timeout(seconds(3)).refresh_on_heartbeat())).await;
     assert_eq!((after, error.code()), (3, ErrorCode::Timeout));
-    let beats = async |cx: TaskContext| {
+    let heartbeats = async |cx: TaskContext| {
         for _ in 0..5 {
             sleep(seconds(2)).await;
             cx.heartbeat();
         }
     };
-    alone(node(beats).timeout(TimeoutPolicy::idle_timeout(seconds(3)).refresh_on_heartbeat())).await.unwrap();
+    alone(node(heartbeats).timeout(TimeoutPolicy::idle_timeout(seconds(3)).refresh_on_heartbeat())).await.unwrap();
 }
 
 /// R-FWK-17, R-REF-108: the timeout of a send replaces that of its node, longer or shorter.
@@ -129,10 +129,10 @@ async fn a_send_brings_its_own_limit() {
 /// R-FWK-17: a run that times out keeps its last checkpoint, reports it, and can continue from there.
 #[tokio::test(start_paused = true)]
 async fn a_run_timeout_keeps_the_last_checkpoint() {
-    let (mut g, tries) = (graph("g"), CallCounter::default());
-    let a = g.add_node("a", says("a"));
+    let (mut g, attempts) = (graph("g"), CallCounter::default());
+    let a = g.add_node("a", log_word("a"));
     let b = g.add_node("b", move || {
-        let first = tries.up() == 1;
+        let first = attempts.up() == 1;
         async move {
             if first {
                 hour().await;
@@ -158,7 +158,7 @@ async fn a_run_timeout_keeps_the_last_checkpoint() {
 #[tokio::test(start_paused = true)]
 async fn a_superstep_that_hangs_is_ended() {
     let mut g = graph("g");
-    let (a, b) = (g.add_node("a", says("a")), g.add_node("b", hour));
+    let (a, b) = (g.add_node("a", log_word("a")), g.add_node("b", hour));
     g.add_edge(START, a).add_edge(START, b).add_edge(a, END).add_edge(b, END);
     let started = Instant::now();
     let error = g.compile().unwrap().invoke(json!({ "n": 0 })).step_timeout(seconds(4)).await.unwrap_err();

@@ -25,7 +25,7 @@ fn steps() -> superstep::CompiledGraph<Chat> {
 }
 
 /// Returns the number of finished tasks and the saved checkpoints in a stream; `meanwhile` is called at every event.
-async fn told(
+async fn read_stream(
     mut stream: superstep::RunStream<superstep::Outcome<Chat>>,
     meanwhile: impl Fn(),
 ) -> (usize, Vec<String>) {
@@ -47,13 +47,13 @@ async fn told(
 /// R-FWK-62, R-FWK-18: a run that is cancelled while its subscriber is slow publishes all saved changes, then its
 /// end.
 #[tokio::test]
-async fn what_a_cancelled_run_saved_is_told() {
+async fn saved_results_of_a_cancelled_run_are_published() {
     let graph = steps();
     let control = RunControl::new();
     let stream = graph.invoke(hello()).thread("t").recursion_limit(999).control(control.clone()).stream();
-    let (first, mut saved) = told(stream, || control.cancel()).await;
+    let (first, mut saved) = read_stream(stream, || control.cancel()).await;
     assert!(first > 0 && first < STEPS, "{first}");
-    let (second, rest) = told(graph.continue_thread("t").recursion_limit(999).stream(), || {}).await;
+    let (second, rest) = read_stream(graph.continue_thread("t").recursion_limit(999).stream(), || {}).await;
     saved.extend(rest);
     let history = graph.threads().get_state_history("t", &superstep::HistoryQuery::default()).await.unwrap();
     let history: Vec<String> = history.iter().rev().map(|snapshot| snapshot.id().to_string()).collect();
@@ -80,30 +80,30 @@ impl Model for Stumbles {
 
 /// R-FWK-60: a second attempt has a separate message id: the joined chunks of a message are the message.
 #[tokio::test]
-async fn an_attempt_does_not_continue_what_another_said() {
+async fn an_attempt_does_not_continue_the_message_of_another() {
     let mut graph = StateGraph::<Chat, SharedModel>::new("chat");
     let retry = superstep::RetryPolicy::exponential(2).initial_interval(std::time::Duration::ZERO);
     let think = graph.add_node("think", node(think).retry(retry));
     graph.add_edge(START, think).add_edge(think, END);
     let run = graph.compile().unwrap().invoke(hello()).context(Stumbles(AtomicUsize::new(0)).into());
     let mut stream = run.stream_mode([StreamMode::Messages]);
-    let mut said = BTreeMap::<String, String>::new();
+    let mut texts = BTreeMap::<String, String>::new();
     while let Some(part) = stream.next().await {
         if let StreamPartData::Chunk { piece: MessageChunk::Text(text), call, .. } = &part.data {
-            said.entry(call.message.as_str().to_owned()).or_default().push_str(text);
+            texts.entry(call.message.as_str().to_owned()).or_default().push_str(text);
         }
     }
     let last = stream.finish().await.unwrap().state.messages.last().unwrap().clone();
-    assert_eq!(said.len(), 2);
-    assert_eq!(said[last.id.as_ref().unwrap().as_str()], last.text());
+    assert_eq!(texts.len(), 2);
+    assert_eq!(texts[last.id.as_ref().unwrap().as_str()], last.text());
 }
 
 /// R-FWK-63: with exit durability, an interrupt of a subgraph is published after it is saved.
 #[tokio::test]
-async fn a_question_inside_is_told_once_it_is_saved() {
+async fn a_question_of_a_subgraph_is_published_once_it_is_saved() {
     let mut inner = StateGraph::<Chat>::new("inner");
-    let gate = inner.add_node("gate", |ask: Interrupts| async move {
-        let yes: bool = ask.raise("ok?", "really?").await?;
+    let gate = inner.add_node("gate", |interrupts: Interrupts| async move {
+        let yes: bool = interrupts.raise("ok?", "really?").await?;
         Ok::<_, NodeError>(Chat::update().log(format!("{yes}")))
     });
     inner.add_edge(START, gate).add_edge(gate, END);
@@ -111,22 +111,24 @@ async fn a_question_inside_is_told_once_it_is_saved() {
     let inner = graph.add_node("inner", inner.compile().unwrap());
     graph.add_edge(START, inner).add_edge(inner, END);
     let graph = graph.compile().unwrap();
-    for (last, is_told) in [(CrashedWrite::Lost, false), (CrashedWrite::Kept, false), (CrashedWrite::Kept, true)] {
-        let store = CrashingCheckpointer::new(MemoryCheckpointer::new(), usize::from(is_told), last);
+    for (last, is_published) in
+        [(CrashedWrite::Lost, false), (CrashedWrite::Persisted, false), (CrashedWrite::Persisted, true)]
+    {
+        let store = CrashingCheckpointer::new(MemoryCheckpointer::new(), usize::from(is_published), last);
         let run = graph.invoke(hello()).thread("t").checkpointer(store.clone()).durability(Durability::Exit);
         let mut stream = run.stream();
-        let mut inside = 0;
+        let mut nested_events = 0;
         while let Some(event) = stream.next().await {
-            let EventKind::Machine(told) = &event.kind else { continue };
+            let EventKind::Machine(machine_event) = &event.kind else { continue };
             if matches!(
-                told,
+                machine_event,
                 MachineEvent::TaskInterrupted { .. }
                     | MachineEvent::Interrupted { .. }
                     | MachineEvent::Checkpoint { .. }
             ) {
-                inside += usize::from(!event.graph.namespace.is_root());
+                nested_events += usize::from(!event.graph.namespace.is_root());
             }
         }
-        assert_eq!((inside > 0, store.has_crashed()), (is_told, !is_told));
+        assert_eq!((nested_events > 0, store.has_crashed()), (is_published, !is_published));
     }
 }

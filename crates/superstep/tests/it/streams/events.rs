@@ -7,11 +7,11 @@ use super::*;
 
 async fn events<C: std::marker::Send + Sync + 'static>(run: RunBuilder<Chat, C>, form: EventFormat) -> Vec<Value> {
     let mut stream = run.stream_events().format(form);
-    let mut told = Vec::new();
+    let mut published = Vec::new();
     while let Some(event) = stream.next().await {
-        told.push(serde_json::to_value(&event).unwrap());
+        published.push(serde_json::to_value(&event).unwrap());
     }
-    told
+    published
 }
 
 fn chat() -> superstep::CompiledGraph<Chat, SharedModel> {
@@ -36,8 +36,8 @@ fn line(event: &Value) -> String {
 #[tokio::test]
 async fn the_events_of_a_run_have_their_order_and_keys() {
     let run = chat().invoke(Chat::input().messages("Hi")).thread("t").context(speaker("all is well"));
-    let told = events(run, EventFormat::Superstep).await;
-    insta::assert_snapshot!(told.iter().map(line).collect::<Vec<_>>().join("\n"), @r"
+    let published = events(run, EventFormat::Superstep).await;
+    insta::assert_snapshot!(published.iter().map(line).collect::<Vec<_>>().join("\n"), @r"
     on_chain_start chat input
     on_checkpoint chat checkpoint_id,next,source,step
     on_chain_start think input
@@ -52,7 +52,7 @@ async fn the_events_of_a_run_have_their_order_and_keys() {
     on_checkpoint chat checkpoint_id,next,source,step
     on_chain_end chat output
     ");
-    for event in &told {
+    for event in &published {
         let mut keys: Vec<&str> = event.as_object().unwrap().keys().map(String::as_str).collect();
         keys.sort_unstable();
         assert_eq!(keys, ["data", "event", "metadata", "name", "parent_ids", "run_id", "tags"]);
@@ -64,9 +64,9 @@ async fn the_events_of_a_run_have_their_order_and_keys() {
 async fn metadata_says_where_and_when() {
     let clock = ManualClock::default();
     let run = chat().invoke(Chat::input().messages("Hi")).thread("t").context(speaker("a b")).clock(clock);
-    let told = events(run.tag("mine").metadata("user", "ada"), EventFormat::Superstep).await;
+    let published = events(run.tag("mine").metadata("user", "ada"), EventFormat::Superstep).await;
     let mut last = 0;
-    for event in &told {
+    for event in &published {
         let seq = event["metadata"]["seq"].as_u64().unwrap();
         assert!(seq > last);
         last = seq;
@@ -74,29 +74,29 @@ async fn metadata_says_where_and_when() {
         assert!(event["metadata"]["ts"].as_str().unwrap().contains('T'));
         assert_eq!(event["tags"][0], "mine");
     }
-    let run = told[0]["run_id"].clone();
-    let node = told.iter().find(|event| event["name"] == "think").unwrap();
+    let run = published[0]["run_id"].clone();
+    let node = published.iter().find(|event| event["name"] == "think").unwrap();
     assert_eq!(node["parent_ids"], json!([run]));
     assert_eq!(node["tags"], json!(["mine", "loud"]));
     assert_eq!((&node["metadata"]["node"], &node["metadata"]["step"]), (&json!("think"), &json!(1)));
     assert!(node["metadata"]["checkpoint_id"].is_string() && node["metadata"]["path"].is_string());
-    let model = told.iter().find(|event| event["event"] == "on_chat_model_stream").unwrap();
+    let model = published.iter().find(|event| event["event"] == "on_chat_model_stream").unwrap();
     assert_eq!(model["parent_ids"], json!([run, node["run_id"]]));
     assert_eq!(model["metadata"]["model"], json!({"provider": "test", "name": "speaker", "kind": "rules"}));
-    assert_eq!(told.last().unwrap()["run_id"], run);
+    assert_eq!(published.last().unwrap()["run_id"], run);
 }
 
 /// R-FWK-58: a chunk is a text with the keys of the seed, and joined chunks are the message.
 #[tokio::test]
 async fn joined_pieces_are_the_message() {
-    let told = events(chat().invoke(hello()).context(speaker("so it is said")), EventFormat::Superstep).await;
-    let pieces: Vec<&Value> = told.iter().filter(|event| event["event"] == "on_chat_model_stream").collect();
+    let published = events(chat().invoke(hello()).context(speaker("so it is said")), EventFormat::Superstep).await;
+    let pieces: Vec<&Value> = published.iter().filter(|event| event["event"] == "on_chat_model_stream").collect();
     let joined: String = pieces.iter().map(|event| event["data"]["chunk"].as_str().unwrap()).collect();
-    let end = told.iter().find(|event| event["event"] == "on_chat_model_end").unwrap();
+    let end = published.iter().find(|event| event["event"] == "on_chat_model_end").unwrap();
     assert_eq!(json!(joined), end["data"]["output"]["content"]);
     assert!(end["data"]["usage"]["estimated"].as_bool().unwrap());
-    for (place, piece) in pieces.iter().enumerate() {
-        assert_eq!(piece["data"]["index"], json!(place));
+    for (index, piece) in pieces.iter().enumerate() {
+        assert_eq!(piece["data"]["index"], json!(index));
         assert_eq!(piece["data"]["message_id"], end["data"]["output"]["id"]);
     }
 }
@@ -104,14 +104,14 @@ async fn joined_pieces_are_the_message() {
 /// R-FWK-58: in the LangChain format a chunk is a message, and events that LangChain does not have are omitted.
 #[tokio::test]
 async fn langchains_form_has_messages_for_pieces() {
-    let told = events(chat().invoke(hello()).thread("t").context(speaker("a b")), EventFormat::LangChain).await;
-    let piece = told.iter().find(|event| event["event"] == "on_chat_model_stream").unwrap();
+    let published = events(chat().invoke(hello()).thread("t").context(speaker("a b")), EventFormat::LangChain).await;
+    let piece = published.iter().find(|event| event["event"] == "on_chat_model_stream").unwrap();
     assert_eq!(
         (&piece["data"]["chunk"]["content"], &piece["data"]["chunk"]["type"]),
         (&json!("a "), &json!("AIMessageChunk"))
     );
     assert_eq!(piece["metadata"]["langgraph_node"], "think");
-    let known = [
+    let names = [
         "on_chain_start",
         "on_chain_stream",
         "on_chain_end",
@@ -119,10 +119,10 @@ async fn langchains_form_has_messages_for_pieces() {
         "on_chat_model_stream",
         "on_chat_model_end",
     ];
-    assert!(told.iter().all(|event| known.contains(&event["event"].as_str().unwrap())));
-    let node = told.iter().find(|event| event["name"] == "think").unwrap();
+    assert!(published.iter().all(|event| names.contains(&event["event"].as_str().unwrap())));
+    let node = published.iter().find(|event| event["name"] == "think").unwrap();
     assert!(node["tags"].as_array().unwrap().contains(&json!("graph:step:1")));
-    let start = told.iter().find(|event| event["event"] == "on_chat_model_start").unwrap();
+    let start = published.iter().find(|event| event["event"] == "on_chat_model_start").unwrap();
     assert!(start["data"]["input"]["messages"][0].is_array());
 }
 
@@ -138,39 +138,39 @@ async fn what_else_a_run_says() {
         })
         .retry(RetryPolicy::default()),
     );
-    let gate = graph.add_node("gate", |ask: Interrupts| async move {
-        let _: bool = ask.raise("sure?", json!({"n": 1})).await?;
+    let gate = graph.add_node("gate", |interrupts: Interrupts| async move {
+        let _: bool = interrupts.raise("sure?", json!({"n": 1})).await?;
         Err::<(), _>(NodeError::new("no"))
     });
     graph.add_edge(START, talk).add_edge(talk, gate).add_edge(gate, END).checkpointer(MemoryCheckpointer::new());
     let graph = graph.compile().unwrap();
-    let told = events(graph.invoke(hello()).thread("t"), EventFormat::Superstep).await;
-    let find = |told: &[Value], name: &str| told.iter().find(|event| event["event"] == name).unwrap().clone();
-    let own = find(&told, "on_custom_event");
+    let published = events(graph.invoke(hello()).thread("t"), EventFormat::Superstep).await;
+    let find = |published: &[Value], name: &str| published.iter().find(|event| event["event"] == name).unwrap().clone();
+    let own = find(&published, "on_custom_event");
     assert_eq!((&own["name"], &own["data"]), (&json!("status"), &json!({"status": "working"})));
-    let retry = find(&told, "on_retry");
+    let retry = find(&published, "on_retry");
     assert_eq!((&retry["data"]["attempt"], &retry["data"]["error"]["message"]), (&json!(1), &json!("busy")));
     assert!(retry["data"]["wait_ms"].is_u64());
-    let asked = find(&told, "on_interrupt");
+    let interrupt = find(&published, "on_interrupt");
     assert_eq!(
-        (&asked["data"]["interrupts"][0]["node"], &asked["data"]["interrupts"][0]["value"]),
+        (&interrupt["data"]["interrupts"][0]["node"], &interrupt["data"]["interrupts"][0]["value"]),
         (&json!("gate"), &json!({"n": 1}))
     );
-    let saved = find(&told, "on_checkpoint");
+    let saved = find(&published, "on_checkpoint");
     assert_eq!(keys(&saved["data"]), "checkpoint_id,next,source,step");
-    let told = events(graph.resume("t", true), EventFormat::Superstep).await;
-    let error = find(&told, "on_chain_error");
+    let published = events(graph.resume("t", true), EventFormat::Superstep).await;
+    let error = find(&published, "on_chain_error");
     assert_eq!(error["name"], "gate");
     assert_eq!(keys(&error["data"]["error"]), "code,hint,message,retryable");
     assert_eq!(
-        (&told.last().unwrap()["event"], &told.last().unwrap()["name"]),
+        (&published.last().unwrap()["event"], &published.last().unwrap()["name"]),
         (&json!("on_chain_error"), &json!("says"))
     );
 }
 
 /// R-REF-136: each graph at each depth starts and ends once, inside its parent.
 #[tokio::test]
-async fn each_graph_begins_and_ends_once() {
+async fn each_graph_starts_and_ends_once() {
     let mut leaf = StateGraph::<Chat>::new("leaf");
     let write = leaf.add_node("write", || Chat::update().log("x"));
     leaf.add_edge(START, write).add_edge(write, END);
@@ -180,22 +180,22 @@ async fn each_graph_begins_and_ends_once() {
     outer.add_edge(START, first).add_edge(START, second).add_edge(first, END).add_edge(second, END);
     let mut stream = outer.compile().unwrap().invoke(hello()).stream();
     let mut open: Vec<String> = Vec::new();
-    let (mut begun, mut last) = (0, None);
+    let (mut started, mut last) = (0, None);
     while let Some(event) = stream.next().await {
         let path = event.namespace().as_str().to_owned();
         match &event.kind {
             EventKind::Started { .. } => {
-                begun += 1;
+                started += 1;
                 assert!(!open.contains(&path));
                 open.push(path.clone());
             }
             EventKind::Ended { end: GraphEnd::Finished, .. } => {
                 assert!(open.contains(&path));
-                open.retain(|known| *known != path);
+                open.retain(|other| *other != path);
             }
             _ => assert!(open.contains(&path), "an event of a graph that is not under way"),
         }
         last = Some(path);
     }
-    assert_eq!((begun, open.len(), last.as_deref()), (3, 0, Some("")));
+    assert_eq!((started, open.len(), last.as_deref()), (3, 0, Some("")));
 }

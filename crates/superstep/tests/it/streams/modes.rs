@@ -20,9 +20,9 @@ async fn updates_are_one_part_for_each_task() {
     let one = graph.add_node("one", || Chat::update().log("1"));
     let two = graph.add_node("two", || Chat::update().log("2").topic("t".to_owned()));
     graph.add_edge(START, split).add_edge(split, one).add_edge(split, two).add_edge(one, END).add_edge(two, END);
-    let (shown, done) = parts(graph.compile().unwrap().invoke(hello()), [StreamMode::Updates]).await;
-    assert_eq!(shown[0].1, json!({"split": null}));
-    let mut rest: Vec<Value> = shown[1..].iter().map(|(_, value)| value.clone()).collect();
+    let (streamed, done) = parts(graph.compile().unwrap().invoke(hello()), [StreamMode::Updates]).await;
+    assert_eq!(streamed[0].1, json!({"split": null}));
+    let mut rest: Vec<Value> = streamed[1..].iter().map(|(_, value)| value.clone()).collect();
     rest.sort_by_key(ToString::to_string);
     assert_eq!(rest, [json!({"one": {"log": ["1"]}}), json!({"two": {"log": ["2"], "topic": "t"}})]);
     assert_eq!(done.unwrap().state.log, ["1", "2"]);
@@ -35,8 +35,8 @@ async fn several_writes_to_a_field_are_a_list() {
     let both = graph
         .add_node("both", || Command::<Chat>::new().update(Chat::update().log("1")).update(Chat::update().log("2")));
     graph.add_edge(START, both).add_edge(both, END);
-    let (shown, _) = parts(graph.compile().unwrap().invoke(hello()), [StreamMode::Updates]).await;
-    assert_eq!(shown[0].1, json!({"both": [{"log": ["1"]}, {"log": ["2"]}]}));
+    let (streamed, _) = parts(graph.compile().unwrap().invoke(hello()), [StreamMode::Updates]).await;
+    assert_eq!(streamed[0].1, json!({"both": [{"log": ["1"]}, {"log": ["2"]}]}));
 }
 
 /// R-REF-125, R-FWK-55: the first values are those after the input, and only changes are streamed.
@@ -47,8 +47,8 @@ async fn values_begin_with_the_input_and_show_only_changes() {
     let write = graph.add_node("write", || Chat::update().log("x"));
     graph.add_sequence([START, idle.into(), write.into(), END]);
     let graph = graph.compile().unwrap();
-    let (shown, _) = parts(graph.invoke(Chat::input().topic("t".to_owned())), [StreamMode::Values]).await;
-    let values = said(&shown, "values");
+    let (streamed, _) = parts(graph.invoke(Chat::input().topic("t".to_owned())), [StreamMode::Values]).await;
+    let values = data_of_mode(&streamed, "values");
     assert_eq!(values.len(), 2);
     assert_eq!((&values[0]["topic"], &values[0]["log"]), (&json!("t"), &json!([])));
     assert_eq!(values[1]["log"], json!(["x"]));
@@ -63,19 +63,19 @@ async fn a_message_is_streamed_once() {
     graph.add_edge("think", greet).add_edge(greet, END);
     let graph = graph.compile().unwrap();
     let input = Chat::input().messages(Message::user("Hi").with_id("hi"));
-    let (shown, done) = parts(graph.invoke(input).context(speaker("It is late now")), [StreamMode::Messages]).await;
-    let texts: Vec<&str> = shown.iter().map(|(_, part)| part[0]["content"].as_str().unwrap()).collect();
+    let (streamed, done) = parts(graph.invoke(input).context(speaker("It is late now")), [StreamMode::Messages]).await;
+    let texts: Vec<&str> = streamed.iter().map(|(_, part)| part[0]["content"].as_str().unwrap()).collect();
     assert_eq!(texts, ["It ", "is ", "late ", "now", "Bye."]);
-    let ids: Vec<&str> = shown.iter().map(|(_, part)| part[0]["id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = streamed.iter().map(|(_, part)| part[0]["id"].as_str().unwrap()).collect();
     assert!(ids[..4].iter().all(|id| *id == ids[0]) && ids[4] == "bye");
     assert_eq!(
-        (&shown[0].1[1]["langgraph_node"], &shown[4].1[1]["langgraph_node"]),
+        (&streamed[0].1[1]["langgraph_node"], &streamed[4].1[1]["langgraph_node"]),
         (&json!("think"), &json!("greet"))
     );
     let done = done.unwrap();
-    let spoken = done.state.messages.by_id(ids[0]).unwrap();
-    assert_eq!(spoken.text(), "It is late now");
-    assert_eq!(spoken.metadata["model"], json!({"provider": "test", "name": "speaker", "kind": "rules"}));
+    let message = done.state.messages.by_id(ids[0]).unwrap();
+    assert_eq!(message.text(), "It is late now");
+    assert_eq!(message.metadata["model"], json!({"provider": "test", "name": "speaker", "kind": "rules"}));
 }
 
 /// R-REF-126: a message of the existing state that is written back unchanged is not streamed.
@@ -87,8 +87,8 @@ async fn messages_of_the_input_are_not_shown_again() {
     });
     graph.add_edge(START, back).add_edge(back, END);
     let input = Chat::input().messages(Message::user("Hi").with_id("hi"));
-    let (shown, _) = parts(graph.compile().unwrap().invoke(input), [StreamMode::Messages]).await;
-    assert!(shown.is_empty(), "{shown:?}");
+    let (streamed, _) = parts(graph.compile().unwrap().invoke(input), [StreamMode::Messages]).await;
+    assert!(streamed.is_empty(), "{streamed:?}");
 }
 
 /// R-FWK-61: `nostream` on a node, a run or a call excludes chunks; `hidden` excludes the node.
@@ -98,12 +98,12 @@ async fn tags_keep_nodes_out_of_streams() {
     let mut quiet = StateGraph::<Chat, SharedModel>::new("quiet");
     let node_quiet = quiet.add_node("think", node(think).tag("nostream"));
     quiet.add_edge(START, node_quiet).add_edge(node_quiet, END);
-    let (shown, _) = parts(quiet.compile().unwrap().invoke(hello()).context(speaker("a b")), modes).await;
-    assert_eq!(said(&shown, "messages"), Vec::<Value>::new());
-    assert_eq!(said(&shown, "updates").len(), 1);
+    let (streamed, _) = parts(quiet.compile().unwrap().invoke(hello()).context(speaker("a b")), modes).await;
+    assert_eq!(data_of_mode(&streamed, "messages"), Vec::<Value>::new());
+    assert_eq!(data_of_mode(&streamed, "updates").len(), 1);
 
     let run = chat().compile().unwrap().invoke(hello()).context(speaker("a b")).tag("nostream");
-    assert!(said(&parts(run, modes).await.0, "messages").is_empty());
+    assert!(data_of_mode(&parts(run, modes).await.0, "messages").is_empty());
 
     let mut hidden = StateGraph::<Chat, SharedModel>::new("hidden");
     let speak = hidden.add_node(
@@ -116,8 +116,8 @@ async fn tags_keep_nodes_out_of_streams() {
     );
     hidden.add_edge(START, speak).add_edge(speak, END);
     let hidden = hidden.compile().unwrap();
-    let (shown, done) = parts(hidden.invoke(hello()).context(speaker("a b")), modes).await;
-    assert!(shown.is_empty(), "{shown:?}");
+    let (streamed, done) = parts(hidden.invoke(hello()).context(speaker("a b")), modes).await;
+    assert!(streamed.is_empty(), "{streamed:?}");
     assert_eq!(done.unwrap().state.messages.len(), 1);
     let mut events = hidden.invoke(hello()).context(speaker("a b")).stream_events();
     while let Some(event) = events.next().await {
@@ -127,7 +127,7 @@ async fn tags_keep_nodes_out_of_streams() {
 
 /// R-FWK-61: `hidden` on a model call excludes the call, and nothing else of its node.
 #[tokio::test]
-async fn a_hidden_call_is_not_told() {
+async fn a_hidden_call_is_not_published() {
     let mut graph = StateGraph::<Chat, SharedModel>::new("judging");
     let judge = graph.add_node("judge", |model: RunContext<SharedModel>, cx: TaskContext| async move {
         let judged = cx.model(&model).request("good?").tag("hidden").await?;
@@ -137,9 +137,9 @@ async fn a_hidden_call_is_not_told() {
     graph.add_edge(START, judge).add_edge(judge, END);
     let graph = graph.compile().unwrap();
     let modes = [StreamMode::Messages, StreamMode::Updates, StreamMode::Custom];
-    let (shown, _) = parts(graph.invoke(hello()).context(speaker("a b")), modes).await;
-    assert_eq!((said(&shown, "messages").len(), said(&shown, "custom")), (0, vec![json!("a b")]));
-    assert_eq!(said(&shown, "updates").len(), 1);
+    let (streamed, _) = parts(graph.invoke(hello()).context(speaker("a b")), modes).await;
+    assert_eq!((data_of_mode(&streamed, "messages").len(), data_of_mode(&streamed, "custom")), (0, vec![json!("a b")]));
+    assert_eq!(data_of_mode(&streamed, "updates").len(), 1);
     let mut events = graph.invoke(hello()).context(speaker("a b")).stream_events();
     while let Some(event) = events.next().await {
         assert!(!event.event.starts_with("on_chat_model"), "{}", event.event);
@@ -157,10 +157,11 @@ async fn a_nodes_own_words_come_before_its_update() {
         Ok::<_, NodeError>(Chat::update().log("said"))
     });
     graph.add_edge(START, talk).add_edge(talk, END);
-    let (shown, _) = parts(graph.compile().unwrap().invoke(hello()), [StreamMode::Custom, StreamMode::Updates]).await;
-    let names: Vec<&str> = shown.iter().map(|(name, _)| name.as_str()).collect();
+    let (streamed, _) =
+        parts(graph.compile().unwrap().invoke(hello()), [StreamMode::Custom, StreamMode::Updates]).await;
+    let names: Vec<&str> = streamed.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["custom", "custom", "custom", "updates"]);
-    assert_eq!(shown[2].1, json!({"word": "c"}));
+    assert_eq!(streamed[2].1, json!({"word": "c"}));
 }
 
 /// R-REF-128: tasks have a start and an end, and the result of a failed one is streamed before the run fails.
@@ -170,9 +171,9 @@ async fn tasks_begin_and_end_in_pairs() {
     let good = graph.add_node("good", || Chat::update().log("x"));
     let bad = graph.add_node("bad", || Err::<ChatUpdate, _>(NodeError::new("no")));
     graph.add_edge(START, good).add_edge(good, bad).add_edge(bad, END);
-    let (shown, done) = parts(graph.compile().unwrap().invoke(hello()), [StreamMode::Tasks]).await;
+    let (streamed, done) = parts(graph.compile().unwrap().invoke(hello()), [StreamMode::Tasks]).await;
     assert_eq!(done.unwrap_err().code(), ErrorCode::NodeFailed);
-    let tasks = said(&shown, "tasks");
+    let tasks = data_of_mode(&streamed, "tasks");
     assert_eq!(tasks.len(), 4);
     for pair in tasks.chunks(2) {
         assert_eq!((&pair[0]["id"], &pair[0]["name"]), (&pair[1]["id"], &pair[1]["name"]));
@@ -191,8 +192,8 @@ async fn checkpoints_show_what_is_saved() {
     graph.add_sequence([START, one.into(), two.into(), END]).checkpointer(MemoryCheckpointer::new());
     let graph = graph.compile().unwrap();
     let run = graph.invoke(Chat::input().topic("t".to_owned())).thread("t");
-    let (shown, _) = parts(run, [StreamMode::Checkpoints, StreamMode::Debug]).await;
-    let saved = said(&shown, "checkpoints");
+    let (streamed, _) = parts(run, [StreamMode::Checkpoints, StreamMode::Debug]).await;
+    let saved = data_of_mode(&streamed, "checkpoints");
     assert_eq!(saved.len(), 3);
     for part in &saved {
         let id = part["config"]["configurable"]["checkpoint_id"].as_str().unwrap().parse().unwrap();
@@ -205,7 +206,7 @@ async fn checkpoints_show_what_is_saved() {
         let parent = read.checkpoint.parent.map(|parent| parent.to_string());
         assert_eq!(part["parent_config"]["configurable"]["checkpoint_id"].as_str(), parent.as_deref());
     }
-    let debug = said(&shown, "debug");
+    let debug = data_of_mode(&streamed, "debug");
     let of = |kind: &str| debug.iter().filter(|part| part["type"] == kind).count();
     assert_eq!((of("checkpoint"), of("task"), of("task_result")), (3, 2, 2));
     assert_eq!(debug.iter().find(|part| part["type"] == "checkpoint").unwrap()["payload"], saved[0]);
@@ -224,10 +225,10 @@ async fn graphs_inside_are_shown_with_their_path() {
     let inner = outer.add_node("middle", middle.compile().unwrap());
     outer.add_edge(START, inner).add_edge(inner, END);
     let outer = outer.compile().unwrap();
-    let (shown, _) = parts(outer.invoke(hello()), [StreamMode::Updates]).await;
-    assert_eq!(shown.len(), 1);
-    let (shown, _) = parts(outer.invoke(hello()).stream_subgraphs(), [StreamMode::Updates]).await;
-    let names: Vec<&str> = shown.iter().map(|(name, _)| name.as_str()).collect();
+    let (streamed, _) = parts(outer.invoke(hello()), [StreamMode::Updates]).await;
+    assert_eq!(streamed.len(), 1);
+    let (streamed, _) = parts(outer.invoke(hello()).stream_subgraphs(), [StreamMode::Updates]).await;
+    let names: Vec<&str> = streamed.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["updates middle/leaf", "updates middle", "updates"]);
 }
 
@@ -250,22 +251,22 @@ async fn parts_have_one_shape() {
 #[tokio::test]
 async fn questions_are_seen_in_every_mode() {
     let mut graph = StateGraph::<Chat>::new("asks");
-    let gate = graph.add_node("gate", |ask: Interrupts| async move {
-        let yes: bool = ask.raise("ok?", "really?").await?;
+    let gate = graph.add_node("gate", |interrupts: Interrupts| async move {
+        let yes: bool = interrupts.raise("ok?", "really?").await?;
         Ok::<_, NodeError>(Chat::update().log(format!("{yes}")))
     });
     graph.add_edge(START, gate).add_edge(gate, END).checkpointer(MemoryCheckpointer::new());
     let graph = graph.compile().unwrap();
     let modes = [StreamMode::Values, StreamMode::Updates, StreamMode::Tasks];
-    let (shown, done) = parts(graph.invoke(hello()).thread("t"), modes).await;
+    let (streamed, done) = parts(graph.invoke(hello()).thread("t"), modes).await;
     let done = done.unwrap();
     let id = done.interrupts()[0].id.to_string();
     for mode in ["values", "updates"] {
-        let last = said(&shown, mode).pop().unwrap();
+        let last = data_of_mode(&streamed, mode).pop().unwrap();
         assert_eq!(last["__interrupt__"][0]["id"], json!(id), "{mode}");
         assert_eq!(last["__interrupt__"][0]["value"], json!("really?"));
     }
-    let last = said(&shown, "tasks").pop().unwrap();
+    let last = data_of_mode(&streamed, "tasks").pop().unwrap();
     assert_eq!(last["interrupts"][0]["id"], json!(id));
 }
 
@@ -313,8 +314,8 @@ async fn tags_hold_for_graphs_inside() {
         assert_eq!((&*event.name, event.metadata.node()), ("outer", None), "{}", event.event);
     }
     let run = nested("nostream").invoke(hello()).context(speaker("a b")).stream_subgraphs();
-    let (shown, done) = parts(run, [StreamMode::Messages, StreamMode::Updates]).await;
-    assert!(shown.iter().all(|(mode, _)| mode.starts_with("updates")), "{shown:?}");
+    let (streamed, done) = parts(run, [StreamMode::Messages, StreamMode::Updates]).await;
+    assert!(streamed.iter().all(|(mode, _)| mode.starts_with("updates")), "{streamed:?}");
     assert_eq!(done.unwrap().state.messages.len(), 1);
     let run = nested("loud").invoke(hello()).context(speaker("a b")).stream_subgraphs();
     assert!(parts(run, [StreamMode::Messages]).await.0.len() >= 2);
@@ -324,7 +325,7 @@ async fn tags_hold_for_graphs_inside() {
 #[tokio::test]
 async fn events_do_not_show_graphs_inside_in_other_modes() {
     let run = nested("loud").invoke(hello()).context(speaker("a b"));
-    let (shown, _) = parts(run, [StreamMode::Updates, StreamMode::Events]).await;
-    assert_eq!(shown.iter().filter(|(mode, _)| mode.starts_with("updates")).count(), 1);
-    assert!(shown.iter().any(|(mode, _)| mode.starts_with("events inner")));
+    let (streamed, _) = parts(run, [StreamMode::Updates, StreamMode::Events]).await;
+    assert_eq!(streamed.iter().filter(|(mode, _)| mode.starts_with("updates")).count(), 1);
+    assert!(streamed.iter().any(|(mode, _)| mode.starts_with("events inner")));
 }

@@ -52,14 +52,16 @@ fn react(store: MemoryCheckpointer) -> superstep::CompiledGraph<Chat, App> {
 
 fn app() -> App {
     let calls = [ToolCall::new("c1", "weather", json!({"city": "Paris"})), ToolCall::new("c2", "traffic", json!({}))];
-    let asks = Message::assistant("Let me look.").with_tool_calls(calls);
-    let model = ScriptedModel::new([ScriptedReply::from(asks), ScriptedReply::from("It is 18 degrees.")]);
+    let call_message = Message::assistant("Let me look.").with_tool_calls(calls);
+    let model = ScriptedModel::new([ScriptedReply::from(call_message), ScriptedReply::from("It is 18 degrees.")]);
     App { model: model.into(), tools: ToolSet::new([weather(), traffic()]).unwrap(), secret: MARKER }
 }
 
 /// Returns the lines of a stream, the joined chunks, and the messages with which models ended.
-async fn transcript(stream: &mut superstep::EventStream<superstep::Outcome<Chat>>) -> (Vec<String>, Said, Said) {
-    let (mut lines, mut pieces, mut whole) = (Vec::<String>::new(), Said::new(), Said::new());
+async fn transcript(
+    stream: &mut superstep::EventStream<superstep::Outcome<Chat>>,
+) -> (Vec<String>, MessageTexts, MessageTexts) {
+    let (mut lines, mut pieces, mut complete) = (Vec::<String>::new(), MessageTexts::new(), MessageTexts::new());
     while let Some(event) = stream.next().await {
         let written = serde_json::to_value(&event).unwrap();
         let data = &written["data"];
@@ -70,23 +72,23 @@ async fn transcript(stream: &mut superstep::EventStream<superstep::Outcome<Chat>
         if event.event == "on_chat_model_stream" {
             let (id, text) = (text(&data["message_id"]), text(&data["chunk"]));
             match pieces.last_mut() {
-                Some((known, joined)) if *known == id => joined.push_str(&text),
+                Some((last_id, joined)) if *last_id == id => joined.push_str(&text),
                 _ => pieces.push((id, text)),
             }
             line = format!("on_chat_model_stream … {}", keys.join(","));
         }
         if event.event == "on_chat_model_end" {
-            whole.push((text(&data["output"]["id"]), text(&data["output"]["content"])));
+            complete.push((text(&data["output"]["id"]), text(&data["output"]["content"])));
         }
         if lines.last() != Some(&line) {
             lines.push(line);
         }
     }
-    (lines, pieces, whole)
+    (lines, pieces, complete)
 }
 
 /// Messages by their ids.
-type Said = Vec<(String, String)>;
+type MessageTexts = Vec<(String, String)>;
 
 /// R-FWK-57, R-FWK-60, R-REF-134: the events of the whole loop in order, with their keys; joined chunks are the
 /// messages, and nothing is sent twice.
@@ -97,12 +99,12 @@ async fn the_transcript_of_an_agent() {
         .thread("t")
         .context(app());
     let mut stream = run.max_concurrency(1).stream_events();
-    let (lines, pieces, whole) = transcript(&mut stream).await;
+    let (lines, pieces, complete) = transcript(&mut stream).await;
     let done = stream.finish().await.unwrap();
-    assert_eq!(pieces, whole);
-    let kept: Vec<String> = done.state.messages.iter().map(|message| message.text().into_owned()).collect();
+    assert_eq!(pieces, complete);
+    let texts: Vec<String> = done.state.messages.iter().map(|message| message.text().into_owned()).collect();
     assert_eq!(
-        kept,
+        texts,
         [
             "How is it in Paris?",
             "Let me look.",

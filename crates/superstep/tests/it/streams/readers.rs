@@ -36,14 +36,14 @@ fn graph() -> superstep::CompiledGraph<Chat, SharedModel> {
 /// R-FWK-62, R-REF-135: a slow subscriber slows the run down, whatever drives it, and the outcome is the same.
 #[tokio::test]
 async fn a_slow_reader_holds_the_run_back() {
-    let said = Arc::new(AtomicUsize::new(0));
-    let model: SharedModel = Endless(said.clone(), 5_000).into();
+    let sent = Arc::new(AtomicUsize::new(0));
+    let model: SharedModel = Endless(sent.clone(), 5_000).into();
     let mut stream = graph().invoke(hello()).context(model).stream_mode([StreamMode::Messages]);
     let mut read = 0;
     while let Some(part) = stream.next().await {
         read += usize::from(part.data.text().is_some());
         // The buffer is bounded: the model is never far ahead of its subscriber.
-        assert!(said.load(Ordering::Relaxed) <= read + 70);
+        assert!(sent.load(Ordering::Relaxed) <= read + 70);
         if read % 1_000 == 0 {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
@@ -55,22 +55,22 @@ async fn a_slow_reader_holds_the_run_back() {
 /// R-REF-132: a subscriber may stop early; then everything stops.
 #[tokio::test]
 async fn a_reader_that_goes_stops_the_run() {
-    let said = Arc::new(AtomicUsize::new(0));
-    let mut stream = graph().invoke(hello()).context(Endless(said.clone(), usize::MAX).into()).stream();
+    let sent = Arc::new(AtomicUsize::new(0));
+    let mut stream = graph().invoke(hello()).context(Endless(sent.clone(), usize::MAX).into()).stream();
     for _ in 0..10 {
         stream.next().await.unwrap();
     }
     drop(stream);
-    let before = said.load(Ordering::Relaxed);
+    let before = sent.load(Ordering::Relaxed);
     tokio::task::yield_now().await;
-    assert_eq!(said.load(Ordering::Relaxed), before);
+    assert_eq!(sent.load(Ordering::Relaxed), before);
 }
 
 /// R-FWK-62: without a subscriber a model is not even asked to stream.
 #[tokio::test]
-async fn nothing_is_told_to_nobody() {
-    struct Asks(Arc<AtomicUsize>);
-    impl Model for Asks {
+async fn nothing_is_streamed_without_a_subscriber() {
+    struct ListenerProbe(Arc<AtomicUsize>);
+    impl Model for ListenerProbe {
         fn info(&self) -> ModelInfo {
             ModelInfo::new("test", "asks", ModelKind::Rules)
         }
@@ -79,13 +79,13 @@ async fn nothing_is_told_to_nobody() {
             Ok(ChatResponse::new(Message::assistant("x"), self.info()))
         }
     }
-    let wanted = Arc::new(AtomicUsize::new(0));
-    let model: SharedModel = Asks(wanted.clone()).into();
+    let listeners = Arc::new(AtomicUsize::new(0));
+    let model: SharedModel = ListenerProbe(listeners.clone()).into();
     graph().invoke(hello()).context(model.clone()).await.unwrap();
     parts(graph().invoke(hello()).context(model.clone()), [StreamMode::Updates, StreamMode::Values]).await.1.unwrap();
-    assert_eq!(wanted.load(Ordering::Relaxed), 0);
+    assert_eq!(listeners.load(Ordering::Relaxed), 0);
     parts(graph().invoke(hello()).context(model), [StreamMode::Messages]).await.1.unwrap();
-    assert_eq!(wanted.load(Ordering::Relaxed), 1);
+    assert_eq!(listeners.load(Ordering::Relaxed), 1);
 }
 
 /// R-FWK-62: tokens count toward the budget of the run, also without a subscriber.

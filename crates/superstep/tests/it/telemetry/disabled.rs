@@ -9,12 +9,12 @@ use super::{Chat, RecordingSubscriber};
 /// Returns the number of allocations of a run of this many supersteps.
 fn allocations(supersteps: usize, metrics: Option<&Metrics>) -> u64 {
     let mut graph = StateGraph::<Chat>::new("count");
-    let say = graph.add_node("say", || Chat::update().log(String::new()));
-    graph.add_edge(START, say).recursion_limit(200);
+    let write = graph.add_node("say", || Chat::update().log(String::new()));
+    graph.add_edge(START, write).recursion_limit(200);
     graph.add_conditional_edges(
-        say,
-        move |chat: &Chat| if chat.log.len() < supersteps { Goto::node(say) } else { Goto::end() },
-        [say.into(), END],
+        write,
+        move |chat: &Chat| if chat.log.len() < supersteps { Goto::node(write) } else { Goto::end() },
+        [write.into(), END],
     );
     let graph = graph.compile().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -26,7 +26,7 @@ fn allocations(supersteps: usize, metrics: Option<&Metrics>) -> u64 {
 
 /// R-FWK-88, R-FWK-89: without an observer nothing is created.
 #[test]
-fn a_run_that_nobody_listens_to_makes_nothing_to_tell() {
+fn a_run_without_a_subscriber_creates_no_events() {
     let each = |metrics: Option<&Metrics>| (allocations(101, metrics) - allocations(1, metrics)) / 100;
     let unwatched = each(None);
     assert!(unwatched <= 8, "a superstep nobody listens to allocated {unwatched} times");

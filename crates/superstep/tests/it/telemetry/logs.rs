@@ -16,7 +16,7 @@ use super::{Chat, ChatUpdate, RecordingSubscriber, SECRET, agent, run_agent};
 
 /// R-FWK-92: no text of users, models or tools is logged, at any level.
 #[tokio::test]
-async fn nothing_that_was_said_is_told() {
+async fn no_content_is_logged() {
     let agent = agent().compile().unwrap();
     let (listening, _guard) = RecordingSubscriber::at(LevelFilter::TRACE);
     let run = run_agent(&agent).await;
@@ -26,7 +26,7 @@ async fn nothing_that_was_said_is_told() {
 
 /// R-FWK-92: the message of an error may contain user text, and is not logged; its code and its node are.
 #[tokio::test]
-async fn failures_are_told_by_code_and_place() {
+async fn failures_are_logged_by_code_and_location() {
     let mut graph = StateGraph::<Chat>::new("failing");
     let fails = graph.add_node("fails", || -> Result<ChatUpdate, NodeError> { Err(NodeError::new(SECRET)) });
     graph.add_edge(START, fails).add_edge(fails, END);
@@ -44,7 +44,7 @@ async fn failures_are_told_by_code_and_place() {
 
 /// R-FWK-92: the name of an unknown tool was invented by the model, so it is text of the model.
 #[tokio::test]
-async fn the_name_of_a_tool_that_does_not_exist_is_not_told() {
+async fn the_name_of_an_unknown_tool_is_not_logged() {
     let agent = agent().compile().unwrap();
     let (listening, _guard) = RecordingSubscriber::at(LevelFilter::TRACE);
     let script = ScriptedModel::new([ScriptedReply::tool_call(SECRET, json!({})), ScriptedReply::text("Then not.")]);
@@ -56,14 +56,14 @@ async fn the_name_of_a_tool_that_does_not_exist_is_not_told() {
 
 /// R-FWK-92: on request, content is logged, with the names of the conventions.
 #[tokio::test]
-async fn what_was_said_is_told_to_who_asks_for_it() {
+async fn content_is_logged_on_request() {
     let mut agent = agent();
     let agent = agent.trace_content().compile().unwrap();
     let (listening, _guard) = RecordingSubscriber::at(LevelFilter::INFO);
     run_agent(&agent).await;
     let details = listening.lines("gen_ai.client.inference.operation.details");
-    let asked: Vec<&String> = details.iter().filter_map(|line| line.get("gen_ai.input.messages")).collect();
-    let parsed: serde_json::Value = serde_json::from_str(asked[0]).unwrap();
+    let inputs: Vec<&String> = details.iter().filter_map(|line| line.get("gen_ai.input.messages")).collect();
+    let parsed: serde_json::Value = serde_json::from_str(inputs[0]).unwrap();
     assert_eq!(parsed, json!([{ "role": "user", "parts": [{ "type": "text", "content": SECRET }] }]));
     let answered: Vec<&String> = details.iter().filter_map(|line| line.get("gen_ai.output.messages")).collect();
     let parsed: serde_json::Value = serde_json::from_str(answered[1]).unwrap();
@@ -75,7 +75,7 @@ async fn what_was_said_is_told_to_who_asks_for_it() {
 
 /// R-FWK-92: a failed attempt that is retried is logged, with its number and the delay.
 #[tokio::test]
-async fn a_retry_is_told() {
+async fn a_retry_is_logged() {
     let mut graph = StateGraph::<Chat, SharedModel>::new("flaky");
     let flaky = graph.add_node(
         "flaky",
@@ -125,7 +125,7 @@ impl Checkpointer for FaultyCheckpointer {
 
 /// R-FWK-92: a slow checkpointer and a lost lease are logged.
 #[tokio::test]
-async fn trouble_with_the_store_is_told() {
+async fn errors_of_the_store_are_logged() {
     for is_taken in [false, true] {
         let agent = agent().compile().unwrap();
         let (listening, _guard) = RecordingSubscriber::at(LevelFilter::WARN);
@@ -142,7 +142,7 @@ async fn trouble_with_the_store_is_told() {
 
 /// R-FWK-91, R-FWK-92: content that is logged on request is redacted as the graph configures.
 #[tokio::test(start_paused = true)]
-async fn what_is_told_has_nothing_that_the_graph_takes_out() {
+async fn logged_content_is_redacted() {
     const MAIL: &str = "ada@example.com";
     /// Gives it.
     #[tool(read_only)]

@@ -121,9 +121,9 @@ async fn the_length_of_the_queue_is_measured() {
 async fn latencies_are_in_buckets() {
     let (metrics, clock) = (Metrics::new(), ManualClock::new());
     let mut graph = StateGraph::<Chat>::new("slow");
-    let hands = clock.clone();
+    let node_clock = clock.clone();
     let slow = graph.add_node("slow", move || {
-        hands.advance(Duration::from_millis(2_500));
+        node_clock.advance(Duration::from_millis(2_500));
         Chat::update().log("done")
     });
     graph.add_edge(START, slow).add_edge(slow, END).metrics(&metrics);
@@ -149,17 +149,18 @@ async fn redactions_are_counted() {
     metrics.redacted("mail", 2);
     let counted =
         |kind: &str| parsed(&metrics.render()).get(&format!("superstep_redactions_total{{kind=\"{kind}\"}}")).copied();
-    let asks = Message::assistant("").with_tool_calls([ToolCall::new("c1", "leaky", json!({}))]);
+    let call_message = Message::assistant("").with_tool_calls([ToolCall::new("c1", "leaky", json!({}))]);
     let mut graph = StateGraph::<Chat>::new("tools");
     let tools = graph.add_node("tools", ToolNode::new([leaky()]));
     graph.add_edge(START, tools).add_edge(tools, END).metrics(&metrics);
-    graph.compile().unwrap().invoke(Chat::input().messages(asks)).await.unwrap();
+    graph.compile().unwrap().invoke(Chat::input().messages(call_message)).await.unwrap();
     assert_eq!(counted("mail"), Some(4.0));
 
     let mut graph = StateGraph::<Chat>::new("graph");
     let card = graph.add_node("card", async |cx: TaskContext| {
-        let kept = cx.once("kept", async { Ok::<_, NodeError>("Bearer abcdef0123456789abcdef".to_owned()) }).await?;
-        Ok::<_, NodeError>(Chat::update().log([kept, "card 4111 1111 1111 1111".to_owned()]))
+        let recorded =
+            cx.once("kept", async { Ok::<_, NodeError>("Bearer abcdef0123456789abcdef".to_owned()) }).await?;
+        Ok::<_, NodeError>(Chat::update().log([recorded, "card 4111 1111 1111 1111".to_owned()]))
     });
     graph.add_edge(START, card).add_edge(card, END).metrics(&metrics).redact(Redaction::default());
     graph.compile().unwrap().invoke(Chat::input().messages("I am ada@example.com")).await.unwrap();
@@ -169,18 +170,18 @@ async fn redactions_are_counted() {
 /// R-FWK-89: a run that is dropped before its end is counted as cancelled.
 #[tokio::test]
 async fn a_dropped_run_is_measured() {
-    let (metrics, begun) = (Metrics::new(), Arc::new(Semaphore::new(0)));
+    let (metrics, started) = (Metrics::new(), Arc::new(Semaphore::new(0)));
     let mut graph = StateGraph::<Chat>::new("slow");
-    let tells = begun.clone();
+    let signal = started.clone();
     let wait = graph.add_node("wait", move || {
-        tells.add_permits(1);
+        signal.add_permits(1);
         std::future::pending::<ChatUpdate>()
     });
     graph.add_edge(START, wait).add_edge(wait, END).metrics(&metrics);
     let graph = graph.compile().unwrap();
     tokio::select! {
         _ = graph.invoke(Chat::input().log("in")).into_future() => panic!("it has no end"),
-        _ = begun.acquire() => {}
+        _ = started.acquire() => {}
     }
     let values = parsed(&metrics.render());
     assert_eq!(values.get("superstep_runs_total{graph=\"slow\",outcome=\"cancelled\"}"), Some(&1.0));

@@ -126,8 +126,8 @@ invoke_workflow wide
 #[tokio::test]
 async fn graphs_inside_are_inside_of_their_node() {
     let mut inner = StateGraph::<Chat, SharedModel>::new("inner");
-    let ask = inner.add_node("ask", think);
-    inner.add_edge(START, ask).add_edge(ask, END);
+    let answer = inner.add_node("ask", think);
+    inner.add_edge(START, answer).add_edge(answer, END);
     let inner = inner.compile().unwrap();
     let mut outer = StateGraph::<Chat, SharedModel>::new("outer");
     let as_node = outer.add_node("as_node", inner.clone());
@@ -162,7 +162,7 @@ invoke_workflow outer
 
 /// R-FWK-88: background commits are inside the run, with every durability.
 #[tokio::test]
-async fn checkpoints_are_told_whenever_they_are_saved() {
+async fn checkpoints_are_traced_whenever_they_are_saved() {
     for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
         let agent = agent().compile().unwrap();
         let (listening, _guard) = RecordingSubscriber::at(LevelFilter::DEBUG);

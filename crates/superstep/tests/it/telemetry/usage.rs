@@ -97,8 +97,8 @@ async fn graphs_inside_are_counted() {
     let outer = outer.prices(Prices::new().with("scripted/script", Price::new(1.0, 1.0))).compile().unwrap();
     let script = ScriptedModel::new(["One.", "Two."]);
     let run = outer.invoke(Chat::input().messages("Hi")).context(script.into()).await.unwrap();
-    let places: Vec<_> = run.usage().rows().iter().map(|row| (&*row.graph, &*row.node, row.calls)).collect();
-    assert_eq!(places, [("inner", "think", 1), ("outer", "after", 1)]);
+    let usage_rows: Vec<_> = run.usage().rows().iter().map(|row| (&*row.graph, &*row.node, row.calls)).collect();
+    assert_eq!(usage_rows, [("inner", "think", 1), ("outer", "after", 1)]);
     assert!(run.usage().rows().iter().all(|row| row.is_estimated && row.cost_cents.is_some()));
     assert_eq!(run.usage().by_model().len(), 1);
     assert_eq!(run.usage().by_model()[0].calls, 2);

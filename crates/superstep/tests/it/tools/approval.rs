@@ -7,8 +7,8 @@ use superstep::prelude::*;
 use superstep::tools::{Approval, SharedTool, ToolPolicy, ToolSpec, tool_fn};
 use superstep::{CompiledGraph, ErrorCode};
 
-use super::{Chat, ChatUpdate, Runs, Text, answers, asks, echo, graph, graph_in, text};
-use crate::support::{only_question, refused};
+use super::{Chat, ChatUpdate, Runs, Text, answers, call_message, echo, graph, graph_in, text};
+use crate::support::{expect_error, only_question};
 
 /// A destructive tool that counts its calls.
 fn delete(runs: &Runs) -> SharedTool {
@@ -24,11 +24,11 @@ fn deletes(runs: &Runs, policy: ToolPolicy) -> CompiledGraph<Chat> {
 }
 
 fn calls(calls: &[(&str, &str)]) -> ChatUpdate {
-    let calls: Vec<(&str, Value)> = calls.iter().map(|(tool, what)| (*tool, text(what))).collect();
-    Chat::input().messages(asks(&calls))
+    let calls: Vec<(&str, Value)> = calls.iter().map(|(tool, argument)| (*tool, text(argument))).collect();
+    Chat::input().messages(call_message(&calls))
 }
 
-fn told(messages: &Messages) -> Vec<String> {
+fn texts(messages: &Messages) -> Vec<String> {
     answers(messages).into_iter().map(|(_, text, _)| text).collect()
 }
 
@@ -52,14 +52,14 @@ async fn a_destructive_tool_waits_for_a_person() {
     assert_eq!(question.prompt.as_deref(), Some("May `delete` be run?"));
     assert_eq!((runs.of("delete"), runs.of("echo"), paused.state.messages.len()), (0, 1, 1));
     let done = graph.resume("t", approve(&question)).await.unwrap();
-    assert_eq!(told(&done.state.messages), ["deleted a.txt", "hi"]);
+    assert_eq!(texts(&done.state.messages), ["deleted a.txt", "hi"]);
     assert_eq!((runs.of("delete"), runs.of("echo")), (1, 1));
 }
 
 /// R-FWK-86: an approval is bound to the displayed call: with the hash of other arguments, without a hash, or as a
 /// plain `true` it is rejected, and the interrupt stays open.
 #[tokio::test]
-async fn an_approval_of_something_else_is_refused() {
+async fn an_approval_of_another_call_is_rejected() {
     let runs = Runs::default();
     let graph = deletes(&runs, ToolPolicy::default());
     let other = only_question(&graph.invoke(calls(&[("delete", "b.txt")])).thread("other").await.unwrap());
@@ -72,7 +72,7 @@ async fn an_approval_of_something_else_is_refused() {
         json!("approve"),
         json!({ "decision": "edit", "hash": other.value["hash"], "args": {} }),
     ] {
-        let error = refused(graph.resume("t", &answer).await);
+        let error = expect_error(graph.resume("t", &answer).await);
         assert_eq!(error.code(), ErrorCode::InvalidResume, "{answer}");
     }
     assert_eq!(runs.of("delete"), 0);
@@ -96,7 +96,7 @@ async fn the_hash_is_of_the_arguments_and_not_of_their_order() {
         r#"{"b": {"d": null, "c": [1, "x"]}, "a": 1}"#,
         r#"{"a": 1, "b": {"c": ["x", 1], "d": null}}"#,
     ] {
-        let input = Chat::input().messages(asks(&[("move", serde_json::from_str(args).unwrap())]));
+        let input = Chat::input().messages(call_message(&[("move", serde_json::from_str(args).unwrap())]));
         let paused = graph(ToolNode::new([tool(), echo(&runs)])).invoke(input).thread("t").await.unwrap();
         hashes.push(only_question(&paused).value["hash"].clone());
     }
@@ -115,8 +115,8 @@ async fn a_person_may_edit_or_reject() {
         .await
         .unwrap();
     let questions = paused.interrupts();
-    let shown: Vec<_> = questions.iter().map(|question| &question.value["arguments"]["text"]).collect();
-    assert_eq!(shown, ["1", "2", "3", "4"]);
+    let arguments: Vec<_> = questions.iter().map(|question| &question.value["arguments"]["text"]).collect();
+    assert_eq!(arguments, ["1", "2", "3", "4"]);
     let edit =
         |question: &Interrupt, args: Value| json!(Approval::edit(question, args.as_object().unwrap().clone()).unwrap());
     let first = ResumeValues::from([
@@ -131,7 +131,7 @@ async fn a_person_may_edit_or_reject() {
     ]);
     let done = graph.resume_with("t", rest).await.unwrap();
     assert_eq!(
-        told(&done.state.messages),
+        texts(&done.state.messages),
         [
             "not executed: we need it",
             "deleted 2b",
@@ -155,42 +155,42 @@ async fn a_policy_allows_asks_and_denies() {
         (ToolPolicy::deny(["delete"]), 0, vec!["not executed: the policy forbids `delete`", "b"]),
         (ToolPolicy::deny(["*"]).and_allow(["echo"]), 0, vec!["not executed: the policy forbids `delete`", "b"]),
     ];
-    for (policy, asked, expected) in rows {
-        let said = format!("{policy:?}");
+    for (policy, interrupt_count, expected) in rows {
+        let label = format!("{policy:?}");
         let graph = deletes(&Runs::default(), policy);
         let mut outcome = graph.invoke(calls(&[("delete", "a"), ("echo", "b")])).thread("t").await.unwrap();
-        assert_eq!(outcome.interrupts().len(), asked, "{said}");
-        if asked > 0 {
+        assert_eq!(outcome.interrupts().len(), interrupt_count, "{label}");
+        if interrupt_count > 0 {
             let yes = outcome.interrupts().iter().map(|question| (question.id, approve(question))).collect();
             outcome = graph.resume_with("t", yes).await.unwrap();
         }
-        assert_eq!(told(&outcome.state.messages), expected, "{said}");
+        assert_eq!(texts(&outcome.state.messages), expected, "{label}");
     }
 }
 
 /// R-FWK-86, R-FWK-81: an invalid call requires no approval.
 #[tokio::test]
-async fn nobody_is_asked_about_a_call_that_cannot_be_made() {
-    let input = Chat::input().messages(asks(&[("delete", json!({ "text": 7 }))]));
+async fn no_approval_is_requested_for_an_invalid_call() {
+    let input = Chat::input().messages(call_message(&[("delete", json!({ "text": 7 }))]));
     let done = deletes(&Runs::default(), ToolPolicy::default()).invoke(input).thread("t").await.unwrap();
-    assert_eq!(told(&done.state.messages), ["bad arguments for `delete`: `text`: expected string, found integer"]);
+    assert_eq!(texts(&done.state.messages), ["bad arguments for `delete`: `text`: expected string, found integer"]);
 }
 
 /// R-FWK-86: one interrupt may cover all calls of a message; its resume value is a list, each entry bound to its
 /// call.
 #[tokio::test]
-async fn calls_may_be_asked_about_together() {
+async fn calls_may_be_approved_together() {
     let runs = Runs::default();
     let graph = graph(ToolNode::new([delete(&runs), echo(&runs)]).batch_approvals());
     let paused = graph.invoke(calls(&[("delete", "1"), ("echo", "hi"), ("delete", "2")])).thread("t").await.unwrap();
     let question = only_question(&paused);
-    let hashes = [0, 1].map(|place| question.value[place]["hash"].clone());
-    let yes = |place: usize| json!({ "decision": "approve", "hash": hashes[place] });
+    let hashes = [0, 1].map(|index| question.value[index]["hash"].clone());
+    let yes = |index: usize| json!({ "decision": "approve", "hash": hashes[index] });
     for answer in [json!([yes(0)]), json!([yes(1), yes(0)]), yes(0), json!([yes(0), yes(1), yes(1)])] {
-        assert_eq!(refused(graph.resume("t", &answer).await).code(), ErrorCode::InvalidResume, "{answer}");
+        assert_eq!(expect_error(graph.resume("t", &answer).await).code(), ErrorCode::InvalidResume, "{answer}");
     }
     let done = graph.resume("t", json!([Approval::reject("keep it"), yes(1)])).await.unwrap();
-    assert_eq!(told(&done.state.messages), ["not executed: keep it", "hi", "deleted 2"]);
+    assert_eq!(texts(&done.state.messages), ["not executed: keep it", "hi", "deleted 2"]);
     assert_eq!((runs.of("delete"), runs.of("echo")), (1, 1));
 }
 
@@ -211,11 +211,11 @@ async fn an_answer_stays_with_its_call() {
     };
     let paused =
         graph_in(store.clone(), node(true)).invoke(calls(&[("wipe", "a"), ("delete", "b")])).thread("t").await.unwrap();
-    let asked = paused.interrupts();
-    assert_eq!(asked.len(), 2);
-    let said = [(asked[0].id, json!(Approval::reject("never"))), (asked[1].id, approve(&asked[1]))];
+    let interrupts = paused.interrupts();
+    assert_eq!(interrupts.len(), 2);
+    let decisions = [(interrupts[0].id, json!(Approval::reject("never"))), (interrupts[1].id, approve(&interrupts[1]))];
     let changed = graph_in(store, node(false));
-    let done = changed.resume_with("t", said.into_iter().collect::<ResumeValues>()).await.unwrap();
+    let done = changed.resume_with("t", decisions.into_iter().collect::<ResumeValues>()).await.unwrap();
     assert_eq!((runs.of("wipe"), runs.of("delete")), (0, 1));
-    assert_eq!(told(&done.state.messages), ["not executed: never", "deleted b"]);
+    assert_eq!(texts(&done.state.messages), ["not executed: never", "deleted b"]);
 }

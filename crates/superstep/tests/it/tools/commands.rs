@@ -6,8 +6,8 @@ use superstep::prelude::*;
 use superstep::tools::{ToolCallId, ToolErrorHandling, ToolSpec, tool_fn};
 use superstep::{CompiledGraph, DynamicState, ErrorCode};
 
-use super::{Chat, Runs, add, answers, asks, called, echo, text};
-use crate::support::refused;
+use super::{Chat, Runs, add, answers, call_message, called, echo, text};
+use crate::support::expect_error;
 
 /// Sets the topic and goes on at `rust`.
 #[tool]
@@ -35,7 +35,7 @@ fn agents() -> CompiledGraph<Chat> {
     g.compile().unwrap()
 }
 
-fn told(messages: &Messages) -> Vec<String> {
+fn texts(messages: &Messages) -> Vec<String> {
     answers(messages).into_iter().map(|(call, text, _)| format!("{call} {text}")).collect()
 }
 
@@ -43,15 +43,17 @@ fn told(messages: &Messages) -> Vec<String> {
 /// result for another call is rejected.
 #[tokio::test]
 async fn a_command_answers_its_call_exactly_once() {
-    let run = async |calls: &[(&str, Value)]| agents().invoke(Chat::input().messages(asks(calls))).await.unwrap().state;
+    let run = async |calls: &[(&str, Value)]| {
+        agents().invoke(Chat::input().messages(call_message(calls))).await.unwrap().state
+    };
     let state = run(&[("talk_about", json!({ "topic": "async" }))]).await;
     assert_eq!(
-        (told(&state.messages), &*state.topic, &state.log[..]),
+        (texts(&state.messages), &*state.topic, &state.log[..]),
         (vec!["c0 done".into()], "async", &["moved".into(), "on".into(), "rust".into()][..])
     );
     let state = run(&[("ask_go", json!({}))]).await;
     assert_eq!(
-        (told(&state.messages), &state.log[..]),
+        (texts(&state.messages), &state.log[..]),
         (vec!["c0 go knows".into()], &["asked".into(), "go".into()][..])
     );
     for (ids, text) in [
@@ -63,9 +65,10 @@ async fn a_command_answers_its_call_exactly_once() {
         });
         let calls = [("twice", Value::Null), ("add", json!({ "a": 1, "b": 1 }))];
         let done = called(ToolNode::new([twice.clone(), add()]), &calls).await.unwrap();
-        assert_eq!(told(&done.state.messages), [format!("c0 {text}"), "c1 2".into()]);
-        let error =
-            refused(called(ToolNode::new([twice, add()]).error_handling(ToolErrorHandling::Propagate), &calls).await);
+        assert_eq!(texts(&done.state.messages), [format!("c0 {text}"), "c1 2".into()]);
+        let error = expect_error(
+            called(ToolNode::new([twice, add()]).error_handling(ToolErrorHandling::Propagate), &calls).await,
+        );
         assert_eq!((error.code(), error.message()), (ErrorCode::ToolFailed, text));
     }
 }
@@ -81,8 +84,8 @@ async fn a_handoff_beside_other_calls_keeps_their_results() {
         ("ask_go", json!({})),
         ("add", json!({ "a": 2, "b": 2 })),
     ];
-    let state = agents().invoke(Chat::input().messages(asks(&calls))).await.unwrap().state;
-    assert_eq!(told(&state.messages), ["c0 3", "c1 done", "c2 go knows", "c3 go knows", "c4 4"]);
+    let state = agents().invoke(Chat::input().messages(call_message(&calls))).await.unwrap().state;
+    assert_eq!(texts(&state.messages), ["c0 3", "c1 done", "c2 go knows", "c3 go knows", "c4 4"]);
     assert_eq!(
         (&*state.topic, &state.log[..]),
         ("async", &["moved", "on", "asked", "asked", "rust", "go"].map(String::from)[..])
@@ -106,7 +109,7 @@ async fn a_handoff_to_the_graph_around_takes_the_turn_along() {
     for with_answer in [true, false] {
         let mut inner = StateGraph::<Chat>::new("first");
         let calls = [("add", json!({ "a": 1, "b": 2 })), ("to_rust", json!({ "with_answer": with_answer }))];
-        let model = inner.add_node("model", move || Chat::update().messages(asks(&calls)));
+        let model = inner.add_node("model", move || Chat::update().messages(call_message(&calls)));
         let tools = inner.add_node("tools", ToolNode::new([add(), to_rust()]));
         inner.add_sequence([START, model.into(), tools.into(), END]);
         let mut outer = StateGraph::<Chat>::new("agents");
@@ -119,7 +122,7 @@ async fn a_handoff_to_the_graph_around_takes_the_turn_along() {
         outer.add_edge(START, first).add_edge(first, last).add_edge(last, END).add_edge(rust, END);
         let done = outer.compile().unwrap().invoke(Chat::input().messages("hi")).await.unwrap().state;
         let (answer, roles) = (if with_answer { "over to rust" } else { "done" }, done.messages.len());
-        assert_eq!(told(&done.messages), ["c0 3".to_owned(), format!("c1 {answer}")]);
+        assert_eq!(texts(&done.messages), ["c0 3".to_owned(), format!("c1 {answer}")]);
         let log = if with_answer { &["rust"][..] } else { &["bye", "bye bye", "rust"] };
         assert_eq!((roles, &*done.topic, done.log.iter().map(String::as_str).collect()), (4, "handed", log.to_vec()));
         assert_eq!(done.messages.get(1).unwrap().tool_calls.len(), 2);
@@ -139,7 +142,7 @@ async fn a_command_may_remove_the_history() {
 /// R-REF-149: a command of a tool for another state is rejected with the name of the unknown field, and never writes
 /// a field that only has the same number.
 #[tokio::test]
-async fn a_command_for_another_state_is_refused_by_name() {
+async fn a_command_for_another_state_is_rejected_by_name() {
     let mut g = StateGraph::<DynamicState>::with_schema(
         "other",
         superstep::Schema::from_json(
@@ -151,8 +154,8 @@ async fn a_command_for_another_state_is_refused_by_name() {
     let tools = g.add_node("tools", superstep::node(ToolNode::new([talk_about()])).goto_targets(["rust"]));
     let rust = g.add_node("rust", || json!({}));
     g.add_edge(START, tools).add_edge(tools, END).add_edge(rust, END);
-    let input = json!({ "messages": asks(&[("talk_about", json!({ "topic": "x" }))]) });
-    let error = refused(g.compile().unwrap().invoke(input).await);
+    let input = json!({ "messages": call_message(&[("talk_about", json!({ "topic": "x" }))]) });
+    let error = expect_error(g.compile().unwrap().invoke(input).await);
     assert_eq!(error.code(), ErrorCode::UnknownField, "{error}");
     assert!(format!("{error:?}").contains("topic"), "{error:?}");
 }
@@ -167,10 +170,10 @@ async fn a_command_without_a_goal_follows_the_edges() {
     let tools = g.add_node("tools", ToolNode::new([note, echo(&Runs::default())]));
     let next = g.add_node("next", || Chat::update().log("next"));
     g.add_sequence([START, tools.into(), next.into(), END]);
-    let input = Chat::input().messages(asks(&[("note", text("noted")), ("echo", text("hi"))]));
+    let input = Chat::input().messages(call_message(&[("note", text("noted")), ("echo", text("hi"))]));
     let state = g.compile().unwrap().invoke(input).await.unwrap().state;
     assert_eq!(
-        (told(&state.messages), &state.log[..]),
+        (texts(&state.messages), &state.log[..]),
         (vec!["c0 done".into(), "c1 hi".into()], &["noted".into(), "next".into()][..])
     );
 }

@@ -59,7 +59,7 @@ async fn an_ended_call_is_not_made_again() {
     for at in 0..8 {
         let (runs, disk) = (Runs::default(), MemoryCheckpointer::new());
         let graph = in_two_steps([counted("a", &runs), counted("b", &runs)]);
-        let store = CrashingCheckpointer::new(disk.clone(), at, CrashedWrite::Kept);
+        let store = CrashingCheckpointer::new(disk.clone(), at, CrashedWrite::Persisted);
         let survived = graph.invoke(Chat::input().messages("go")).thread("t").checkpointer(store).await.is_ok();
         if graph.threads().checkpointer(disk.clone()).get_state("t").await.is_ok() {
             graph.continue_thread("t").checkpointer(disk).await.unwrap();
@@ -90,8 +90,8 @@ async fn calls_of_one_id_are_not_confused() {
     });
     graph.add_edge(START, work).add_edge(work, END).checkpointer(MemoryCheckpointer::new());
     let done = graph.compile().unwrap().invoke(Chat::input().messages("go")).thread("t").await.unwrap();
-    let told: Vec<String> = super::answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
-    assert_eq!((told, runs.of("echo")), (vec!["one".to_owned(), "two".into(), "three".into(), "3".into()], 3));
+    let texts: Vec<String> = super::answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
+    assert_eq!((texts, runs.of("echo")), (vec!["one".to_owned(), "two".into(), "three".into(), "3".into()], 3));
 }
 
 /// R-FWK-78: two calls with the same id in a model message both run, and both have a result.
@@ -99,16 +99,16 @@ async fn calls_of_one_id_are_not_confused() {
 async fn calls_of_one_id_in_a_message_are_both_answered() {
     let runs = Runs::default();
     let calls = ["one", "two"].map(|text| ToolCall::new("1", "echo", super::text(text)));
-    let asks = Message::assistant("").with_tool_calls(calls);
+    let message = Message::assistant("").with_tool_calls(calls);
     let graph = super::graph(ToolNode::new([super::echo(&runs)]));
-    let done = graph.invoke(Chat::input().messages(asks)).thread("t").await.unwrap();
-    let told: Vec<String> = super::answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
-    assert_eq!((told, runs.of("echo")), (vec!["one".to_owned(), "two".into()], 2));
+    let done = graph.invoke(Chat::input().messages(message)).thread("t").await.unwrap();
+    let texts: Vec<String> = super::answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
+    assert_eq!((texts, runs.of("echo")), (vec!["one".to_owned(), "two".into()], 2));
 }
 
 /// R-FWK-78: a command is rejected, because nothing can execute it there.
 #[tokio::test]
-async fn a_command_is_refused() {
+async fn a_command_is_rejected() {
     let moves = tool_fn(ToolSpec::new("a", "Moves."), |_: Nothing, _cx| async {
         Command::<Chat>::new().update(Chat::update().topic("other"))
     });
@@ -132,8 +132,8 @@ async fn safe_retries_are_for_safe_tools() {
             async move { Err::<String, ToolError>(error) }
         });
         let node = ToolNode::new([fails]).safe_retries(2);
-        let asks = Message::assistant("").with_tool_calls([ToolCall::new("1", "a", json!({}))]);
-        super::graph(node).invoke(Chat::input().messages(asks)).thread("t").await.unwrap();
+        let message = Message::assistant("").with_tool_calls([ToolCall::new("1", "a", json!({}))]);
+        super::graph(node).invoke(Chat::input().messages(message)).thread("t").await.unwrap();
         assert_eq!(runs.of("a"), expected, "safe {is_safe}, may pass {may_pass}");
     }
 }

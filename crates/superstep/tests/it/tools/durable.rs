@@ -10,13 +10,13 @@ use superstep::testing::{CrashedWrite, CrashingCheckpointer};
 use superstep::tools::{SharedTool, ToolSpec, tool_fn};
 use superstep::{CompiledGraph, Error, Outcome};
 
-use super::{Chat, Runs, Text, answers, asks, echo, graph, graph_in, text};
+use super::{Chat, Runs, Text, answers, call_message, echo, graph, graph_in, text};
 use crate::support::only_question;
 
 /// Sends a mail once a person says so.
 #[tool]
-async fn send(to: String, ask: Interrupts) -> Result<String, ToolError> {
-    let yes: bool = ask.raise("send it?", &to).await?;
+async fn send(to: String, interrupts: Interrupts) -> Result<String, ToolError> {
+    let yes: bool = interrupts.raise("send it?", &to).await?;
     Ok(format!("{to}: {yes}"))
 }
 
@@ -27,15 +27,15 @@ async fn a_tool_may_ask_a_person() {
     let runs = Runs::default();
     let graph = graph(ToolNode::new([send(), echo(&runs)]));
     let calls = [("send", json!({ "to": "ann" })), ("echo", text("hi")), ("send", json!({ "to": "bob" }))];
-    let paused = graph.invoke(Chat::input().messages(asks(&calls))).thread("t").await.unwrap();
-    let shown: Vec<_> = paused.interrupts().iter().map(|question| question.value.clone()).collect();
-    assert_eq!(shown, [json!("ann"), json!("bob")]);
-    let [first, second] = [0, 1].map(|place| paused.interrupts()[place].id);
+    let paused = graph.invoke(Chat::input().messages(call_message(&calls))).thread("t").await.unwrap();
+    let values: Vec<_> = paused.interrupts().iter().map(|question| question.value.clone()).collect();
+    assert_eq!(values, [json!("ann"), json!("bob")]);
+    let [first, second] = [0, 1].map(|index| paused.interrupts()[index].id);
     let half = graph.resume_with("t", [(second, json!(false))].into()).await.unwrap();
     assert_eq!(only_question(&half).id, first);
     let done = graph.resume("t", true).await.unwrap();
-    let told: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
-    assert_eq!((told, runs.of("echo")), (vec!["ann: true".to_owned(), "hi".into(), "bob: false".into()], 1));
+    let texts: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
+    assert_eq!((texts, runs.of("echo")), (vec!["ann: true".to_owned(), "hi".into(), "bob: false".into()], 1));
 }
 
 /// R-FWK-80: each call has separate recorded results and idempotency keys: two calls of one tool do not share them.
@@ -48,10 +48,11 @@ async fn two_calls_of_one_tool_do_not_share_what_they_record() {
         Ok::<_, ToolError>(format!("{noted} {}", cx.idempotency_key()))
     });
     let calls = [("pay", text("1")), ("pay", text("2"))];
-    let done = graph(ToolNode::new([pay])).invoke(Chat::input().messages(asks(&calls))).thread("t").await.unwrap();
-    let told: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
-    assert!(told[0].starts_with("noted 1 ") && told[1].starts_with("noted 2 "), "{told:?}");
-    assert_ne!(told[0].split_at(8).1, told[1].split_at(8).1);
+    let done =
+        graph(ToolNode::new([pay])).invoke(Chat::input().messages(call_message(&calls))).thread("t").await.unwrap();
+    let texts: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
+    assert!(texts[0].starts_with("noted 1 ") && texts[1].starts_with("noted 2 "), "{texts:?}");
+    assert_ne!(texts[0].split_at(8).1, texts[1].split_at(8).1);
 }
 
 /// A tool that counts its calls, unless the process is already dead.
@@ -69,22 +70,22 @@ fn counted(name: &str, runs: &Runs, dead: &Arc<AtomicBool>) -> SharedTool {
 async fn live(
     graph: &CompiledGraph<Chat>,
     store: impl Into<SharedCheckpointer>,
-    goes_on: bool,
+    continues: bool,
 ) -> Result<Outcome<Chat>, Error> {
     let store = store.into();
-    let has_thread = goes_on && graph.threads().checkpointer(store.clone()).get_state("t").await.is_ok();
+    let has_thread = continues && graph.threads().checkpointer(store.clone()).get_state("t").await.is_ok();
     if has_thread {
         return graph.continue_thread("t").checkpointer(store).await;
     }
     let calls = [("first", text("1")), ("second", text("2"))];
-    graph.invoke(Chat::input().messages(asks(&calls))).thread("t").checkpointer(store).await
+    graph.invoke(Chat::input().messages(call_message(&calls))).thread("t").checkpointer(store).await
 }
 
 /// R-FWK-79, R-FWK-28: a process that dies between two calls of one message does not repeat the first; only a call
 /// whose result was not saved runs again.
 #[tokio::test]
 async fn a_crash_between_two_calls_repeats_none_that_is_recorded() {
-    for last in [CrashedWrite::Kept, CrashedWrite::Lost] {
+    for last in [CrashedWrite::Persisted, CrashedWrite::Lost] {
         for at in 0.. {
             let (runs, disk, dead) = (Runs::default(), MemoryCheckpointer::new(), Arc::new(AtomicBool::new(false)));
             let store = CrashingCheckpointer::new(disk.clone(), at, last);
@@ -94,8 +95,8 @@ async fn a_crash_between_two_calls_repeats_none_that_is_recorded() {
             let survived = live(&graph, watch, false).await.is_ok();
             dead.store(false, Ordering::SeqCst);
             let done = live(&graph, disk, true).await.unwrap();
-            let told: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
-            assert_eq!(told, ["1", "2"], "crash at {at}, {last:?}");
+            let texts: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
+            assert_eq!(texts, ["1", "2"], "crash at {at}, {last:?}");
             let extra = runs.of("first") + runs.of("second") - 2;
             assert!(extra <= usize::from(last == CrashedWrite::Lost), "crash at {at}, {last:?}: {extra} calls again");
             if survived {
@@ -111,7 +112,7 @@ async fn a_crash_between_two_calls_repeats_none_that_is_recorded() {
 #[tokio::test]
 async fn a_call_that_changes_something_is_made_at_most_once() {
     let mut unknown = 0;
-    for last in [CrashedWrite::Kept, CrashedWrite::Lost] {
+    for last in [CrashedWrite::Persisted, CrashedWrite::Lost] {
         for at in 0.. {
             let (runs, disk, dead) = (Runs::default(), MemoryCheckpointer::new(), Arc::new(AtomicBool::new(false)));
             let watch = Watch(CrashingCheckpointer::new(disk.clone(), at, last), dead.clone());
@@ -123,20 +124,20 @@ async fn a_call_that_changes_something_is_made_at_most_once() {
             let survived = live(&graph, watch, false).await.is_ok();
             dead.store(false, Ordering::SeqCst);
             let done = live(&graph, disk, true).await.unwrap();
-            let told = answers(&done.state.messages);
+            let results = answers(&done.state.messages);
             assert!(runs.of("first") <= 1, "crash at {at}, {last:?}: {} calls", runs.of("first"));
-            assert_eq!((told[1].1.as_str(), told[1].2), ("2", true), "crash at {at}, {last:?}");
-            match told[0].2 {
-                true => assert_eq!((told[0].1.as_str(), runs.of("first")), ("1", 1)),
+            assert_eq!((results[1].1.as_str(), results[1].2), ("2", true), "crash at {at}, {last:?}");
+            match results[0].2 {
+                true => assert_eq!((results[0].1.as_str(), runs.of("first")), ("1", 1)),
                 false => {
                     unknown += 1;
-                    assert!(told[0].1.starts_with("whether `first` was carried out is not known"), "{told:?}");
+                    assert!(results[0].1.starts_with("whether `first` was carried out is not known"), "{results:?}");
                     let message = done.state.messages.iter().find(|message| message.tool_call_id.is_some()).unwrap();
                     assert_eq!(message.metadata["error"], "outcome_unknown");
                 }
             }
             if survived {
-                assert!(told[0].2 && at >= 5, "the sweep ended after {at} writes");
+                assert!(results[0].2 && at >= 5, "the sweep ended after {at} writes");
                 break;
             }
         }
@@ -174,7 +175,7 @@ async fn a_call_at_most_once_may_ask_a_person() {
         let graph = graph(ToolNode::new([send(), echo(&runs)]).at_most_once());
         let mut calls = vec![("send", json!({ "to": "ann" }))];
         calls.extend((0..others).map(|_| ("echo", text("hi"))));
-        let paused = graph.invoke(Chat::input().messages(asks(&calls))).thread("t").await.unwrap();
+        let paused = graph.invoke(Chat::input().messages(call_message(&calls))).thread("t").await.unwrap();
         assert_eq!(only_question(&paused).value, json!("ann"));
         let done = graph.resume("t", true).await.unwrap();
         assert_eq!(answers(&done.state.messages)[0].1, "ann: true");
@@ -199,16 +200,16 @@ impl superstep::core::port::Checkpointer for Watch {
 /// R-FWK-80: an interrupted call does not time out, and gets the same resume value when it fails and is retried.
 #[tokio::test]
 async fn a_call_that_is_made_again_knows_the_answer() {
-    let tries = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-    let seen = tries.clone();
+    let attempts = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let seen = attempts.clone();
     let fragile = tool_fn(
         ToolSpec::new("fragile", "Asks, then fails once.").retries(1),
         move |(): (), cx: superstep::tools::ToolContext| {
-            let tries = seen.clone();
+            let attempts = seen.clone();
             async move {
-                let ask: Interrupts = cx.get()?;
-                let name: String = ask.raise("name?", Value::Null).await?;
-                match tries.fetch_add(1, Ordering::SeqCst) {
+                let interrupts: Interrupts = cx.get()?;
+                let name: String = interrupts.raise("name?", Value::Null).await?;
+                match attempts.fetch_add(1, Ordering::SeqCst) {
                     0 => Err(ToolError::new("not yet")),
                     _ => Ok(name),
                 }
@@ -216,11 +217,12 @@ async fn a_call_that_is_made_again_knows_the_answer() {
         },
     );
     let graph = graph(ToolNode::new([fragile]));
-    let paused = graph.invoke(Chat::input().messages(asks(&[("fragile", Value::Null)]))).thread("t").await.unwrap();
+    let paused =
+        graph.invoke(Chat::input().messages(call_message(&[("fragile", Value::Null)]))).thread("t").await.unwrap();
     only_question(&paused);
     let clock = superstep::testing::ManualClock::new();
     let run = tokio::spawn(graph.resume("t", "ann").clock(clock.clone()).into_future());
-    super::until(|| tries.load(Ordering::SeqCst) == 1 && clock.sleepers() == 1).await;
+    super::until(|| attempts.load(Ordering::SeqCst) == 1 && clock.sleepers() == 1).await;
     clock.advance(std::time::Duration::from_secs(1));
     let done = run.await.unwrap().unwrap();
     assert_eq!((done.state.messages.last().unwrap().text().as_ref(), done.is_finished()), ("ann", true));

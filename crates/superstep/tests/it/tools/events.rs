@@ -5,7 +5,7 @@ use superstep::prelude::*;
 use superstep::tools::{ToolProgress, ToolSpec, tool_fn};
 use superstep::{EventKind, RunStream, ToolEvent};
 
-use super::{Chat, asks, graph};
+use super::{Chat, call_message, graph};
 
 /// Counts to two, slowly.
 #[tool]
@@ -17,24 +17,24 @@ async fn count(progress: ToolProgress) -> String {
 
 /// Asks before it does anything.
 #[tool]
-async fn asking(ask: Interrupts) -> Result<String, ToolError> {
-    Ok(ask.raise::<String>("what?", Value::Null).await?)
+async fn ask_user(interrupts: Interrupts) -> Result<String, ToolError> {
+    Ok(interrupts.raise::<String>("what?", Value::Null).await?)
 }
 
-async fn heard<T: Unpin>(mut stream: RunStream<T>) -> Vec<String> {
-    let mut heard = Vec::new();
+async fn tool_events<T: Unpin>(mut stream: RunStream<T>) -> Vec<String> {
+    let mut lines = Vec::new();
     while let Some(event) = stream.next().await {
-        let EventKind::Tool { call, what } = event.kind else { continue };
-        let what = match what {
+        let EventKind::Tool { call, event: what } = event.kind else { continue };
+        let description = match what {
             ToolEvent::Started { input } => format!("started {input}"),
             ToolEvent::Progress { value } => format!("progress {value}"),
             ToolEvent::Ended { output, .. } => format!("ended {output}"),
             ToolEvent::Failed { error, attempt, will_retry } => format!("failed {attempt} {will_retry} {error}"),
             _ => "something new".to_owned(),
         };
-        heard.push(format!("{} {} {} {what}", call.call, call.tool, call.node));
+        lines.push(format!("{} {} {} {description}", call.call, call.tool, call.node));
     }
-    heard
+    lines
 }
 
 /// R-FWK-79: a run with a subscriber publishes start, progress and end of tool calls; an interrupted tool publishes
@@ -42,9 +42,9 @@ async fn heard<T: Unpin>(mut stream: RunStream<T>) -> Vec<String> {
 #[tokio::test]
 async fn a_watched_run_tells_of_its_tools() {
     let fails = tool_fn(ToolSpec::new("fails", "Fails."), async |(): (), _cx| Err::<(), _>(ToolError::new("no")));
-    let graph = graph(ToolNode::new([count(), asking(), fails]));
-    let calls = [("count", json!({})), ("asking", json!({})), ("fails", json!({})), ("gone", json!({}))];
-    let mut first = heard(graph.invoke(Chat::input().messages(asks(&calls))).thread("t").stream()).await;
+    let graph = graph(ToolNode::new([count(), ask_user(), fails]));
+    let calls = [("count", json!({})), ("ask_user", json!({})), ("fails", json!({})), ("gone", json!({}))];
+    let mut first = tool_events(graph.invoke(Chat::input().messages(call_message(&calls))).thread("t").stream()).await;
     first.sort_by_key(|line| line[..2].to_owned());
     assert_eq!(
         first,
@@ -60,6 +60,6 @@ async fn a_watched_run_tells_of_its_tools() {
             "c3 gone tools failed 1 false no tool `gone`; known: `asking`, `count`, `fails`",
         ]
     );
-    let second = heard(graph.resume("t", "well").stream()).await;
+    let second = tool_events(graph.resume("t", "well").stream()).await;
     assert_eq!(second, ["c1 asking tools started {}", "c1 asking tools ended \"well\""]);
 }

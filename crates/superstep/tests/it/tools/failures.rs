@@ -10,8 +10,8 @@ use superstep::testing::ManualClock;
 use superstep::tools::{ToolErrorHandling, ToolFailure, ToolFailureKind, ToolSpec, tool_fn};
 use superstep::{Error, ErrorCode};
 
-use super::{Chat, Runs, Text, add, answer, answers, asks, called, echo, graph, text, until};
-use crate::support::refused;
+use super::{Chat, Runs, Text, add, answer, answers, call_message, called, echo, graph, text, until};
+use crate::support::expect_error;
 
 /// Always fails.
 #[tool]
@@ -22,7 +22,7 @@ async fn broken() -> Result<(), std::io::Error> {
 /// R-FWK-80, R-REF-147 (case 147): invalid arguments and errors are reported to the model or fail the node, as
 /// configured: always, never, one text for all, by kind, by a function. An unknown tool always has a result.
 #[tokio::test]
-async fn the_policy_decides_what_the_model_hears() {
+async fn the_policy_decides_what_the_model_receives() {
     const ARGUMENTS: &str = "bad arguments for `add`: `b` is missing: expected integer";
     const FAILURE: &str = "`broken` failed: the disk is full";
     let by_kind = |failure: &ToolFailure| match failure.kind {
@@ -39,15 +39,17 @@ async fn the_policy_decides_what_the_model_hears() {
     ];
     for (errors, arguments, failure) in rows {
         let node = || ToolNode::new([add(), broken()]).error_handling(errors.clone());
-        for (tool, args, told, said) in
+        for (tool, args, expected, message) in
             [("add", json!({ "a": 1 }), arguments, ARGUMENTS), ("broken", json!({}), failure, FAILURE)]
         {
             let run = called(node(), &[(tool, args)]).await;
-            match told {
-                Some(told) => assert_eq!(answers(&run.unwrap().state.messages), [("c0".into(), told.into(), false)]),
+            match expected {
+                Some(expected) => {
+                    assert_eq!(answers(&run.unwrap().state.messages), [("c0".into(), expected.into(), false)])
+                }
                 None => {
-                    let error = refused(run);
-                    assert_eq!((error.code(), error.message()), (ErrorCode::ToolFailed, said), "{errors:?}");
+                    let error = expect_error(run);
+                    assert_eq!((error.code(), error.message()), (ErrorCode::ToolFailed, message), "{errors:?}");
                 }
             }
         }
@@ -58,10 +60,10 @@ async fn the_policy_decides_what_the_model_hears() {
 
 /// R-FWK-80: a tool result that is marked as an error counts as a failure.
 #[tokio::test]
-async fn a_tool_may_say_that_it_failed() {
+async fn a_tool_may_report_that_it_failed() {
     let fails = || tool_fn(ToolSpec::new("fails", "Fails."), async |(): (), _cx| ToolOutput::error("no luck"));
     assert_eq!(answer(ToolNode::new([fails()]), "fails", Value::Null).await, ("no luck".into(), false));
-    let error = refused(
+    let error = expect_error(
         called(ToolNode::new([fails()]).error_handling(ToolErrorHandling::Propagate), &[("fails", Value::Null)]).await,
     );
     assert_eq!((error.code(), error.message()), (ErrorCode::ToolFailed, "no luck"));
@@ -70,18 +72,18 @@ async fn a_tool_may_say_that_it_failed() {
 /// R-FWK-80: if a failure fails the node, the other calls end first, and their work is not repeated.
 #[tokio::test]
 async fn a_failure_that_is_passed_on_loses_no_other_result() {
-    let (runs, tries) = (Runs::default(), Arc::new(AtomicU32::new(0)));
+    let (runs, attempts) = (Runs::default(), Arc::new(AtomicU32::new(0)));
     let flaky = tool_fn(ToolSpec::new("flaky", "Fails once."), move |(): (), _| {
-        let attempt = tries.fetch_add(1, Ordering::SeqCst);
+        let attempt = attempts.fetch_add(1, Ordering::SeqCst);
         async move { if attempt == 0 { Err(ToolError::new("not yet")) } else { Ok("well") } }
     });
     let graph = graph(ToolNode::new([flaky, echo(&runs)]).error_handling(ToolErrorHandling::Propagate));
-    let input = Chat::input().messages(asks(&[("flaky", Value::Null), ("echo", text("once"))]));
-    let error = refused(graph.invoke(input).thread("t").await);
+    let input = Chat::input().messages(call_message(&[("flaky", Value::Null), ("echo", text("once"))]));
+    let error = expect_error(graph.invoke(input).thread("t").await);
     assert_eq!((error.message(), runs.of("echo")), ("`flaky` failed: not yet", 1));
     let done = graph.continue_thread("t").await.unwrap();
-    let told: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
-    assert_eq!((told, runs.of("echo")), (vec!["well".to_owned(), "once".to_owned()], 1));
+    let texts: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
+    assert_eq!((texts, runs.of("echo")), (vec!["well".to_owned(), "once".to_owned()], 1));
 }
 
 /// Panics on a thread of its own.
@@ -103,7 +105,8 @@ async fn a_panic_fails_its_call_only() {
     );
     let deep = called(ToolNode::new([deep_bug()]), &[("deep_bug", text("s3cret"))]).await.unwrap();
     assert_eq!(answers(&deep.state.messages), [("c0".into(), "`deep_bug` panicked".into(), false)]);
-    let error = refused(called(ToolNode::new([bug]).error_handling(ToolErrorHandling::Propagate), &calls[..1]).await);
+    let error =
+        expect_error(called(ToolNode::new([bug]).error_handling(ToolErrorHandling::Propagate), &calls[..1]).await);
     assert!(std::error::Error::source(&error).unwrap().to_string().contains("key s3cret"), "{error:?}");
 }
 
@@ -116,7 +119,7 @@ async fn a_tool_that_hangs_is_stopped() {
     let usual = hang(ToolSpec::new("usual", "Hangs."));
     let clock = ManualClock::new();
     let graph = graph(ToolNode::new([own, usual]));
-    let input = Chat::input().messages(asks(&[("usual", Value::Null), ("own", Value::Null)]));
+    let input = Chat::input().messages(call_message(&[("usual", Value::Null), ("own", Value::Null)]));
     let run = tokio::spawn(graph.invoke(input).thread("t").clock(clock.clone()).into_future());
     for (sleepers, seconds) in [(2, 5), (1, 54), (1, 1)] {
         until(|| clock.sleepers() == sleepers).await;
@@ -137,48 +140,48 @@ async fn a_tool_that_hangs_is_stopped() {
 #[tokio::test]
 async fn a_failed_call_is_made_again() {
     for (retries, expected) in [(1, "`flaky` failed: try 2"), (2, "try 3")] {
-        let tries = Arc::new(AtomicU32::new(0));
-        let seen = tries.clone();
+        let attempts = Arc::new(AtomicU32::new(0));
+        let seen = attempts.clone();
         let flaky = tool_fn(ToolSpec::new("flaky", "Fails twice.").retries(retries), move |(): (), _| {
             let attempt = seen.fetch_add(1, Ordering::SeqCst) + 1;
             async move { if attempt < 3 { Err(ToolError::new(format!("try {attempt}"))) } else { Ok("try 3") } }
         });
         let clock = ManualClock::new();
-        let input = Chat::input().messages(asks(&[("flaky", Value::Null)]));
+        let input = Chat::input().messages(call_message(&[("flaky", Value::Null)]));
         let run =
             tokio::spawn(graph(ToolNode::new([flaky])).invoke(input).thread("t").clock(clock.clone()).into_future());
         for attempt in 1..=retries {
-            until(|| tries.load(Ordering::SeqCst) == attempt && clock.sleepers() == 1).await;
+            until(|| attempts.load(Ordering::SeqCst) == attempt && clock.sleepers() == 1).await;
             clock.advance(Duration::from_millis(500 << (attempt - 1)));
         }
         let done = run.await.unwrap().unwrap();
         assert_eq!(done.state.messages.last().unwrap().text(), expected);
-        assert_eq!(tries.load(Ordering::SeqCst), retries + 1);
+        assert_eq!(attempts.load(Ordering::SeqCst), retries + 1);
     }
 }
 
 /// R-FWK-80: a run that is cancelled inside a tool is cancelled, whatever the configuration.
 #[tokio::test]
-async fn a_cancelled_run_is_not_told_the_model() {
+async fn a_cancelled_run_is_not_reported_to_the_model() {
     let stops = tool_fn(ToolSpec::new("stops", "Stops."), async |(): (), _cx| {
         Err::<(), Error>(Error::new(ErrorCode::Cancelled, "somebody stopped it"))
     });
-    let error = refused(called(ToolNode::new([stops]), &[("stops", Value::Null)]).await);
+    let error = expect_error(called(ToolNode::new([stops]), &[("stops", Value::Null)]).await);
     assert_eq!(error.code(), ErrorCode::Cancelled);
 }
 
 /// R-FWK-80: a heartbeat of a tool counts for the node that runs it.
 #[tokio::test]
 async fn a_tool_keeps_its_node_alive() {
-    let beats = Arc::new(AtomicU32::new(0));
-    let seen = beats.clone();
+    let heartbeats = Arc::new(AtomicU32::new(0));
+    let seen = heartbeats.clone();
     let slow = tool_fn(ToolSpec::new("slow", "Takes its time."), move |(): (), cx: superstep::tools::ToolContext| {
-        let beats = seen.clone();
+        let heartbeats = seen.clone();
         async move {
             let cx: TaskContext = cx.get()?;
             for _ in 0..3 {
                 cx.heartbeat();
-                beats.fetch_add(1, Ordering::SeqCst);
+                heartbeats.fetch_add(1, Ordering::SeqCst);
                 cx.sleep(Duration::from_secs(8)).await;
             }
             Ok::<_, ToolError>("there")
@@ -189,10 +192,10 @@ async fn a_tool_keeps_its_node_alive() {
     let tools = g.add_node("tools", superstep::node(ToolNode::new([slow])).timeout(idle));
     g.add_edge(START, tools).add_edge(tools, END);
     let clock = ManualClock::new();
-    let input = Chat::input().messages(asks(&[("slow", Value::Null)]));
+    let input = Chat::input().messages(call_message(&[("slow", Value::Null)]));
     let run = tokio::spawn(g.compile().unwrap().invoke(input).clock(clock.clone()).into_future());
-    for beat in 1..=3 {
-        until(|| beats.load(Ordering::SeqCst) == beat && clock.sleepers() == 3).await;
+    for number in 1..=3 {
+        until(|| heartbeats.load(Ordering::SeqCst) == number && clock.sleepers() == 3).await;
         clock.advance(Duration::from_secs(8));
     }
     assert_eq!(run.await.unwrap().unwrap().state.messages.last().unwrap().text(), "there");

@@ -6,8 +6,8 @@ use superstep::prelude::*;
 use superstep::tools::ToolErrorHandling;
 use superstep::{CompiledGraph, RunEnd};
 
-use super::{Chat, answers, asks, called, graph};
-use crate::support::refused;
+use super::{Chat, answers, call_message, called, graph};
+use crate::support::expect_error;
 
 #[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Order {
@@ -22,9 +22,9 @@ struct Order {
 fn shop() -> CompiledGraph<Order> {
     let mut g = StateGraph::<Order>::new("shop");
     let price = g.add_node("price", |order: View<Order>| Order::update().price(order.item.len() as u64 * 10));
-    let approve = g.add_node("approve", async |order: View<Order>, ask: Interrupts| {
+    let approve = g.add_node("approve", async |order: View<Order>, interrupts: Interrupts| {
         let price = order.price.unwrap_or(0);
-        if price > 100 && !ask.raise::<bool>("so much?", price).await? {
+        if price > 100 && !interrupts.raise::<bool>("so much?", price).await? {
             return Err(NodeError::new("too expensive"));
         }
         Ok::<_, NodeError>(())
@@ -61,14 +61,14 @@ async fn questions_of_a_graph_reach_the_run_around() {
     let tool = shop().as_tool("shop", "Orders something.");
     let outer = graph(ToolNode::new([tool.clone()]));
     let calls = ["a large table", "a chair", "a larger table"].map(|item| ("shop", json!({ "item": item })));
-    let paused = outer.invoke(Chat::input().messages(asks(&calls))).thread("t").await.unwrap();
+    let paused = outer.invoke(Chat::input().messages(call_message(&calls))).thread("t").await.unwrap();
     let [first, second] = paused.interrupts() else { panic!("{:?}", paused.end) };
     assert_eq!((&first.value, &second.value), (&json!(130), &json!(140)));
     let yes = [(first.id, json!(true)), (second.id, json!(false))].into();
     let done = outer.resume_with("t", yes).await.unwrap();
-    let told = answers(&done.state.messages);
-    assert!(done.end == RunEnd::Finished && told[0].1.contains("130") && told[1].1.contains("70"), "{told:?}");
-    assert_eq!((told[2].1.as_str(), told[2].2), ("`shop` failed: too expensive", false));
+    let results = answers(&done.state.messages);
+    assert!(done.end == RunEnd::Finished && results[0].1.contains("130") && results[1].1.contains("70"), "{results:?}");
+    assert_eq!((results[2].1.as_str(), results[2].2), ("`shop` failed: too expensive", false));
     let alone = tool.call(ToolInvocation::new("c", json!({ "item": "a large table" }).as_object().unwrap().clone()));
     assert_eq!(alone.await.unwrap_err().message, "it asks a person, and nobody is there to answer");
 }
@@ -84,6 +84,6 @@ async fn a_graph_that_fails_is_a_tool_that_fails() {
     let calls = [("closed", json!({ "item": "pen" }))];
     let done = called(node(), &calls).await.unwrap();
     assert_eq!(answers(&done.state.messages)[0].1, "`closed` failed: closed today");
-    let error = refused(called(node().error_handling(ToolErrorHandling::Propagate), &calls).await);
+    let error = expect_error(called(node().error_handling(ToolErrorHandling::Propagate), &calls).await);
     assert!(error.message().contains("closed today"), "{error}");
 }

@@ -11,8 +11,8 @@ use superstep::tools::{SharedTool, ToolSet, ToolSource, ensure_tool_results, has
 use superstep::{DynamicState, ErrorCode, Result, Schema};
 use tokio::sync::Barrier;
 
-use super::{Chat, Runs, Text, add, answer, answers, asks, called, echo, graph, text};
-use crate::support::refused;
+use super::{Chat, Runs, Text, add, answer, answers, call_message, called, echo, graph, text};
+use crate::support::expect_error;
 
 /// R-FWK-79, R-REF-146 (case 146): all calls run concurrently, and have results in their order; the result for an
 /// unknown tool lists the available ones.
@@ -67,16 +67,16 @@ async fn only_open_calls_of_the_last_message_are_made() {
     let history = vec![
         old,
         Message::user("never mind"),
-        asks(&[("echo", text("1")), ("echo", text("2"))]),
+        call_message(&[("echo", text("1")), ("echo", text("2"))]),
         Message::tool("c0", "by hand"),
     ];
     let done = graph.invoke(Chat::input().messages(history)).thread("t").await.unwrap();
-    let told: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
-    assert_eq!((told, runs.of("echo")), (vec!["by hand".to_owned(), "2".to_owned()], 1));
+    let texts: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
+    assert_eq!((texts, runs.of("echo")), (vec!["by hand".to_owned(), "2".to_owned()], 1));
     assert!(!has_pending_tool_calls(&done.state.messages));
-    let again = graph.invoke(Chat::input().log("again")).thread("t").await.unwrap();
-    assert_eq!((again.state.messages.len(), runs.of("echo")), (5, 1));
-    let error = refused(graph.invoke(Chat::input().messages("hi")).thread("u").await);
+    let second = graph.invoke(Chat::input().log("again")).thread("t").await.unwrap();
+    assert_eq!((second.state.messages.len(), runs.of("echo")), (5, 1));
+    let error = expect_error(graph.invoke(Chat::input().messages("hi")).thread("u").await);
     assert_eq!(error.code(), ErrorCode::InvalidRoute, "{error}");
 }
 
@@ -90,11 +90,12 @@ async fn messages_may_be_in_another_field_of_any_state() {
         let mut g = StateGraph::<DynamicState>::with_schema("talk", schema.clone());
         let tools = g.add_node("tools", node);
         g.add_edge(START, tools).add_edge(tools, END);
-        let run = g.compile().unwrap().invoke(json!({ "talk": asks(&[("add", json!({ "a": 1, "b": 2 }))]) })).await;
+        let run =
+            g.compile().unwrap().invoke(json!({ "talk": call_message(&[("add", json!({ "a": 1, "b": 2 }))]) })).await;
         match is_there {
             true => assert_eq!(run.unwrap().state.messages("talk").unwrap().last().unwrap().text(), "3"),
             false => {
-                let error = refused(run);
+                let error = expect_error(run);
                 assert_eq!(error.code(), ErrorCode::UnknownField, "{error}");
                 assert!(error.message().contains("`messages`"), "{error}");
             }
@@ -149,8 +150,8 @@ async fn a_long_output_is_cut() {
         ToolOutput::new(vec![ContentPart::text("see"), picture, ContentPart::text("end")])
     });
     let done = called(ToolNode::new([parts]), &[("parts", Value::Null)]).await.unwrap();
-    let told = done.state.messages.last().unwrap().text().into_owned();
-    assert!(told.starts_with("see[left out: a part of 300") && told.len() < 100, "{told}");
+    let output = done.state.messages.last().unwrap().text().into_owned();
+    assert!(output.starts_with("see[left out: a part of 300") && output.len() < 100, "{output}");
 }
 
 /// R-FWK-81: arguments longer than 256 KiB, or not an object, do not reach a tool; missing arguments are valid if
@@ -159,11 +160,11 @@ async fn a_long_output_is_cut() {
 async fn arguments_are_an_object_of_some_size() {
     let runs = Runs::default();
     let node = || ToolNode::new([echo(&runs)]);
-    let (told, went_well) = answer(node(), "echo", text(&"x".repeat(300_000))).await;
-    assert!(!went_well && told.contains("bytes long, and may be 262144"), "{told}");
+    let (output, went_well) = answer(node(), "echo", text(&"x".repeat(300_000))).await;
+    assert!(!went_well && output.contains("bytes long, and may be 262144"), "{output}");
     for args in [json!("{\"text\": "), json!([1]), json!(7)] {
-        let (told, went_well) = answer(node(), "echo", args).await;
-        assert!(!went_well && told.starts_with("bad arguments for `echo`: "), "{told}");
+        let (output, went_well) = answer(node(), "echo", args).await;
+        assert!(!went_well && output.starts_with("bad arguments for `echo`: "), "{output}");
     }
     assert_eq!(runs.of("echo"), 0);
     for args in [Value::Null, json!(""), json!({})] {
@@ -188,7 +189,7 @@ async fn tools_of_a_source_are_looked_up_each_time() {
     let tools = ToolSet::new([add()]).unwrap().source(Server(served.clone()));
     let graph = graph(ToolNode::new(tools.clone()));
     let run = async |thread: &str| {
-        let done = graph.invoke(Chat::input().messages(asks(&[("echo", text("hi"))]))).thread(thread).await;
+        let done = graph.invoke(Chat::input().messages(call_message(&[("echo", text("hi"))]))).thread(thread).await;
         done.map(|done| done.state.messages.last().unwrap().text().into_owned())
     };
     assert_eq!(run("a").await.unwrap(), "no tool `echo`; known: `add`");
@@ -197,28 +198,29 @@ async fn tools_of_a_source_are_looked_up_each_time() {
     let names: Vec<_> = tools.specs().await.unwrap().iter().map(|spec| spec.name.clone()).collect();
     assert_eq!(names, ["add", "echo"]);
     served.lock().unwrap().push(add());
-    assert_eq!(refused(run("c").await).message(), "two tools are called `add`");
+    assert_eq!(expect_error(run("c").await).message(), "two tools are called `add`");
     assert!(ToolSet::new([add(), add()]).is_err());
 }
 
 /// R-REF-150 (case 150): a history with a call without a result is rejected, by name, before a model is called.
 #[tokio::test]
-async fn a_history_with_open_calls_is_refused_before_the_model() {
+async fn a_history_with_open_calls_is_rejected_before_the_model() {
     let runs = Runs::default();
-    let asked = runs.clone();
+    let counted = runs.clone();
     let mut g = StateGraph::<Chat>::new("chat");
     let model = g.add_node("model", move |chat: View<Chat>| {
         ensure_tool_results(&chat.messages)?;
-        asked.note("model");
+        counted.note("model");
         Ok::<_, NodeError>(Chat::update().messages(Message::assistant("fine")))
     });
     g.add_edge(START, model).add_edge(model, END);
     let graph = g.compile().unwrap();
-    let open = vec![asks(&[("add", json!({})), ("echo", json!({}))]), Message::tool("c0", "1"), Message::user("and?")];
-    let error = refused(graph.invoke(Chat::input().messages(open)).await);
+    let open =
+        vec![call_message(&[("add", json!({})), ("echo", json!({}))]), Message::tool("c0", "1"), Message::user("and?")];
+    let error = expect_error(graph.invoke(Chat::input().messages(open)).await);
     assert_eq!(error.message(), "calls of tools have no answer: `c1` of `echo`");
     assert_eq!(runs.of("model"), 0);
-    let whole = vec![asks(&[("add", json!({}))]), Message::tool("c0", "1")];
-    graph.invoke(Chat::input().messages(whole)).await.unwrap();
+    let complete = vec![call_message(&[("add", json!({}))]), Message::tool("c0", "1")];
+    graph.invoke(Chat::input().messages(complete)).await.unwrap();
     assert_eq!(runs.of("model"), 1);
 }

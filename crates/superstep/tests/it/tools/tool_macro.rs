@@ -9,8 +9,8 @@ use superstep::store::MemoryStore;
 use superstep::tools::{ToolCallId, ToolProgress, ToolSpec, tool_fn};
 use superstep::{CompiledGraph, ErrorCode, JsonSchema, SharedStore};
 
-use super::{Chat, answer, answers, asks, called, graph};
-use crate::support::refused;
+use super::{Chat, answer, answers, call_message, called, graph};
+use crate::support::expect_error;
 
 #[derive(Deserialize, Serialize, JsonSchema, Debug, PartialEq)]
 #[serde(rename_all = "snake_case")]
@@ -143,7 +143,7 @@ async fn what_the_engine_fills_in_cannot_be_forged() {
         json!({ "n": { "type": "integer", "format": "uint64", "minimum": 0 } })
     );
     let run = async |args| {
-        let input = Chat::input().topic("t0p").messages(asks(&[("everything", args)]));
+        let input = Chat::input().topic("t0p").messages(call_message(&[("everything", args)]));
         let done = keyed().invoke(input).context(Keys { key: "s3cret" }).await.unwrap();
         answers(&done.state.messages).remove(0)
     };
@@ -163,7 +163,7 @@ async fn what_the_engine_fills_in_cannot_be_forged() {
 #[tokio::test]
 async fn a_tool_in_the_wrong_graph_fails_the_run() {
     let args = json!({ "n": 1 });
-    let error = refused(called(ToolNode::new([everything()]), &[("everything", args.clone())]).await);
+    let error = expect_error(called(ToolNode::new([everything()]), &[("everything", args.clone())]).await);
     assert_eq!(error.code(), ErrorCode::MissingContext, "{error}");
     assert!(error.message().contains("Keys"), "{error}");
     let alone = everything().call(ToolInvocation::new("c", args.as_object().unwrap().clone())).await.unwrap_err();
@@ -198,10 +198,10 @@ async fn every_kind_of_function_is_a_tool() {
         ("nothing", json!({})),
         ("sum", json!({ "numbers": [1.5, 2] })),
     ];
-    let input = Chat::input().topic("rust").messages(asks(&calls));
+    let input = Chat::input().topic("rust").messages(call_message(&calls));
     let done = graph(ToolNode::new([topic(), think(), nothing(), sum])).invoke(input).thread("t").await.unwrap();
-    let told: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
-    assert_eq!(told, ["rust", "120", "done", "3.5"]);
+    let texts: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
+    assert_eq!(texts, ["rust", "120", "done", "3.5"]);
 }
 
 #[derive(Deserialize, JsonSchema)]

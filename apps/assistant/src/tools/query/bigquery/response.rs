@@ -40,10 +40,10 @@ impl JobResponse {
         let fields = self.0["schema"]["fields"].as_array();
         let fields = fields.ok_or_else(|| unavailable("BigQuery gives no columns"))?;
         let columns = fields.iter().map(|field| field["name"].as_str().unwrap_or_default().to_owned()).collect();
-        let found = self.0["rows"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let rows: Vec<Vec<Value>> = found.iter().take(limit).map(|row| values(row, fields)).collect();
+        let raw_rows = self.0["rows"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let rows: Vec<Vec<Value>> = raw_rows.iter().take(limit).map(|row| values(row, fields)).collect();
         let total: Option<usize> = self.0["totalRows"].as_str().and_then(|text| text.parse().ok());
-        let is_truncated = total.unwrap_or(found.len()) > rows.len() || self.0["pageToken"].is_string();
+        let is_truncated = total.unwrap_or(raw_rows.len()) > rows.len() || self.0["pageToken"].is_string();
         Ok(QueryResult { columns, rows, is_truncated })
     }
 }
@@ -53,24 +53,24 @@ fn values(row: &Value, fields: &[Value]) -> Vec<Value> {
     fields.iter().zip(cells).map(|(field, cell)| value(&cell["v"], field)).collect()
 }
 
-fn value(found: &Value, field: &Value) -> Value {
-    match found {
+fn value(raw: &Value, field: &Value) -> Value {
+    match raw {
         Value::Array(items) => items.iter().map(|item| value(&item["v"], field)).collect(),
-        Value::Object(_) => record(found, field),
+        Value::Object(_) => record(raw, field),
         Value::String(text) => typed(text, field["type"].as_str().unwrap_or_default()),
         other => other.clone(),
     }
 }
 
-fn record(found: &Value, field: &Value) -> Value {
+fn record(raw: &Value, field: &Value) -> Value {
     let fields = field["fields"].as_array().map(Vec::as_slice).unwrap_or_default();
     let names = fields.iter().map(|field| field["name"].as_str().unwrap_or_default().to_owned());
-    names.zip(values(found, fields)).collect::<Map<_, _>>().into()
+    names.zip(values(raw, fields)).collect::<Map<_, _>>().into()
 }
 
 /// Converts a string to its type; keeps the string if the conversion would lose information.
 fn typed(text: &str, kind: &str) -> Value {
-    let meant = match kind {
+    let converted = match kind {
         "INTEGER" | "INT64" => text.parse::<i64>().ok().map(Value::from),
         "FLOAT" | "FLOAT64" => text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Value::from),
         // These types have more digits than a float.
@@ -81,7 +81,7 @@ fn typed(text: &str, kind: &str) -> Value {
         "TIMESTAMP" => time(text).map(Value::from),
         _ => None,
     };
-    meant.unwrap_or_else(|| text.into())
+    converted.unwrap_or_else(|| text.into())
 }
 
 /// Converts seconds since 1970, possibly written as `1.7E9`, to a timestamp.

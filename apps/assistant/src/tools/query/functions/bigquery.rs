@@ -12,7 +12,7 @@ pub(crate) fn is_harmless(parts: &[String]) -> bool {
         [prefix, name] if prefix == "safe" => name,
         _ => return false,
     };
-    GROUPS.iter().any(|group| group.split_whitespace().any(|known| known == name))
+    GROUPS.iter().any(|group| group.split_whitespace().any(|entry| entry == name))
 }
 
 const GROUPS: [&str; 9] = [AGGREGATE, WINDOW, MATH, STRING, TIME, JSON, CONVERT, ARRAY, CHOICE];

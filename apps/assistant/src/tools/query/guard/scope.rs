@@ -10,7 +10,7 @@ use super::SqlDialect;
 /// Queries around the visited node, outermost first.
 pub(super) struct CteScopes {
     language: SqlDialect,
-    around: Vec<CteScope>,
+    parents: Vec<CteScope>,
 }
 
 /// One query with the names of its `WITH`.
@@ -26,12 +26,12 @@ struct CteScope {
 
 impl CteScopes {
     pub(super) fn new(language: SqlDialect) -> Self {
-        Self { language, around: Vec::new() }
+        Self { language, parents: Vec::new() }
     }
 
     /// Enters a query. The first nested queries are the CTEs of its `WITH`, in order.
     pub(super) fn enter(&mut self, query: &Query) {
-        if let Some(outer) = self.around.last_mut()
+        if let Some(outer) = self.parents.last_mut()
             && outer.entered < outer.names.len()
         {
             outer.within = Some(outer.entered);
@@ -40,13 +40,13 @@ impl CteScopes {
         let names = query.with.iter().flat_map(|with| &with.cte_tables);
         let names = names.map(|table| table.alias.name.value.to_lowercase()).collect();
         let is_recursive = query.with.as_ref().is_some_and(|with| with.recursive);
-        self.around.push(CteScope { names, is_recursive, entered: 0, within: None });
+        self.parents.push(CteScope { names, is_recursive, entered: 0, within: None });
     }
 
     /// Leaves a query.
     pub(super) fn leave(&mut self) {
-        self.around.pop();
-        if let Some(outer) = self.around.last_mut() {
+        self.parents.pop();
+        if let Some(outer) = self.parents.last_mut() {
             outer.within = None;
         }
     }
@@ -54,7 +54,7 @@ impl CteScopes {
     /// Returns true if a name refers to a CTE here. A qualified name never does.
     pub(super) fn defines(&self, name: &[String]) -> bool {
         let [name] = name else { return false };
-        self.around.iter().any(|scope| scope.visible(self.language).contains(name))
+        self.parents.iter().any(|scope| scope.visible(self.language).contains(name))
     }
 }
 

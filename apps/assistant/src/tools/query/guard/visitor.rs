@@ -32,7 +32,7 @@ pub(super) struct QueryVisitor {
 }
 
 /// Maximum length of a search pattern.
-const LONGEST_NEEDLE: usize = 200;
+const MAX_NEEDLE_LENGTH: usize = 200;
 
 type VisitResult = ControlFlow<Box<ToolError>>;
 
@@ -59,7 +59,7 @@ impl QueryVisitor {
         if let FunctionArguments::List(list) = &function.args {
             self.has_wildcard |= list.args.iter().any(takes_columns);
         }
-        match given(function, parts.last().and_then(|name| functions::needle(name))) {
+        match argument(function, parts.last().and_then(|name| functions::needle(name))) {
             Some(needle) => self.needle(needle),
             None => VisitResult::Continue(()),
         }
@@ -68,15 +68,16 @@ impl QueryVisitor {
     /// Requires a short literal as search text: searching one long text in another takes time proportional to the
     /// product of their lengths, within one step of SQLite that cannot be interrupted.
     fn needle(&self, needle: &Expr) -> VisitResult {
-        let is_short =
-            |expression: &Expr| matches!(expression, Expr::Value(_)) && expression.to_string().len() <= LONGEST_NEEDLE;
+        let is_short = |expression: &Expr| {
+            matches!(expression, Expr::Value(_)) && expression.to_string().len() <= MAX_NEEDLE_LENGTH
+        };
         let is_sign = matches!(needle, Expr::Function(function)
-            if parts_of(&function.name) == ["char"] && given(function, Some(0)).is_some_and(is_short));
+            if parts_of(&function.name) == ["char"] && argument(function, Some(0)).is_some_and(is_short));
         if self.language == SqlDialect::BigQuery || is_short(needle) || is_sign {
             return VisitResult::Continue(());
         }
         stop(not_allowed(format_args!(
-            "what is looked for in a text is written out, in at most {LONGEST_NEEDLE} letters"
+            "what is looked for in a text is written out, in at most {MAX_NEEDLE_LENGTH} letters"
         )))
     }
 
@@ -140,7 +141,7 @@ impl Visitor for QueryVisitor {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> VisitResult {
-        let (alias, is_refused) = match factor {
+        let (alias, is_rejected) = match factor {
             TableFactor::Table { alias, args, name, .. } => {
                 let parts = parts_of(name);
                 let is_json = self.language == SqlDialect::Sqlite
@@ -152,7 +153,7 @@ impl Visitor for QueryVisitor {
             TableFactor::UNNEST { alias, .. } => (alias, self.language == SqlDialect::Sqlite),
             _ => return stop(not_allowed("only tables and queries can be read from")),
         };
-        if is_refused {
+        if is_rejected {
             return stop(not_allowed("a function cannot be read from like a table"));
         }
         self.alias(alias.as_ref())
@@ -176,7 +177,7 @@ impl Visitor for QueryVisitor {
         match expression {
             Expr::Function(function) => return self.function(function),
             Expr::Trim { trim_what, trim_characters, .. } => {
-                let mut needles = trim_what.iter().map(|what| &**what).chain(trim_characters.iter().flatten());
+                let mut needles = trim_what.iter().map(|operand| &**operand).chain(trim_characters.iter().flatten());
                 return needles.try_for_each(|needle| self.needle(needle));
             }
             Expr::Identifier(name) => {
@@ -196,15 +197,15 @@ impl Visitor for QueryVisitor {
         if self.language == SqlDialect::BigQuery && name.value.contains(['\\', '$', '@']) {
             return stop(not_allowed(format_args!("`{}` cannot be a name", name.value.escape_debug())));
         }
-        let whole = name.value.to_lowercase();
-        self.names.extend(whole.split('.').map(str::to_owned));
-        self.names.insert(whole);
+        let full_name = name.value.to_lowercase();
+        self.names.extend(full_name.split('.').map(str::to_owned));
+        self.names.insert(full_name);
         VisitResult::Continue(())
     }
 }
 
 /// Returns the argument at an index.
-fn given(function: &Function, at: Option<usize>) -> Option<&Expr> {
+fn argument(function: &Function, at: Option<usize>) -> Option<&Expr> {
     let FunctionArguments::List(list) = &function.args else { return None };
     match list.args.get(at?)? {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) => Some(expression),

@@ -8,7 +8,7 @@ use crate::types::{Availability, M365Source, McpSuggestion, SourceType};
 
 /// Returns the hits of a response in its order. Hits without title or URL cannot be displayed and are skipped.
 pub(super) fn read(answer: &Value, limit: usize) -> Vec<McpSuggestion> {
-    let containers = list(answer, "value").flat_map(|found| list(found, "hitsContainers"));
+    let containers = list(answer, "value").flat_map(|value| list(value, "hitsContainers"));
     containers.flat_map(|container| list(container, "hits")).filter_map(hit).take(limit).collect()
 }
 
@@ -19,11 +19,11 @@ fn hit(hit: &Value) -> Option<McpSuggestion> {
     let url = resource[if is_mail { "webLink" } else { "webUrl" }].as_str().filter(|url| is_web(url))?;
     let names = [&resource["subject"], &resource["name"], &resource["fields"]["title"], &resource["displayName"]];
     let title = names.into_iter().find_map(|name| name.as_str().filter(|name| !name.trim().is_empty()));
-    let said = [&hit["summary"], &resource["bodyPreview"]].into_iter().find_map(Value::as_str).unwrap_or_default();
+    let summary = [&hit["summary"], &resource["bodyPreview"]].into_iter().find_map(Value::as_str).unwrap_or_default();
     Some(McpSuggestion {
         title: title.map_or_else(|| last_part(url), str::to_owned),
         url: url.to_owned(),
-        description: excerpt(&plain(said), ""),
+        description: excerpt(&plain(summary), ""),
         source_type: SourceType::M365,
         source: Some(if is_mail { M365Source::Email } else { source(resource, url) }),
         status: Availability::Available,

@@ -24,9 +24,9 @@ fn values_are_put_read_replaced_and_removed() {
         assert!(store.put("empty", &[], PutOptions::default()).await.unwrap());
         assert_eq!(store.get("a").await.unwrap(), Some(bytes));
         assert!(store.put("a", b"new", PutOptions::default()).await.unwrap());
-        let asked = keys(&["a", "none", "empty", "a"]);
-        let found = store.get_many(&asked).await.unwrap();
-        assert_eq!(found, [Some(b"new".to_vec()), None, Some(Vec::new()), Some(b"new".to_vec())]);
+        let requested = keys(&["a", "none", "empty", "a"]);
+        let values = store.get_many(&requested).await.unwrap();
+        assert_eq!(values, [Some(b"new".to_vec()), None, Some(Vec::new()), Some(b"new".to_vec())]);
         assert!(!store.put("a", b"newer", ONLY_NEW).await.unwrap());
         store.delete(&keys(&["a", "none", "a"])).await.unwrap();
         assert_eq!(store.get("a").await.unwrap(), None);
@@ -57,15 +57,15 @@ fn keys_of_every_character_are_listed_in_order() {
         for prefix in ["", "p", "pz", "pz/", "/", "none", "z"] {
             let expected: Vec<String> = all.iter().filter(|key| key.starts_with(prefix)).cloned().collect();
             assert_eq!(store.list(prefix, None, 1000).await.unwrap(), expected, "{prefix}");
-            let (mut found, mut after) = (Vec::new(), None::<String>);
+            let (mut listed, mut after) = (Vec::new(), None::<String>);
             loop {
                 let page = store.list(prefix, after.as_deref(), 3).await.unwrap();
                 assert!(page.len() <= 3);
                 let Some(last) = page.last() else { break };
                 after = Some(last.clone());
-                found.extend(page);
+                listed.extend(page);
             }
-            assert_eq!(found, expected, "{prefix}");
+            assert_eq!(listed, expected, "{prefix}");
         }
         assert_eq!(store.list("p", Some("a"), 1).await.unwrap(), ["p"]);
         assert_eq!(store.list("p", Some("z"), 9).await.unwrap(), Vec::<String>::new());
@@ -126,20 +126,20 @@ fn what_is_over_is_gone() {
     let (short, long) = (Duration::from_secs(1), Duration::from_secs(3600));
     let lasting = |lasts| PutOptions { if_absent: true, ttl: Some(lasts) };
     block_on(async {
-        let begun = Instant::now();
+        let started = Instant::now();
         assert!(store.put("a", b"short", lasting(short)).await.unwrap());
         assert!(store.put("b", b"long", lasting(long)).await.unwrap());
-        let refused = store.put("a", b"other", ONLY_NEW).await.unwrap();
+        let was_put = store.put("a", b"other", ONLY_NEW).await.unwrap();
         let listed = store.list("", None, 9).await.unwrap();
         // A machine that was suspended for a second may already see the expired state.
-        if begun.elapsed() < short {
-            assert!(!refused);
+        if started.elapsed() < short {
+            assert!(!was_put);
             assert_eq!(listed, ["a", "b"]);
         }
         while store.get("a").await.unwrap().is_some() {
-            assert!(begun.elapsed() < Duration::from_secs(30), "it does not end");
+            assert!(started.elapsed() < Duration::from_secs(30), "it does not end");
         }
-        assert!(begun.elapsed() >= short, "it ended before its time");
+        assert!(started.elapsed() >= short, "it ended before its time");
         assert_eq!(store.get_many(&keys(&["a", "b"])).await.unwrap(), [None, Some(b"long".to_vec())]);
         assert_eq!(store.list("", None, 1).await.unwrap(), ["b"]);
         assert!(store.put("a", b"next", ONLY_NEW).await.unwrap());
@@ -147,7 +147,7 @@ fn what_is_over_is_gone() {
         store.put("b", b"for ever", PutOptions::default()).await.unwrap();
         assert!(store.put("c", b"over", lasting(Duration::ZERO)).await.unwrap());
         while store.sweep().await.unwrap().expired == 0 {
-            assert!(begun.elapsed() < Duration::from_secs(60), "it is not swept away");
+            assert!(started.elapsed() < Duration::from_secs(60), "it is not swept away");
         }
         assert_eq!(store.list("", None, 9).await.unwrap(), ["a", "b"]);
     });

@@ -32,8 +32,8 @@ pub(super) async fn asks_twice(calls: Calls, cx: TaskContext) -> Result<Value, N
 
 pub(super) fn draw_loop(g: &mut StateGraph<DynamicState>, calls: &Calls) {
     let turn = g.add_node("turn", noting(calls, "turn"));
-    let again = move |state: &DynamicState| if *state.get("n") == json!(6) { Goto::end() } else { Goto::node(turn) };
-    g.add_edge(START, turn).add_conditional_edges(turn, again, [turn.into(), END]);
+    let route = move |state: &DynamicState| if *state.get("n") == json!(6) { Goto::end() } else { Goto::node(turn) };
+    g.add_edge(START, turn).add_conditional_edges(turn, route, [turn.into(), END]);
 }
 
 pub(super) fn draw_joins(g: &mut StateGraph<DynamicState>, calls: &Calls) {
@@ -54,25 +54,25 @@ pub(super) fn draw_sends(g: &mut StateGraph<DynamicState>, calls: &Calls) {
 }
 
 /// A subgraph with an interrupt between two of its nodes.
-pub(super) fn asking_inside(calls: &Calls, persistence: SubgraphPersistence) -> CompiledGraph<DynamicState> {
+pub(super) fn interrupting_subgraph(calls: &Calls, persistence: SubgraphPersistence) -> CompiledGraph<DynamicState> {
     let mut inner = graph("inner");
     let first = inner.add_node("first", noting(calls, "first"));
     let noted = calls.clone();
-    let ask = inner.add_node("ask", move |cx: TaskContext| asks_twice(noted.clone(), cx));
+    let interrupt = inner.add_node("ask", move |cx: TaskContext| asks_twice(noted.clone(), cx));
     let last = inner.add_node("last", noting(calls, "inner last"));
-    inner.add_sequence([START, first.into(), ask.into(), last.into(), END]).subgraph_persistence(persistence);
+    inner.add_sequence([START, first.into(), interrupt.into(), last.into(), END]).subgraph_persistence(persistence);
     inner.compile().unwrap()
 }
 
 pub(super) fn draw_inside(g: &mut StateGraph<DynamicState>, calls: &Calls) {
     let before = g.add_node("before", noting(calls, "before"));
-    let inner = g.add_node("inner", asking_inside(calls, SubgraphPersistence::Inherit));
-    let beside = g.add_node("beside", noting(calls, "beside"));
+    let inner = g.add_node("inner", interrupting_subgraph(calls, SubgraphPersistence::Inherit));
+    let sibling = g.add_node("beside", noting(calls, "beside"));
     let after = g.add_node("after", noting(calls, "after"));
     g.add_edge(START, before)
         .add_edge(before, inner)
-        .add_edge(before, beside)
-        .add_join([inner, beside], after)
+        .add_edge(before, sibling)
+        .add_join([inner, sibling], after)
         .add_edge(after, END);
 }
 
@@ -94,8 +94,8 @@ pub(super) fn draw_growing(g: &mut StateGraph<DynamicState>, calls: &Calls) {
             Ok::<_, NodeError>(json!({ "log": [state.get("title").into_owned(), word], "n": 1 }))
         }
     });
-    let again = move |state: &DynamicState| if *state.get("n") == json!(3) { Goto::end() } else { Goto::node(inner) };
-    g.add_edge(START, inner).add_edge(inner, note).add_conditional_edges(note, again, [inner.into(), END]);
+    let route = move |state: &DynamicState| if *state.get("n") == json!(3) { Goto::end() } else { Goto::node(inner) };
+    g.add_edge(START, inner).add_edge(inner, note).add_conditional_edges(note, route, [inner.into(), END]);
 }
 
 /// Adds a failure beside a sibling that finishes; then breakpoints before and after.

@@ -6,7 +6,7 @@ use crate::process;
 use crate::workspace::Workspace;
 
 /// Path of the run log, relative to the workspace root.
-const LEDGER: &str = "testing/reliability/ledger.json";
+const RUN_LOG: &str = "testing/reliability/ledger.json";
 
 /// The commit of an entry.
 pub(crate) struct Commit {
@@ -33,26 +33,26 @@ impl Commit {
 /// # Errors
 /// Returns an error if the run log cannot be read or written.
 pub(crate) fn add(workspace: &Workspace, entries: Vec<Value>) -> Result<(), String> {
-    let path = workspace.root().join(LEDGER);
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("{LEDGER}: {error}"))?;
-    std::fs::write(&path, added(&text, entries)?).map_err(|error| format!("{LEDGER}: {error}"))?;
-    println!("written down in {LEDGER}");
+    let path = workspace.root().join(RUN_LOG);
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{RUN_LOG}: {error}"))?;
+    std::fs::write(&path, added(&text, entries)?).map_err(|error| format!("{RUN_LOG}: {error}"))?;
+    println!("written down in {RUN_LOG}");
     Ok(())
 }
 
 /// Returns the run log with more entries; existing entries do not change.
-fn added(ledger: &str, more: Vec<Value>) -> Result<String, String> {
-    let mut entries: Vec<Value> = serde_json::from_str(ledger).map_err(|error| format!("{LEDGER}: {error}"))?;
+fn added(log: &str, more: Vec<Value>) -> Result<String, String> {
+    let mut entries: Vec<Value> = serde_json::from_str(log).map_err(|error| format!("{RUN_LOG}: {error}"))?;
     entries.extend(more);
     let lines: Vec<String> = entries.iter().map(|entry| format!("  {entry}")).collect();
     Ok(format!("[\n{}\n]\n", lines.join(",\n")))
 }
 
 fn git(workspace: &Workspace, arguments: &[&str]) -> Result<String, String> {
-    let spoken = format!("`git {}`", arguments.join(" "));
+    let command = format!("`git {}`", arguments.join(" "));
     let output = process::output(std::process::Command::new("git").current_dir(workspace.root()).args(arguments))?;
     if !output.status.success() {
-        return Err(format!("{spoken} ended with {}", output.status));
+        return Err(format!("{command} ended with {}", output.status));
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ledger_only_grows() {
+    fn the_run_log_only_grows() {
         let one = added("[]\n", vec![json!({ "tool": "sim", "seed": 1 })]).unwrap();
         let more = added(&one, vec![json!({ "tool": "other" }), json!({ "tool": "third" })]).unwrap();
         let entries: Vec<Value> = serde_json::from_str(&more).unwrap();

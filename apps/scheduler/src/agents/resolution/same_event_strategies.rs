@@ -2,9 +2,9 @@
 
 use superstep::Result;
 
+use super::super::availability_check::AvailabilityCheck;
 use super::super::capacity;
 use super::super::finding::ConflictKey;
-use super::super::look::AvailabilityCheck;
 use super::super::moments::{add_minutes, in_time_zone};
 use super::super::words;
 use super::changed::part_id;
@@ -15,15 +15,15 @@ use crate::models::{ChangeAction, ResolutionChange, Strategy};
 use crate::zone::NamedTimeZone;
 
 /// Minimum duration of a shortened event, in minutes.
-const LEAST_MINUTES: i64 = 15;
+const MIN_MINUTES: i64 = 15;
 /// Minimum duration of a part of a split event, in minutes.
-const LEAST_PART_MINUTES: i64 = 30;
+const MIN_PART_MINUTES: i64 = 30;
 /// Maximum number of durations that are tried, because each one is checked against all other events.
-const MOST_LENGTHS: i64 = 100;
+const MAX_DURATIONS: i64 = 100;
 
-/// Returns the step between durations in minutes: a multiple of `least` with at most about `MOST_LENGTHS` steps.
+/// Returns the step between durations in minutes: a multiple of `least` with at most about `MAX_DURATIONS` steps.
 fn step(minutes: i64, least: i64) -> i64 {
-    least * (minutes / (least * MOST_LENGTHS) + 1)
+    least * (minutes / (least * MAX_DURATIONS) + 1)
 }
 
 impl ResolutionContext<'_> {
@@ -33,19 +33,19 @@ impl ResolutionContext<'_> {
             return Ok(None);
         }
         let is_good = |spans: &[TimeRange]| self.resolves_conflict(spans);
-        let Some(to) = nearest(self.board, &self.look, event, self.now, is_good)? else { return Ok(None) };
+        let Some(to) = nearest(self.snapshot, &self.availability, event, self.now, is_good)? else { return Ok(None) };
         let to = in_time_zone(&NamedTimeZone::from_iana_name(&event.zone)?, &to)?;
         Ok(Some(self.moving(event, &event.span, &to)))
     }
 
     /// Creates the plan that moves an event.
     pub(super) fn moving(&self, event: &Event, from: &TimeRange, to: &TimeRange) -> ResolutionPlan {
-        let title = self.telling.name(event);
+        let title = self.formatter.name(event);
         let shift = TimeRange::new(from.start, to.start)
             .or(TimeRange::new(to.start, from.start))
             .map_or(0, |span| span.minutes());
         let side = if to.start > from.start { "later" } else { "earlier" };
-        let description = format!("Move {title} to {}.", words::format_range(&self.telling.zone, to));
+        let description = format!("Move {title} to {}.", words::format_range(&self.formatter.zone, to));
         let changes = new_times(&event.id, from, to, ChangeAction::Move);
         let lost = format!("{title} starts {} {side}.", words::format_duration(shift));
         ResolutionPlan::new(Strategy::MoveEvent, description, changes).with_side_effect(lost).shifted_by(shift)
@@ -58,7 +58,7 @@ impl ResolutionContext<'_> {
         }
         let span = self.event.span;
         let minutes = span.minutes();
-        let least = LEAST_MINUTES.max((minutes + 1) / 2);
+        let least = MIN_MINUTES.max((minutes + 1) / 2);
         // Events longer than eight hours are shortened in steps of 30 minutes.
         let step = step(minutes / 2, if minutes > 8 * 60 { 30 } else { 5 });
         let mut best = (super::count(&self.before), None);
@@ -67,7 +67,7 @@ impl ResolutionContext<'_> {
             let starts_later = TimeRange { start: add_minutes(span.start, cut), ..span };
             let is_fixed = self.event.flexibility == Flexibility::Fixed;
             for shorter in [Some(ends_earlier), Some(starts_later).filter(|_| !is_fixed)].into_iter().flatten() {
-                let badness = self.conflict_counts(&self.look.shifted_to(&shorter));
+                let badness = self.conflict_counts(&self.availability.shifted_to(&shorter));
                 if badness < best.0 {
                     best = (badness, Some((shorter, cut)));
                 }
@@ -78,13 +78,13 @@ impl ResolutionContext<'_> {
         }
         let Some((shorter, cut)) = best.1 else { return Ok(None) };
         let shorter = in_time_zone(&NamedTimeZone::from_iana_name(&self.event.zone)?, &shorter)?;
-        let (title, id) = (self.telling.name(self.event), &self.event.id);
+        let (title, id) = (self.formatter.name(self.event), &self.event.id);
         let change = if shorter.start == span.start {
             new_time(id, "end_time", Some(span.end), shorter.end, ChangeAction::Shorten)
         } else {
             new_time(id, "start_time", Some(span.start), shorter.start, ChangeAction::Shorten)
         };
-        let description = format!("Shorten {title} to {}.", words::format_range(&self.telling.zone, &shorter));
+        let description = format!("Shorten {title} to {}.", words::format_range(&self.formatter.zone, &shorter));
         let plan = ResolutionPlan::new(Strategy::ShortenEvent, description, vec![change]);
         Ok(Some(plan.with_side_effect(format!("{title} is {} shorter.", words::format_duration(cut)))))
     }
@@ -96,9 +96,9 @@ impl ResolutionContext<'_> {
         if is_stiff || super::count(&self.before).0 == 0 {
             return Ok(None);
         }
-        let step = step(minutes, LEAST_MINUTES);
-        let mut staying = minutes - LEAST_PART_MINUTES;
-        while staying >= LEAST_PART_MINUTES {
+        let step = step(minutes, MIN_MINUTES);
+        let mut staying = minutes - MIN_PART_MINUTES;
+        while staying >= MIN_PART_MINUTES {
             let head = TimeRange { end: add_minutes(event.span.start, staying), ..event.span };
             let tail = TimeRange { start: add_minutes(event.span.end, -staying), ..event.span };
             for stays in [head, tail] {
@@ -113,11 +113,11 @@ impl ResolutionContext<'_> {
 
     /// Returns the nearest good time on that day for the rest of the event, if the remaining part has a good time.
     fn rest_beside(&self, stays: &TimeRange, minutes: i64) -> Result<Option<TimeRange>> {
-        let is_good = |span: &TimeRange| self.resolves_conflict(&self.look.shifted_to(span));
+        let is_good = |span: &TimeRange| self.resolves_conflict(&self.availability.shifted_to(span));
         if !is_good(stays) {
             return Ok(None);
         }
-        let on_day = on_its_day(self.board, self.event, minutes, self.now)?;
+        let on_day = on_its_day(self.snapshot, self.event, minutes, self.now)?;
         let after = on_day.iter().filter(|cell| cell.start >= stays.end);
         let before = on_day.iter().rev().filter(|cell| cell.end <= stays.start);
         Ok(after.chain(before).find(|cell| is_good(cell)).copied())
@@ -132,19 +132,19 @@ impl ResolutionContext<'_> {
             changes.push(new_time(&event.id, "start_time", Some(old.start), first.start, ChangeAction::Split));
         }
         changes.push(new_time(&event.id, "end_time", Some(old.end), first.end, ChangeAction::Split));
-        let part = part_id(self.board, event);
+        let part = part_id(self.snapshot, event);
         changes.push(new_time(&part, "start_time", None, second.start, ChangeAction::Split));
         changes.push(new_time(&part, "end_time", None, second.end, ChangeAction::Split));
-        let title = self.telling.name(event);
-        let said = |span| words::format_range(&self.telling.zone, span);
-        let description = format!("Split {title} into two parts: {} and {}.", said(&first), said(&second));
+        let title = self.formatter.name(event);
+        let range_text = |span| words::format_range(&self.formatter.zone, span);
+        let description = format!("Split {title} into two parts: {} and {}.", range_text(&first), range_text(&second));
         let pause = TimeRange::new(first.end, second.start).map_or(0, |pause| pause.minutes());
         let lost = format!("{title} is in two parts, {} apart.", words::format_duration(pause));
         Ok(ResolutionPlan::new(Strategy::SplitEvent, description, changes).with_side_effect(lost).shifted_by(pause))
     }
 
     pub(super) fn cancel_event(&self) -> ResolutionPlan {
-        let title = self.telling.name(self.event);
+        let title = self.formatter.name(self.event);
         let change = ResolutionChange {
             event_id: Some(self.event.id.clone()),
             action: Some(ChangeAction::Cancel),
@@ -156,8 +156,12 @@ impl ResolutionContext<'_> {
 
     pub(super) fn override_constraint(&self) -> Option<ResolutionPlan> {
         let is_soft = |strength| matches!(strength, ConstraintStrength::Soft(_));
-        let rules: Vec<_> =
-            self.before.iter().filter_map(|found| found.rule.as_ref()).filter(|rule| is_soft(rule.strength)).collect();
+        let rules: Vec<_> = self
+            .before
+            .iter()
+            .filter_map(|conflict| conflict.rule.as_ref())
+            .filter(|rule| is_soft(rule.strength))
+            .collect();
         let change = |rule: &str| ResolutionChange {
             event_id: Some(self.event.id.clone()),
             field: Some(format!("constraint:{rule}")),
@@ -165,7 +169,7 @@ impl ResolutionContext<'_> {
         };
         let changes: Vec<ResolutionChange> = rules.iter().map(|rule| change(&rule.id)).collect();
         let names: Vec<String> = rules.iter().map(|rule| words::quoted(&rule.name)).collect();
-        let (title, rule) = (self.telling.name(self.event), if names.len() == 1 { "rule" } else { "rules" });
+        let (title, rule) = (self.formatter.name(self.event), if names.len() == 1 { "rule" } else { "rules" });
         let description = format!("Keep {title} as it is, against the {rule} {}.", words::join_list(&names));
         let lost = format!(
             "The {rule} {} {} broken this time.",
@@ -178,12 +182,12 @@ impl ResolutionContext<'_> {
 
     /// Replaces unavailable resources by available ones of the same kind.
     pub(super) fn alternative_resource(&self) -> Result<Option<ResolutionPlan>> {
-        let (mut event, mut changes, mut said) = (self.event.clone(), Vec::new(), Vec::new());
-        for found in &self.before {
-            let ConflictKey::Resource(taken) = &found.key else { continue };
-            for other in capacity::alternative_resources(self.board, taken, &event.span, Some(&event.id))? {
+        let (mut event, mut changes, mut descriptions) = (self.event.clone(), Vec::new(), Vec::new());
+        for conflict in &self.before {
+            let ConflictKey::Resource(taken) = &conflict.key else { continue };
+            for other in capacity::alternative_resources(self.snapshot, taken, &event.span, Some(&event.id))? {
                 let changed = with_other(&event, taken, &other.id);
-                if event.resources.contains(&other.id) || !self.is_free_thing(&changed, &other.id)? {
+                if event.resources.contains(&other.id) || !self.is_resource_free(&changed, &other.id)? {
                     continue;
                 }
                 changes.push(ResolutionChange {
@@ -193,23 +197,23 @@ impl ResolutionContext<'_> {
                     new_value: Some(other.id.clone()),
                     action: None,
                 });
-                let name = self.board.resources.get(taken).map_or("thing", |resource| resource.name.as_str());
-                said.push(format!("{} instead of {}", in_sentence(&other.name), in_sentence(name)));
+                let name = self.snapshot.resources.get(taken).map_or("thing", |resource| resource.name.as_str());
+                descriptions.push(format!("{} instead of {}", in_sentence(&other.name), in_sentence(name)));
                 event = changed;
                 break;
             }
         }
-        let description = format!("Use {}.", words::join_list(&said));
-        let lost = format!("{} uses {}.", self.telling.name(&event), words::join_list(&said));
-        Ok((!said.is_empty())
+        let description = format!("Use {}.", words::join_list(&descriptions));
+        let lost = format!("{} uses {}.", self.formatter.name(&event), words::join_list(&descriptions));
+        Ok((!descriptions.is_empty())
             .then(|| ResolutionPlan::new(Strategy::AlternativeResource, description, changes).with_side_effect(lost)))
     }
 
     /// True if a resource is available at all instances of an event that uses it.
-    fn is_free_thing(&self, event: &Event, thing: &str) -> Result<bool> {
-        let look = AvailabilityCheck::new(self.board, event, &super::conflicts::horizon(event, self.now)?)?;
-        let found = look.found(look.spans());
-        Ok(!found.iter().any(|found| matches!(&found.key, ConflictKey::Resource(full) if full == thing)))
+    fn is_resource_free(&self, event: &Event, resource: &str) -> Result<bool> {
+        let availability = AvailabilityCheck::new(self.snapshot, event, &super::conflicts::horizon(event, self.now)?)?;
+        let conflicts = availability.conflicts(availability.spans());
+        Ok(!conflicts.iter().any(|conflict| matches!(&conflict.key, ConflictKey::Resource(full) if full == resource)))
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) struct BusyIndex {
 pub(super) struct IndexedEvent {
     pub(super) event: Arc<Event>,
     /// Series group: the same number for a series and its overrides.
-    pub(super) whole: usize,
+    pub(super) series_group: usize,
 }
 
 /// One instance of an event.
@@ -42,23 +42,27 @@ pub(super) struct BusyEntry {
 /// The entries of one member or resource, sorted by start.
 #[derive(Debug, Default)]
 struct Timeline {
-    places: Vec<usize>,
+    indices: Vec<usize>,
     /// Latest end among the entries up to this one, because a long event may end after events that start later.
     latest: Vec<Time>,
 }
 
 impl BusyIndex {
-    /// Builds the index of the events that `wanted` accepts.
-    pub(super) fn new(board: &CalendarSnapshot, within: &TimeRange, wanted: impl Fn(&Event) -> bool) -> Result<Self> {
+    /// Builds the index of the events that `accepts` accepts.
+    pub(super) fn new(
+        snapshot: &CalendarSnapshot,
+        within: &TimeRange,
+        accepts: impl Fn(&Event) -> bool,
+    ) -> Result<Self> {
         let mut taken = Self::default();
         let mut wholes: BTreeMap<&str, usize> = BTreeMap::new();
-        for event in board.events.values().filter(|event| wanted(event)) {
+        for event in snapshot.events.values().filter(|event| accepts(event)) {
             let next = wholes.len();
-            let whole = *wholes.entry(series_id(event)).or_insert(next);
-            let place = taken.events.len();
-            let instances = board.instances_of(event, within)?;
-            taken.entries.extend(instances.iter().map(|instance| BusyEntry { event: place, span: instance.span }));
-            taken.events.push(IndexedEvent { event: event.clone(), whole });
+            let series_group = *wholes.entry(series_id(event)).or_insert(next);
+            let index = taken.events.len();
+            let instances = snapshot.instances_of(event, within)?;
+            taken.entries.extend(instances.iter().map(|instance| BusyEntry { event: index, span: instance.span }));
+            taken.events.push(IndexedEvent { event: event.clone(), series_group });
         }
         taken.entries.sort_unstable_by_key(|entry| (entry.span, entry.event));
         taken.fill_lanes();
@@ -67,21 +71,21 @@ impl BusyIndex {
 
     fn fill_lanes(&mut self) {
         let mut lanes_of = Vec::with_capacity(self.events.len());
-        for kept in &self.events {
+        for indexed in &self.events {
             let mut lanes = BTreeSet::new();
-            for participant in &kept.event.participants {
+            for participant in &indexed.event.participants {
                 lanes.insert(lane_of(&mut self.members, &mut self.lanes, &participant.member));
             }
-            for resource in &kept.event.resources {
+            for resource in &indexed.event.resources {
                 lanes.insert(lane_of(&mut self.resources, &mut self.lanes, resource));
             }
             lanes_of.push(lanes);
         }
-        for (place, entry) in self.entries.iter().enumerate() {
+        for (index, entry) in self.entries.iter().enumerate() {
             for lane in &lanes_of[entry.event] {
                 let lane = &mut self.lanes[*lane];
                 let latest = lane.latest.last().map_or(entry.span.end, |latest| entry.span.end.max(*latest));
-                lane.places.push(place);
+                lane.indices.push(index);
                 lane.latest.push(latest);
             }
         }
@@ -104,7 +108,7 @@ impl BusyIndex {
 
     /// Returns the series group of an event, if the event is in the index.
     pub(super) fn series_group(&self, event: &str) -> Option<usize> {
-        self.events.iter().find(|kept| kept.event.id == event).map(|kept| kept.whole)
+        self.events.iter().find(|indexed| indexed.event.id == event).map(|indexed| indexed.series_group)
     }
 
     /// Returns the entries of a member that overlap a time range, latest first.
@@ -119,20 +123,20 @@ impl BusyIndex {
 
     fn meeting(&self, lane: Option<&usize>, span: TimeRange) -> impl Iterator<Item = &BusyEntry> {
         lane.map(|lane| &self.lanes[*lane]).into_iter().flat_map(move |lane| {
-            let upto = lane.places.partition_point(|place| self.entries[*place].span.start < span.end);
+            let upto = lane.indices.partition_point(|index| self.entries[*index].span.start < span.end);
             let met = (0..upto).rev().take_while(move |at| lane.latest[*at] > span.start);
-            met.map(move |at| &self.entries[lane.places[at]]).filter(move |entry| entry.span.overlaps(&span))
+            met.map(move |at| &self.entries[lane.indices[at]]).filter(move |entry| entry.span.overlaps(&span))
         })
     }
 
     /// Counts the events of a member that start in a time range, except those of one series group.
     pub(super) fn starting(&self, member: &str, within: &TimeRange, without: Option<usize>) -> usize {
         let Some(lane) = self.members.get(member).map(|lane| &self.lanes[*lane]) else { return 0 };
-        let start = |place: &usize| self.entries[*place].span.start;
-        let from = lane.places.partition_point(|place| start(place) < within.start);
-        let to = lane.places.partition_point(|place| start(place) < within.end);
-        let others = lane.places[from..to].iter().map(|place| &self.entries[*place]);
-        others.filter(|entry| Some(self.indexed_event(entry).whole) != without).count()
+        let start = |index: &usize| self.entries[*index].span.start;
+        let from = lane.indices.partition_point(|index| start(index) < within.start);
+        let to = lane.indices.partition_point(|index| start(index) < within.end);
+        let others = lane.indices[from..to].iter().map(|index| &self.entries[*index]);
+        others.filter(|entry| Some(self.indexed_event(entry).series_group) != without).count()
     }
 
     /// Returns all members with entries, and their entries, earliest first.
@@ -146,7 +150,7 @@ impl BusyIndex {
     }
 
     fn along(&self, lane: usize) -> impl Iterator<Item = &BusyEntry> {
-        self.lanes[lane].places.iter().map(|place| &self.entries[*place])
+        self.lanes[lane].indices.iter().map(|index| &self.entries[*index])
     }
 }
 

@@ -19,8 +19,8 @@ pub(super) enum Viewer<'a> {
 
 impl Viewer<'_> {
     /// True if the viewer may see the details of an event. Its time is always visible.
-    pub(super) fn sees(self, board: &CalendarSnapshot, event: &Event) -> bool {
-        let calendar = board.calendars.get(&event.calendar);
+    pub(super) fn sees(self, snapshot: &CalendarSnapshot, event: &Event) -> bool {
+        let calendar = snapshot.calendars.get(&event.calendar);
         if calendar.is_none_or(|calendar| calendar.visibility == Visibility::Family) {
             return true;
         }
@@ -30,69 +30,69 @@ impl Viewer<'_> {
     }
 
     /// True if the viewer may see the title of an event. Proposed events are shown only to their owner.
-    pub(super) fn can_see_proposal(self, board: &CalendarSnapshot, event: &Event) -> bool {
+    pub(super) fn can_see_proposal(self, snapshot: &CalendarSnapshot, event: &Event) -> bool {
         let is_own = matches!(self, Self::Member(member) if event.owner == member);
-        (event.status == EventStatus::Confirmed || is_own) && self.sees(board, event)
+        (event.status == EventStatus::Confirmed || is_own) && self.sees(snapshot, event)
     }
 
     /// Returns the title of an event for the viewer.
-    pub(super) fn title(self, board: &CalendarSnapshot, event: &Event) -> String {
-        if self.can_see_proposal(board, event) { event.title.clone() } else { BUSY.to_owned() }
+    pub(super) fn title(self, snapshot: &CalendarSnapshot, event: &Event) -> String {
+        if self.can_see_proposal(snapshot, event) { event.title.clone() } else { BUSY.to_owned() }
     }
 
     /// Returns the time zone of the viewer. Default: the time zone of the family, also for an unknown member.
-    pub(super) fn zone(self, board: &CalendarSnapshot) -> Result<NamedTimeZone> {
+    pub(super) fn zone(self, snapshot: &CalendarSnapshot) -> Result<NamedTimeZone> {
         let member = match self {
-            Self::Member(member) => board.members.get(member),
+            Self::Member(member) => snapshot.members.get(member),
             Self::Family => None,
         };
-        NamedTimeZone::from_iana_name(member.and_then(|member| member.zone.as_deref()).unwrap_or(&board.family.zone))
+        NamedTimeZone::from_iana_name(member.and_then(|member| member.zone.as_deref()).unwrap_or(&snapshot.family.zone))
     }
 }
 
 /// True if a member may see the details of an event. Its time is always visible.
-pub(crate) fn can_see_details(board: &CalendarSnapshot, member: &str, event: &Event) -> bool {
-    Viewer::Member(member).sees(board, event)
+pub(crate) fn can_see_details(snapshot: &CalendarSnapshot, member: &str, event: &Event) -> bool {
+    Viewer::Member(member).sees(snapshot, event)
 }
 
 /// Returns the title of an event for a member.
-pub(crate) fn visible_title(board: &CalendarSnapshot, member: &str, event: &Event) -> String {
-    Viewer::Member(member).title(board, event)
+pub(crate) fn visible_title(snapshot: &CalendarSnapshot, member: &str, event: &Event) -> String {
+    Viewer::Member(member).title(snapshot, event)
 }
 
 /// Returns the time zone in which times are shown to a member.
 ///
 /// # Errors
 /// Returns an error if the time zone is unknown.
-pub(crate) fn time_zone_of(board: &CalendarSnapshot, member: &str) -> Result<NamedTimeZone> {
-    Viewer::Member(member).zone(board)
+pub(crate) fn time_zone_of(snapshot: &CalendarSnapshot, member: &str) -> Result<NamedTimeZone> {
+    Viewer::Member(member).zone(snapshot)
 }
 
 /// True if a member may change an event: parents may change all events they see, others only their own.
-pub(crate) fn can_modify(board: &CalendarSnapshot, member: &str, event: &Event) -> bool {
-    let known = board.members.get(member);
-    known.is_some_and(|known| known.role == MemberRole::Parent || event.owner == known.id)
-        && can_see_details(board, member, event)
+pub(crate) fn can_modify(snapshot: &CalendarSnapshot, member: &str, event: &Event) -> bool {
+    let record = snapshot.members.get(member);
+    record.is_some_and(|record| record.role == MemberRole::Parent || event.owner == record.id)
+        && can_see_details(snapshot, member, event)
 }
 
 /// True if a member may change an event, or the selected instances of its series. Permission to change an override
 /// does not include permission to change the other instances.
 pub(crate) fn can_modify_instances(
-    board: &CalendarSnapshot,
+    snapshot: &CalendarSnapshot,
     member: &str,
     event: &Event,
     which: SeriesSelection,
 ) -> bool {
     let others = event.recurrence_override.as_ref().filter(|_| !matches!(which, SeriesSelection::This(_)));
-    let series = others.and_then(|of| board.events.get(&of.series));
-    can_modify(board, member, event) && series.is_none_or(|series| can_modify(board, member, series))
+    let series = others.and_then(|of| snapshot.events.get(&of.series));
+    can_modify(snapshot, member, event) && series.is_none_or(|series| can_modify(snapshot, member, series))
 }
 
 /// Returns the snapshot with only the events a member may see. Messages of the member are parsed against this
 /// snapshot, so that hidden events cannot be matched.
-pub(crate) fn visible_snapshot(board: &CalendarSnapshot, member: &str) -> CalendarSnapshot {
-    let mut seen = board.clone();
-    for event in board.events.values().filter(|event| !can_see_details(board, member, event)) {
+pub(crate) fn visible_snapshot(snapshot: &CalendarSnapshot, member: &str) -> CalendarSnapshot {
+    let mut seen = snapshot.clone();
+    for event in snapshot.events.values().filter(|event| !can_see_details(snapshot, member, event)) {
         seen.apply(CalendarChange::RemoveEvent(event.id.clone()));
         // A hidden override would let its instance reappear at the old time, so that instance is excluded.
         let Some(of) = &event.recurrence_override else { continue };

@@ -7,22 +7,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use superstep::Result;
 
+use super::busy_index::{BusyEntry, BusyIndex, is_transparent, series_id};
 use super::capacity::peak_usage;
 use super::finding::{ConflictKey, RawConflict};
 use super::moments::{after, between, pad};
 use super::rules::{CheckedOccurrence, ConstraintSet, Violation};
-use super::taken::{BusyEntry, BusyIndex, is_transparent, series_id};
 use crate::calendar::{CalendarChange, CalendarSnapshot, Event, Participant, Priority, TimeRange};
 use crate::models::{EventStatus, Severity};
 
 /// Availability check of one event against all other events.
 #[derive(Debug)]
 pub(super) struct AvailabilityCheck<'a> {
-    board: &'a CalendarSnapshot,
+    snapshot: &'a CalendarSnapshot,
     event: &'a Event,
     taken: BusyIndex,
     book: ConstraintSet,
-    whole: Option<usize>,
+    series_group: Option<usize>,
     spans: Vec<TimeRange>,
     rest: Vec<TimeRange>,
 }
@@ -30,28 +30,30 @@ pub(super) struct AvailabilityCheck<'a> {
 impl<'a> AvailabilityCheck<'a> {
     /// Indexes the instances that overlap a time range, extended by the reach of the constraints. The event need
     /// not be in the snapshot.
-    pub(super) fn new(board: &'a CalendarSnapshot, event: &'a Event, horizon: &TimeRange) -> Result<Self> {
+    pub(super) fn new(snapshot: &'a CalendarSnapshot, event: &'a Event, horizon: &TimeRange) -> Result<Self> {
         let mut draft = event.clone();
         if draft.status == EventStatus::Rejected {
             // A rejected event is removed from the snapshot, but is checked here as if it were present.
             draft.status = EventStatus::Proposed;
         }
-        let mut copy = board.clone();
+        let mut copy = snapshot.clone();
         copy.apply(CalendarChange::Event(Box::new(draft)));
-        let book = ConstraintSet::new(board, event)?;
+        let book = ConstraintSet::new(snapshot, event)?;
         let own = series_id(event);
         let related = |other: &Event| series_id(other) == own || (!is_transparent(other) && have_common(event, other));
         let taken = BusyIndex::new(&copy, &pad(horizon, book.lookaround_minutes()), related)?;
-        let whole = taken.series_group(&event.id);
+        let series_group = taken.series_group(&event.id);
         let (mut spans, mut rest) = (Vec::new(), Vec::new());
-        for entry in taken.entries().iter().filter(|entry| Some(taken.indexed_event(entry).whole) == whole) {
+        for entry in
+            taken.entries().iter().filter(|entry| Some(taken.indexed_event(entry).series_group) == series_group)
+        {
             if taken.indexed_event(entry).event.id != event.id {
                 rest.push(entry.span);
             } else if entry.span.overlaps(horizon) {
                 spans.push(entry.span);
             }
         }
-        Ok(Self { board, event, taken, book, whole, spans, rest })
+        Ok(Self { snapshot, event, taken, book, series_group, spans, rest })
     }
 
     /// Returns the instances of the event within the checked time range.
@@ -89,10 +91,10 @@ impl<'a> AvailabilityCheck<'a> {
 
     /// True if a participant would have a gap shorter than `minutes`, but longer than zero, before or after.
     pub(super) fn leaves_gap(&self, span: &TimeRange, minutes: i64) -> bool {
-        let around = pad(span, minutes);
+        let padded = pad(span, minutes);
         let is_gap = |other: &TimeRange| !other.overlaps(span) && other.end != span.start && other.start != span.end;
         self.event.participants.iter().any(|participant| {
-            let mut others = self.others(self.taken.for_member(&participant.member, around));
+            let mut others = self.others(self.taken.for_member(&participant.member, padded));
             others.any(|entry| is_gap(&entry.span))
         })
     }
@@ -110,20 +112,20 @@ impl<'a> AvailabilityCheck<'a> {
 
     /// Detects all conflicts at the given times. A conflict that occurs at several of them is returned once, with a
     /// count.
-    pub(super) fn found(&self, spans: &[TimeRange]) -> Vec<RawConflict> {
+    pub(super) fn conflicts(&self, spans: &[TimeRange]) -> Vec<RawConflict> {
         let mut all = BTreeMap::new();
         if !is_transparent(self.event) {
             for span in spans {
                 self.find_people(span, &mut all);
-                self.find_things(span, &mut all);
+                self.find_resources(span, &mut all);
             }
         }
         for span in spans {
             self.find_rules(span, spans, &mut all);
         }
-        let mut found: Vec<RawConflict> = all.into_values().collect();
-        found.sort_by(|a, b| (b.severity, a.first, &a.key).cmp(&(a.severity, b.first, &b.key)));
-        found
+        let mut conflicts: Vec<RawConflict> = all.into_values().collect();
+        conflicts.sort_by(|a, b| (b.severity, a.first, &a.key).cmp(&(a.severity, b.first, &b.key)));
+        conflicts
     }
 
     fn find_people(&self, span: &TimeRange, all: &mut BTreeMap<ConflictKey, RawConflict>) {
@@ -137,10 +139,10 @@ impl<'a> AvailabilityCheck<'a> {
                 met.2.insert(participant.member.clone());
             }
         }
-        for (place, (times, severity, members)) in met {
-            let other = self.taken.events()[place].event.clone();
+        for (index, (times, severity, members)) in met {
+            let other = self.taken.events()[index].event.clone();
             let severity = if other.priority == Priority::Critical { Severity::Critical } else { severity };
-            let found = RawConflict {
+            let conflict = RawConflict {
                 severity,
                 at: times.first().copied().unwrap_or(*span),
                 overlapping_instances: times.into_iter().map(|time| (other.id.clone(), time)).collect(),
@@ -148,11 +150,11 @@ impl<'a> AvailabilityCheck<'a> {
                 others: vec![other.clone()],
                 ..RawConflict::new(ConflictKey::Time(other.id.clone()), *span)
             };
-            found.add_to(all);
+            conflict.add_to(all);
         }
     }
 
-    fn find_things(&self, span: &TimeRange, all: &mut BTreeMap<ConflictKey, RawConflict>) {
+    fn find_resources(&self, span: &TimeRange, all: &mut BTreeMap<ConflictKey, RawConflict>) {
         let resources: BTreeSet<&String> = self.event.resources.iter().collect();
         for resource in resources {
             let Some(users) = self.users_at_capacity(resource, span) else { continue };
@@ -163,26 +165,26 @@ impl<'a> AvailabilityCheck<'a> {
             let met =
                 users.iter().map(|entry| (self.taken.indexed_event(entry).event.id.clone(), entry.span)).collect();
             let key = ConflictKey::Resource(resource.clone());
-            let found = RawConflict {
+            let conflict = RawConflict {
                 severity,
                 at,
                 others: events,
                 overlapping_instances: met,
                 ..RawConflict::new(key, *span)
             };
-            found.add_to(all);
+            conflict.add_to(all);
         }
     }
 
     fn find_rules(&self, span: &TimeRange, spans: &[TimeRange], all: &mut BTreeMap<ConflictKey, RawConflict>) {
         let mut by_rule: BTreeMap<&str, RawConflict> = BTreeMap::new();
         for breach in self.breaches_at(span, spans) {
-            let found =
+            let conflict =
                 by_rule.entry(&breach.rule.id).or_insert_with(|| RawConflict::from_constraint(breach.rule, *span));
-            found.members.extend(breach.member.map(str::to_owned));
+            conflict.members.extend(breach.member.map(str::to_owned));
         }
-        for found in by_rule.into_values() {
-            found.add_to(all);
+        for conflict in by_rule.into_values() {
+            conflict.add_to(all);
         }
     }
 
@@ -191,8 +193,16 @@ impl<'a> AvailabilityCheck<'a> {
     }
 
     fn case<'s>(&'s self, span: &TimeRange, own: &'s [TimeRange]) -> CheckedOccurrence<'a, 's> {
-        let (board, taken, rest) = (self.board, &self.taken, &self.rest);
-        CheckedOccurrence { board, taken, event: self.event, span: *span, whole: self.whole, own, rest }
+        let (snapshot, taken, rest) = (self.snapshot, &self.taken, &self.rest);
+        CheckedOccurrence {
+            snapshot,
+            taken,
+            event: self.event,
+            span: *span,
+            series_group: self.series_group,
+            own,
+            rest,
+        }
     }
 
     fn is_busy(&self, participant: &Participant, span: &TimeRange) -> bool {
@@ -202,16 +212,16 @@ impl<'a> AvailabilityCheck<'a> {
     /// Returns the users of a resource at its busiest instant, if the resource is full. A resource that is no
     /// longer in the snapshot is never full.
     fn users_at_capacity(&self, resource: &str, span: &TimeRange) -> Option<Vec<&BusyEntry>> {
-        let capacity = self.board.resources.get(resource)?.capacity as usize;
+        let capacity = self.snapshot.resources.get(resource)?.capacity as usize;
         let mut users: Vec<&BusyEntry> = self.others(self.taken.for_resource(resource, *span)).collect();
         users.reverse();
         let spans: Vec<TimeRange> = users.iter().map(|entry| entry.span).collect();
-        let places = peak_usage(&spans, span);
-        (places.len() >= capacity).then(|| places.into_iter().map(|place| users[place]).collect())
+        let indices = peak_usage(&spans, span);
+        (indices.len() >= capacity).then(|| indices.into_iter().map(|index| users[index]).collect())
     }
 
     fn others<'b>(&'b self, entries: impl Iterator<Item = &'b BusyEntry>) -> impl Iterator<Item = &'b BusyEntry> {
-        entries.filter(|entry| Some(self.taken.indexed_event(entry).whole) != self.whole)
+        entries.filter(|entry| Some(self.taken.indexed_event(entry).series_group) != self.series_group)
     }
 }
 

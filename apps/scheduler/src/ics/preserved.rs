@@ -8,7 +8,7 @@ use super::lines::ContentLine;
 use super::property::Property;
 
 /// Properties that an event represents completely. They are never preserved.
-pub(super) const KNOWN: [&str; 14] = [
+pub(super) const MAPPED_PROPERTIES: [&str; 14] = [
     "BEGIN",
     "END",
     "UID",
@@ -40,22 +40,22 @@ impl PreservedProperties {
     /// Separates properties and nested components. A component without END is left out, because it would swallow
     /// the following lines.
     pub(super) fn from_lines(extra: &[String]) -> Self {
-        let (mut kept, mut open, mut names) = (Self::default(), Vec::new(), Vec::new());
+        let (mut preserved, mut open, mut names) = (Self::default(), Vec::new(), Vec::new());
         for text in extra {
-            let begins = marker(text, "BEGIN:");
+            let begin = marker(text, "BEGIN:");
             let ends = marker(text, "END:");
-            if begins.is_none() && names.is_empty() {
+            if begin.is_none() && names.is_empty() {
                 let property = Property::read(&ContentLine { number: 0, text: text.clone() });
-                kept.own.extend(property.filter(|_| ends.is_none()));
+                preserved.own.extend(property.filter(|_| ends.is_none()));
                 continue;
             }
             open.push(text.clone());
-            names.extend(begins);
+            names.extend(begin);
             if ends.is_some() && ends == names.pop_if(|name| Some(&*name) == ends.as_ref()) && names.is_empty() {
-                kept.nested.append(&mut open);
+                preserved.nested.append(&mut open);
             }
         }
-        kept
+        preserved
     }
 
     /// Returns the preserved properties with a name.
@@ -72,7 +72,7 @@ impl PreservedProperties {
     pub(super) fn verbatim_lines(&self) -> impl Iterator<Item = String> {
         let is_other = |property: &&Property| {
             let name = property.name.as_str();
-            !COMPARED.contains(&name) && !KNOWN.contains(&name)
+            !COMPARED.contains(&name) && !MAPPED_PROPERTIES.contains(&name)
         };
         let own = self.own.iter().filter(is_other).map(|property| property.raw.clone());
         own.chain(self.nested.iter().cloned())

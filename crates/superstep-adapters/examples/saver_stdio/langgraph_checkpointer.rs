@@ -22,7 +22,7 @@ use crate::request::{Get, List, Put, PutWrites, Request, Strategy, TupleJson};
 const PAGE: usize = 100;
 
 /// A LangGraph checkpointer on top of a superstep checkpointer.
-pub(crate) struct LangGraphSaver {
+pub(crate) struct LangGraphCheckpointer {
     store: SharedCheckpointer,
     /// Run id with which this process acquires threads.
     run: RunId,
@@ -40,19 +40,19 @@ impl Drop for LeaseGuard<'_> {
     }
 }
 
-impl LangGraphSaver {
+impl LangGraphCheckpointer {
     pub(crate) fn new(store: SharedCheckpointer) -> Self {
         let run = hash_id(&[b"saver_stdio", &std::process::id().to_le_bytes()]);
         Self { store, run: RunId::from_bits(run) }
     }
 
     /// Handles a request; the result is the value of `ok`.
-    pub(crate) async fn answer(&self, ask: Request) -> Result<Value> {
-        match ask {
+    pub(crate) async fn answer(&self, request: Request) -> Result<Value> {
+        match request {
             Request::Put(put) => self.put(put).await?,
             Request::PutWrites(put) => self.put_writes(put).await?,
-            Request::Get(get) => return self.get(get).await.map(|found| json!(found)),
-            Request::List(list) => return self.list(list).await.map(|found| json!(found)),
+            Request::Get(get) => return self.get(get).await.map(|tuple| json!(tuple)),
+            Request::List(list) => return self.list(list).await.map(|tuples| json!(tuples)),
             Request::DeleteThread { t } => self.store.delete_thread(&encoding::thread(&t)).await?,
             Request::DeleteForRuns { runs } => self.delete_for_runs(&runs).await?,
             Request::CopyThread { src, dst } => {
@@ -106,12 +106,12 @@ impl LangGraphSaver {
                 let namespace = put.ns.as_str().into();
                 history = Some(self.store.history(thread, &namespace, &HistoryQuery::default()).await?);
             }
-            let mut found = None;
+            let mut stored = None;
             for loaded in history.iter().flatten() {
-                found = found.or(encoding::blob(loaded, channel, version)?.flatten());
+                stored = stored.or(encoding::blob(loaded, channel, version)?.flatten());
             }
             let field = encoding::field(channel, version, true);
-            changes.push(FieldChange { field, change: Change::Set, delta: encoding::part(version, found.as_ref()) });
+            changes.push(FieldChange { field, change: Change::Set, delta: encoding::part(version, stored.as_ref()) });
         }
         Ok(changes)
     }
@@ -137,20 +137,20 @@ impl LangGraphSaver {
     async fn list(&self, list: List) -> Result<Vec<TupleJson>> {
         let metadata = encoding::filter(list.filter.unwrap_or_default());
         let query = HistoryQuery { metadata, ..HistoryQuery::default() };
-        let mut found = Vec::new();
+        let mut tuples = Vec::new();
         for thread in self.threads(list.t.as_deref()).await? {
             let namespaces = match &list.ns {
                 Some(namespace) => vec![namespace.as_str().into()],
                 None => self.store.namespaces(&thread).await?,
             };
             for namespace in namespaces {
-                found.extend(self.in_namespace(&thread, &namespace, list.cid.as_deref(), &query).await?);
+                tuples.extend(self.in_namespace(&thread, &namespace, list.cid.as_deref(), &query).await?);
             }
         }
-        found.retain(|loaded| list.before.as_deref().is_none_or(|before| encoding::text(loaded) < before));
-        found.sort_by(|one, other| encoding::text(other).cmp(encoding::text(one)));
-        found.truncate(list.limit.unwrap_or(usize::MAX));
-        found.iter().map(encoding::tuple).collect()
+        tuples.retain(|loaded| list.before.as_deref().is_none_or(|before| encoding::text(loaded) < before));
+        tuples.sort_by(|one, other| encoding::text(other).cmp(encoding::text(one)));
+        tuples.truncate(list.limit.unwrap_or(usize::MAX));
+        tuples.iter().map(encoding::tuple).collect()
     }
 
     async fn in_namespace(
@@ -161,8 +161,8 @@ impl LangGraphSaver {
         query: &HistoryQuery,
     ) -> Result<Vec<CheckpointTuple>> {
         let Some(cid) = cid else { return self.store.history(thread, namespace, query).await };
-        let found = self.store.load(thread, namespace, CheckpointSelector::Id(encoding::checkpoint_id(cid))).await?;
-        Ok(found.into_iter().filter(|loaded| query.matches(&loaded.checkpoint)).collect())
+        let tuple = self.store.load(thread, namespace, CheckpointSelector::Id(encoding::checkpoint_id(cid))).await?;
+        Ok(tuple.into_iter().filter(|loaded| query.matches(&loaded.checkpoint)).collect())
     }
 
     /// Returns this thread, or all threads.
@@ -209,11 +209,13 @@ mod tests {
     use super::*;
 
     /// Returns the responses of a new in-memory checkpointer to a sequence of requests.
-    fn answers(asked: &[Value]) -> Vec<Value> {
-        let saver = LangGraphSaver::new(MemoryCheckpointer::new().into());
+    fn answers(requests: &[Value]) -> Vec<Value> {
+        let checkpointer = LangGraphCheckpointer::new(MemoryCheckpointer::new().into());
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let ask = |ask: &Value| runtime.block_on(saver.answer(serde_json::from_value(ask.clone()).unwrap())).unwrap();
-        asked.iter().map(ask).collect()
+        let request = |request: &Value| {
+            runtime.block_on(checkpointer.answer(serde_json::from_value(request.clone()).unwrap())).unwrap()
+        };
+        requests.iter().map(request).collect()
     }
 
     fn put(cid: &str, parent: Option<&str>, versions: &Value, blobs: &Value) -> Value {
@@ -271,8 +273,8 @@ mod tests {
     fn without_an_id_the_greatest_answers_whatever_was_saved_last() {
         let list = json!({ "op": "list", "before": "9", "limit": 2 });
         let latest = json!({ "op": "get", "t": "a b", "ns": "", "cid": null });
-        let asked = ["3", "9", "1"].map(|cid| put(cid, None, &json!({}), &json!([])));
-        let answers = answers(&[asked.to_vec(), vec![latest, list]].concat());
+        let requests = ["3", "9", "1"].map(|cid| put(cid, None, &json!({}), &json!([])));
+        let answers = answers(&[requests.to_vec(), vec![latest, list]].concat());
         assert_eq!(answers[3]["cid"], "9");
         let listed: Vec<&Value> = answers[4].as_array().unwrap().iter().map(|row| &row["cid"]).collect();
         assert_eq!(listed, ["3", "1"]);

@@ -17,13 +17,13 @@ pub(super) struct LocalOccurrences<'a> {
     until: DateTime,
     index: i64,
     barren: i64,
-    found: std::vec::IntoIter<DateTime>,
+    pending: std::vec::IntoIter<DateTime>,
 }
 
 impl<'a> LocalOccurrences<'a> {
     pub(super) fn new(pattern: &'a RecurrenceRule, first: DateTime, from: DateTime, until: DateTime) -> Self {
         let index = pattern.index_of(first, from);
-        Self { pattern, first, until, index, barren: 0, found: Vec::new().into_iter() }
+        Self { pattern, first, until, index, barren: 0, pending: Vec::new().into_iter() }
     }
 }
 
@@ -32,8 +32,8 @@ impl Iterator for LocalOccurrences<'_> {
 
     fn next(&mut self) -> Option<DateTime> {
         loop {
-            if let Some(found) = self.found.next() {
-                return Some(found);
+            if let Some(occurrence) = self.pending.next() {
+                return Some(occurrence);
             }
             let begin = self.pattern.begin(self.first, self.index).filter(|begin| *begin < self.until)?;
             if self.barren > self.pattern.cycle() {
@@ -47,11 +47,11 @@ impl Iterator for LocalOccurrences<'_> {
                 self.index = self.index.max(self.pattern.index_of(self.first, tomorrow));
                 continue;
             }
-            let found = self.pattern.set(self.first, begin);
-            if !found.is_empty() {
+            let local_times = self.pattern.set(self.first, begin);
+            if !local_times.is_empty() {
                 self.barren = 0;
             }
-            self.found = found.into_iter();
+            self.pending = local_times.into_iter();
         }
     }
 }
@@ -95,13 +95,13 @@ impl RecurrenceRule {
         }
     }
 
-    /// Returns the index of the last period that begins at or before `wall`. Periods skipped by INTERVAL have no
+    /// Returns the index of the last period that begins at or before `local_time`. Periods skipped by INTERVAL have no
     /// index.
-    fn index_of(&self, first: DateTime, wall: DateTime) -> i64 {
+    fn index_of(&self, first: DateTime, local_time: DateTime) -> i64 {
         let base = self.base(first);
         let periods = match self.seconds() {
-            Some(seconds) => wall.duration_since(base).as_secs().div_euclid(seconds),
-            None => (months(wall) - months(base)).div_euclid(self.months_apart()),
+            Some(seconds) => local_time.duration_since(base).as_secs().div_euclid(seconds),
+            None => (months(local_time) - months(base)).div_euclid(self.months_apart()),
         };
         periods.max(0)
     }
@@ -132,12 +132,12 @@ impl RecurrenceRule {
         if self.positions.is_empty() {
             return set;
         }
-        let place = |position: &i16| match usize::from(position.unsigned_abs()) {
+        let to_index = |position: &i16| match usize::from(position.unsigned_abs()) {
             back if *position < 0 => set.len().checked_sub(back),
             forth => forth.checked_sub(1),
         };
         let mut chosen: Vec<_> =
-            self.positions.iter().filter_map(place).filter_map(|at| set.get(at).copied()).collect();
+            self.positions.iter().filter_map(to_index).filter_map(|at| set.get(at).copied()).collect();
         chosen.sort_unstable();
         chosen.dedup();
         chosen
@@ -189,11 +189,11 @@ impl RecurrenceRule {
             && (self.weeks.is_empty() || self.is_in_week(day))
     }
 
-    fn is_weekday(&self, wanted: WeekdayNum, day: Date) -> bool {
-        if wanted.weekday != day.weekday() {
+    fn is_weekday(&self, expected: WeekdayNum, day: Date) -> bool {
+        if expected.weekday != day.weekday() {
             return false;
         }
-        let Some(ordinal) = wanted.ordinal else { return true };
+        let Some(ordinal) = expected.ordinal else { return true };
         // In a yearly rule without BYMONTH the ordinal counts within the year.
         let is_in_month = self.frequency == Frequency::Monthly || !self.months.is_empty();
         let (at, of) = match is_in_month {
@@ -219,8 +219,8 @@ fn week_of(day: Date, week_start: Weekday) -> Date {
 }
 
 /// Returns the number of months since year 0.
-fn months(wall: DateTime) -> i64 {
-    i64::from(wall.year()) * 12 + i64::from(wall.month()) - 1
+fn months(local_time: DateTime) -> i64 {
+    i64::from(local_time.year()) * 12 + i64::from(local_time.month()) - 1
 }
 
 /// True if a list is empty or contains the value.

@@ -22,23 +22,23 @@ pub(crate) const CLARIFIES: &str = "clarifies";
 /// Metadata key of a refused message and of its answer: the name of the rule.
 pub(crate) const RULE: &str = "rule";
 /// Maximum number of facts about the user that are passed to a model.
-const TOLD_FACTS: usize = 20;
+const MAX_PROMPT_FACTS: usize = 20;
 
 /// The current turn.
-pub(crate) struct Turn<'a> {
+pub(crate) struct CurrentTurn<'a> {
     before: Vec<&'a Message>,
     question: Option<&'a Message>,
     after: Vec<&'a Message>,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> CurrentTurn<'a> {
     /// Returns the turn that the last question of the user started.
     pub(crate) fn current(state: &'a AgentState) -> Self {
         let all: Vec<&Message> = state.messages.iter().collect();
-        let begins = |message: &&Message| message.role == Role::User && !message.metadata.contains_key(CLARIFIES);
-        match all.iter().rposition(begins) {
-            Some(place) => {
-                let (before, rest) = all.split_at(place);
+        let starts_turn = |message: &&Message| message.role == Role::User && !message.metadata.contains_key(CLARIFIES);
+        match all.iter().rposition(starts_turn) {
+            Some(index) => {
+                let (before, rest) = all.split_at(index);
                 Self { before: before.to_vec(), question: Some(rest[0]), after: rest[1..].to_vec() }
             }
             None => Self { before: all, question: None, after: Vec::new() },
@@ -57,8 +57,9 @@ impl<'a> Turn<'a> {
 
     /// Returns the history without tool messages and without refused messages, which models never receive.
     pub(crate) fn history(&self) -> Vec<HistoryMessage> {
-        let is_told = |message: &&&Message| is_user_or_assistant_text(message) && !message.metadata.contains_key(RULE);
-        self.before.iter().filter(is_told).map(|message| history_message(message)).collect()
+        let is_visible =
+            |message: &&&Message| is_user_or_assistant_text(message) && !message.metadata.contains_key(RULE);
+        self.before.iter().filter(is_visible).map(|message| history_message(message)).collect()
     }
 
     /// Returns the answers to clarification questions.
@@ -112,43 +113,43 @@ pub(crate) fn last_outputs(state: &AgentState) -> Vec<ToolResult> {
 pub(crate) fn useful_outputs(state: &AgentState) -> Vec<ToolResult> {
     let last: Vec<String> = last_outputs(state).into_iter().map(|output| output.id).collect();
     let is_useful = |output: &ToolResult| output.is_good() || last.contains(&output.id);
-    Turn::current(state).outputs().into_iter().filter(is_useful).collect()
+    CurrentTurn::current(state).outputs().into_iter().filter(is_useful).collect()
 }
 
 /// Returns the model input for a task of this turn.
 pub(crate) async fn task_prompt(
     task: ModelTask,
     state: &AgentState,
-    desk: &AssistantContext,
+    context: &AssistantContext,
     cx: &TaskContext,
 ) -> Result<TaskPrompt, NodeError> {
-    let turn = Turn::current(state);
-    let mut ask = TaskPrompt::new(task, turn.question());
-    ask.history = turn.history();
-    ask.clarified = turn.clarified();
-    ask.summary.clone_from(&state.summary);
-    ask.preferences = state.user_context.get("preferences").cloned().unwrap_or_default();
-    ask.today = today(state, desk, cx)?;
-    ask.verdict.clone_from(&state.verdict);
+    let turn = CurrentTurn::current(state);
+    let mut prompt = TaskPrompt::new(task, turn.question());
+    prompt.history = turn.history();
+    prompt.clarified = turn.clarified();
+    prompt.summary.clone_from(&state.summary);
+    prompt.preferences = state.user_context.get("preferences").cloned().unwrap_or_default();
+    prompt.today = today(state, context, cx)?;
+    prompt.verdict.clone_from(&state.verdict);
     if let Ok(store) = cx.store() {
-        let known = memory::list_facts(store, &state.user_id).await?;
-        ask.facts = known.into_iter().take(TOLD_FACTS).map(|known| known.fact.text).collect();
+        let facts = memory::list_facts(store, &state.user_id).await?;
+        prompt.facts = facts.into_iter().take(MAX_PROMPT_FACTS).map(|stored| stored.fact.text).collect();
     }
-    Ok(ask)
+    Ok(prompt)
 }
 
 /// Returns the previous calls of this turn.
-pub(crate) fn tried(state: &AgentState) -> Vec<PreviousCall> {
-    scratchpad::read(state, scratchpad::TRIED)
+pub(crate) fn previous_calls(state: &AgentState) -> Vec<PreviousCall> {
+    scratchpad::read(state, scratchpad::PREVIOUS_CALLS)
 }
 
 /// Returns the descriptions of the tools that the user may use.
 pub(crate) async fn tool_descriptions(
     state: &AgentState,
-    desk: &AssistantContext,
+    context: &AssistantContext,
 ) -> Result<Vec<ToolDescription>, NodeError> {
     let rights = rights(state);
-    let specs = desk.tools().specs().await?;
+    let specs = context.tools().specs().await?;
     let allowed = specs.into_iter().filter(|spec| rights.allows(&spec.name));
     let manual = |spec: std::sync::Arc<superstep::tools::ToolSpec>| ToolDescription {
         tool: spec.name.clone(),
@@ -160,16 +161,17 @@ pub(crate) async fn tool_descriptions(
 
 /// Returns the permissions of the user.
 pub(crate) fn rights(state: &AgentState) -> Permissions {
-    let given = state.user_context.get("rights").cloned().unwrap_or_default();
-    serde_json::from_value(given).unwrap_or_default()
+    let value = state.user_context.get("rights").cloned().unwrap_or_default();
+    serde_json::from_value(value).unwrap_or_default()
 }
 
 /// Returns the current date in the time zone of the user.
-pub(crate) fn today(state: &AgentState, desk: &AssistantContext, cx: &TaskContext) -> Result<String, NodeError> {
-    if let Some(day) = &desk.today {
+pub(crate) fn today(state: &AgentState, context: &AssistantContext, cx: &TaskContext) -> Result<String, NodeError> {
+    if let Some(day) = &context.today {
         return Ok(day.clone());
     }
-    let zone = state.user_context.get("preferences").and_then(|known| known["zone"].as_str()).unwrap_or("UTC");
+    let zone =
+        state.user_context.get("preferences").and_then(|preferences| preferences["zone"].as_str()).unwrap_or("UTC");
     let now = jiff::Timestamp::from_microsecond(cx.now())?;
     let zone = jiff::tz::TimeZone::get(zone).unwrap_or(jiff::tz::TimeZone::UTC);
     Ok(now.to_zoned(zone).strftime("%Y-%m-%d").to_string())

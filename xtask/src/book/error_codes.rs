@@ -1,0 +1,88 @@
+//! The table of error codes in `book/src/errors.md`, from the error pages.
+//!
+//! The name is the first heading of a page; status and exit code are in its first line of text. The specification must
+//! agree if it lists the code. That every code has a page is a rule of `tidy::book`.
+
+use super::table::{Alignment, markdown};
+use crate::workspace::File;
+
+const FOLDER: &str = "book/src/errors/";
+const CHAPTER: &str = "spec/02-framework.md";
+
+/// Facts about an error code: code, name, HTTP status, exit code.
+type Facts<'a> = [&'a str; 4];
+
+/// Returns the table of error codes.
+pub(super) fn table(files: &[File]) -> Result<String, String> {
+    let chapter = files.iter().find(|file| file.path == CHAPTER).map_or("", |file| &file.text);
+    let specified: Vec<Facts<'_>> = chapter.lines().filter_map(specification_row).collect();
+    let mut rows = Vec::new();
+    for page in files.iter().filter(|file| file.path.starts_with(FOLDER)) {
+        let facts = facts(page)?;
+        if let Some(other) = specified.iter().find(|row| row[0] == facts[0] && **row != facts) {
+            return Err(format!("{}: has {}; {CHAPTER} has {}", page.path, facts.join(", "), other.join(", ")));
+        }
+        let [code, name, status, exit_code] = facts;
+        rows.push(vec![format!("[{code}](errors/{code}.md)"), name.into(), status.into(), exit_code.into()]);
+    }
+    Ok(markdown(&["code", "name", "HTTP", "exit"], Alignment::Left, &rows))
+}
+
+/// Returns the facts of a page that starts with `# SS-001 InvalidGraph`, and then `HTTP 500 · exit 65 · …`.
+fn facts(page: &File) -> Result<Facts<'_>, String> {
+    let code = page.path.trim_start_matches(FOLDER).trim_end_matches(".md");
+    let mut lines = page.text.lines().filter(|line| !line.is_empty());
+    let name = lines.next().and_then(|line| line.strip_prefix("# ")?.strip_prefix(code)?.strip_prefix(' '));
+    let name = name.ok_or_else(|| format!("{}: the first line is not `# {code} NAME`", page.path))?;
+    let mut parts = lines.next().unwrap_or_default().split(" · ");
+    let status = parts.next().and_then(|part| part.strip_prefix("HTTP "));
+    let exit_code = parts.next().and_then(|part| part.strip_prefix("exit "));
+    match status.zip(exit_code) {
+        Some((status, exit_code)) => Ok([code, name, status, exit_code]),
+        None => Err(format!("{}: the second line is not `HTTP STATUS · exit CODE · …`", page.path)),
+    }
+}
+
+/// Returns the facts of a row such as `| SS-001 | InvalidGraph | 500 | 65 |`.
+fn specification_row(line: &str) -> Option<Facts<'_>> {
+    let cells: Vec<&str> = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ").collect();
+    cells.try_into().ok().filter(|facts: &Facts<'_>| facts[0].starts_with("SS-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "# SS-001 InvalidGraph\n\nHTTP 500 · exit 65 · retrying helps: no. For example:\n";
+    const ROW: &str = "| code | name |\n| SS-001 | InvalidGraph | 500 | 65 |\n";
+
+    fn rendered(page: &str, row: &str) -> Result<String, String> {
+        table(&[File::fake("book/src/errors/SS-001.md", page), File::fake(CHAPTER, row)])
+    }
+
+    #[test]
+    fn the_table_has_the_facts_of_the_pages() {
+        let expected = "| code | name | HTTP | exit |\n|---|---|---|---|\n\
+                        | [SS-001](errors/SS-001.md) | InvalidGraph | 500 | 65 |\n";
+        assert_eq!(rendered(PAGE, ROW).as_deref(), Ok(expected));
+        // The program may have more codes than the specification.
+        assert_eq!(rendered(PAGE, "").as_deref(), Ok(expected));
+    }
+
+    #[test]
+    fn a_page_that_differs_from_the_specification_is_reported() {
+        let expected = "book/src/errors/SS-001.md: has SS-001, InvalidGraph, 409, 65; \
+                        spec/02-framework.md has SS-001, InvalidGraph, 500, 65";
+        assert_eq!(rendered(&PAGE.replace("500", "409"), ROW).unwrap_err(), expected);
+        assert!(rendered(PAGE, &ROW.replace("InvalidGraph", "BadGraph")).is_err());
+    }
+
+    #[test]
+    fn a_page_without_facts_is_reported() {
+        let check = |page: &str, problem: &str| {
+            assert_eq!(rendered(page, ROW).unwrap_err(), format!("book/src/errors/SS-001.md: {problem}"));
+        };
+        check("# SS-002 InvalidGraph\n", "the first line is not `# SS-001 NAME`");
+        check("# SS-001 InvalidGraph\n\nHTTP 500\n", "the second line is not `HTTP STATUS · exit CODE · …`");
+    }
+}
