@@ -113,8 +113,8 @@ impl OpenCheckpointer {
 
     /// Returns the stored bytes: the size on disk, or the size of the values in memory.
     pub(crate) fn bytes(self, runtime: &Runtime) -> u64 {
-        let Self { store, location: place } = self;
-        match place {
+        let Self { store, location } = self;
+        match location {
             CheckpointerLocation::Memory(memory) => {
                 runtime.block_on(memory.stats()).expect("a store in memory knows what it holds").bytes
             }

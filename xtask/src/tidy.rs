@@ -23,7 +23,7 @@ use crate::workspace::{File, WEIGHTS, Workspace};
 pub(crate) const HELP: &str = "architecture invariants and house rules";
 
 /// Crates that must not be in the dependency tree of the pure crate.
-const WORLD: [&str; 7] = ["tokio", "rusqlite", "reqwest", "axum", "rand", "tokio-postgres", "hyper"];
+const IMPURE: [&str; 7] = ["tokio", "rusqlite", "reqwest", "axum", "rand", "tokio-postgres", "hyper"];
 
 /// Crates that only the workspace of the weights builds.
 const OF_WEIGHTS: [&str; 4] = ["candle-core", "superstep-weights", "superstep-weights-cli", "tokenizers"];
@@ -50,7 +50,7 @@ struct Facts {
 /// When a rule is broken, after all rules were checked and every problem was printed.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     if !arguments.is_empty() {
-        return language::run(workspace, arguments);
+        return Err(format!("unknown arguments `{}`; `tidy` takes none", arguments.join(" ")));
     }
     let facts = Facts {
         files: workspace.files()?,
@@ -85,7 +85,10 @@ fn check(facts: &Facts) -> Vec<(&'static str, Vec<String>)> {
     let files = &facts.files[..];
     let metadata = &facts.metadata;
     vec![
-        ("core is free of runtime and world", dependencies::absent("superstep-core", &facts.core_tree, &WORLD)),
+        (
+            "core depends on no runtime, I/O or randomness",
+            dependencies::absent("superstep-core", &facts.core_tree, &IMPURE),
+        ),
         ("core uses no crate of ours", dependencies::uses_only(metadata, "superstep-core", &[])),
         ("macros use no crate of ours", dependencies::uses_only(metadata, "superstep-macros", &[])),
         ("adapters use only core", dependencies::uses_only(metadata, "superstep-adapters", &["superstep-core"])),
@@ -95,7 +98,7 @@ fn check(facts: &Facts) -> Vec<(&'static str, Vec<String>)> {
             dependencies::uses_only(&facts.weights, "superstep-weights-cli", &WITH_WEIGHTS),
         ),
         ("weights stay out of the workspace", dependencies::absent("the workspace", &facts.whole_tree, &OF_WEIGHTS)),
-        ("nothing in core's pure rooms is async", architecture::pure_modules(files)),
+        ("core's pure modules are not async", architecture::pure_modules(files)),
         ("there is one loop", architecture::one_loop(files)),
         ("SQL stays in adapters and applications", architecture::sql_at_home(files)),
         ("the persisted format has one version", architecture::one_format_version(files)),

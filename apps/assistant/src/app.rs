@@ -209,14 +209,15 @@ impl AssistantAppState {
     /// # Errors
     /// Returns a problem with status 403 for an unknown user.
     pub(crate) fn settings_json(&self, user: Option<&str>) -> Result<Value, Problem> {
-        let Inner { context: desk, data, documents, examples, .. } = &*self.0;
-        let rights = user.map(|user| self.profile(user)).transpose()?.map(|profile| desk.policy.permissions(profile));
+        let Inner { context, data, documents, examples, .. } = &*self.0;
+        let rights =
+            user.map(|user| self.profile(user)).transpose()?.map(|profile| context.policy.permissions(profile));
         let rights = rights.unwrap_or_default();
-        let users = desk.profiles.users().filter_map(|id| {
-            let profile = desk.profiles.get(id)?;
+        let users = context.profiles.users().filter_map(|id| {
+            let profile = context.profiles.get(id)?;
             Some(json!({ "id": id, "name": profile.name, "role": profile.role }))
         });
-        let tools = desk.tools().static_specs().filter(|spec| rights.allows(&spec.name)).map(|spec| {
+        let tools = context.tools().static_specs().filter(|spec| rights.allows(&spec.name)).map(|spec| {
             json!({ "name": spec.name, "description": spec.description, "destructive": spec.annotations.destructive })
         });
         let tables = data.catalog().tables.iter().filter(|table| can_query_table(&rights, &table.name));

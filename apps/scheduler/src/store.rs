@@ -320,8 +320,8 @@ impl CalendarStore {
 
     /// Opens the database, and creates the initial family if it is missing.
     async fn opened(&self) -> Result<Database> {
-        let Inner { location: place, options, .. } = &*self.0;
-        let database = Database::open(place, options).await?;
+        let Inner { location, options, .. } = &*self.0;
+        let database = Database::open(location, options).await?;
         let Some(first) = &options.first else { return Ok(database) };
         let is_there =
             queries::to_revision(database.query(vec![queries::revision(&first.family.id)]).await?)?.is_some();

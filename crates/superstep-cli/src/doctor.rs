@@ -78,13 +78,13 @@ pub(crate) fn doctor(global: &GlobalArgs, out: &Output) -> Result<u8, CliError> 
 }
 
 fn print_report(checks: &[Check], is_broken: bool, out: &Output) {
-    for Check { name: what, health, message, detail } in checks {
+    for Check { name, health, message, detail } in checks {
         let mark = match health {
             Health::Good => styled(TextStyle::Good, "✓"),
             Health::Note => styled(TextStyle::Prompt, "-"),
             Health::Broken => styled(TextStyle::Bad, "✗"),
         };
-        out.print_note(format_args!(" {mark} {}  {message}", padded(what, 10)));
+        out.print_note(format_args!(" {mark} {}  {message}", padded(name, 10)));
         detail.iter().for_each(|detail| out.print_note(format_args!("   {}  {detail}", padded("", 10))));
     }
     out.print_note(if is_broken {

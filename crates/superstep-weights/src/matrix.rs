@@ -27,7 +27,7 @@ impl Source {
     pub(crate) fn numbers(&mut self, name: &str, dimensions: &[usize]) -> Result<Vec<f32>, String> {
         let info = self.content.tensor_infos.get(name).ok_or_else(|| format!("the tensor `{name}` is missing"))?;
         if info.shape.dims() != dimensions {
-            return Err(format!("the tensor `{name}` is {:?} and should be {dimensions:?}", known.shape.dims()));
+            return Err(format!("the tensor `{name}` is {:?} and should be {dimensions:?}", info.shape.dims()));
         }
         let tensor = self.content.tensor(&mut self.file, name, &Device::Cpu);
         let numbers = tensor.and_then(|tensor| tensor.dequantize(&Device::Cpu)?.flatten_all()?.to_vec1());

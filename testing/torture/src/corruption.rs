@@ -121,9 +121,9 @@ impl IntactFile {
         write(location.file(), bytes)?;
         let question = ReaderArgs { threads: self.threads.clone(), integrity: true, values: false };
         let stored = verify::read(&location, &question)?;
-        let Corruption { description: what, seed, .. } = corruption;
+        let Corruption { description, seed, .. } = corruption;
         if let Some(wild) = &stored.crash {
-            report.add_violation(*seed, format!("{what}: {wild}"));
+            report.add_violation(*seed, format!("{description}: {wild}"));
         }
         let (mut right, mut failed, mut incorrect) = (0, 0, 0);
         for thread in &self.threads {
@@ -133,12 +133,11 @@ impl IntactFile {
                 ThreadReadResult::Shorter if stored.integrity.as_deref() != Some("ok") => {
                     report.count("threads with rows missing", 1)
                 }
-                ThreadReadResult::Shorter => {
-                    report.add_violation(*seed, format!("{what}: rows of `{thread}` are gone, and nothing tells"))
-                }
+                ThreadReadResult::Shorter => report
+                    .add_violation(*seed, format!("{description}: rows of `{thread}` are gone, and nothing tells")),
                 ThreadReadResult::Incorrect(how) => {
                     incorrect += 1;
-                    report.add_violation(*seed, format!("{what}: {how}"));
+                    report.add_violation(*seed, format!("{description}: {how}"));
                 }
             }
         }
@@ -150,7 +149,10 @@ impl IntactFile {
             report.count("threads read beside damaged ones", right);
             if right == 0 {
                 let first = stored.unreadable.first().map(|error| error.message.clone()).unwrap_or_default();
-                report.add_violation(*seed, format!("{what}: one row was hit, and no thread can be read: {first}"));
+                report.add_violation(
+                    *seed,
+                    format!("{description}: one row was hit, and no thread can be read: {first}"),
+                );
             }
         }
         Ok(())

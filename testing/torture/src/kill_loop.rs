@@ -100,9 +100,9 @@ impl FaultRun<'_> {
     /// # Errors
     /// Returns an error if the stored data cannot be read.
     pub(crate) fn verify(&self, course: FaultRunResult, report: &mut Report) -> Result<Vec<String>, String> {
-        let FaultRunResult { reported: heard, mut problems, .. } = course;
+        let FaultRunResult { reported, mut problems, .. } = course;
         let checkpoints =
-            heard.iter().filter(|(_, message)| matches!(message, ChildMessage::Checkpoint { .. })).count();
+            reported.iter().filter(|(_, message)| matches!(message, ChildMessage::Checkpoint { .. })).count();
         report.count("checkpoints acknowledged", checkpoints as u64);
         let question = ReaderArgs {
             threads: vec![self.thread.clone()],
@@ -111,7 +111,7 @@ impl FaultRun<'_> {
         };
         let stored = verify::read(&self.location, &question)?;
         problems.extend(stored.problems());
-        let lost = stored.missing(&self.thread, heard.iter().map(|(_, message)| message));
+        let lost = stored.missing(&self.thread, reported.iter().map(|(_, message)| message));
         report.count("acknowledgements lost", lost.len() as u64);
         problems.extend(lost);
         let line = stored.line(&self.thread, "");
@@ -125,7 +125,7 @@ impl FaultRun<'_> {
         if journal.ends != expected_ends {
             problems.push(format!("tasks that the kept events tell to have ended: {:?}", journal.ends));
         }
-        let verdict = side_effects::judge(&side_effects::read(&self.effects)?, &heard);
+        let verdict = side_effects::judge(&side_effects::read(&self.effects)?, &reported);
         report.count("tasks in flight run again", verdict.in_flight);
         report.count("finished tasks run again", verdict.problems.len() as u64);
         problems.extend(verdict.problems);

@@ -73,7 +73,7 @@ impl StoredState {
                 self.unreadable.push(Unreadable { thread: String::new(), code, message });
             }
             ChildMessage::Read { thread, values: Some(values) } => _ = self.values.insert(thread, values),
-            ChildMessage::Journal { thread, journal: kept } => _ = self.journals.insert(thread, kept),
+            ChildMessage::Journal { thread, journal } => _ = self.journals.insert(thread, journal),
             ChildMessage::Integrity { verdict } => self.integrity = Some(verdict),
             _ => {}
         }

@@ -1,10 +1,8 @@
 //! The rules of language: standard words in names, doc summaries of the usual form, type names that say their role.
 //!
-//! The code base breaks these rules in many places, so they work as a ratchet: `xtask/language-baseline.json` has the
-//! number of violations per folder, and the number may only shrink. `xtask/language-exceptions.toml` lists names that
-//! are right where they are. This file joins the checks; each check is a module.
+//! `xtask/language-exceptions.toml` lists names that are right where they are, with the reason. This file joins the
+//! checks; each check is a module.
 
-mod baseline;
 mod declarations;
 mod exceptions;
 mod lexicon;
@@ -12,12 +10,13 @@ mod summaries;
 mod types;
 mod words;
 
-use baseline::Baseline;
+use std::fmt;
+
 use declarations::Declarations;
 use words::Lexicon;
 
 use crate::rust_source::RustSource;
-use crate::workspace::{File, Workspace};
+use crate::workspace::File;
 
 /// A rule of language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +29,7 @@ enum Check {
 impl Check {
     const ALL: [Self; 3] = [Self::Words, Self::Summaries, Self::Types];
 
-    /// Returns the key in the baseline and in the exceptions.
+    /// Returns the key in the exceptions.
     fn key(self) -> &'static str {
         match self {
             Self::Words => "words",
@@ -64,102 +63,23 @@ struct Violation {
     problem: String,
 }
 
-/// Runs the command with arguments: `--save`, or `--language <path>`.
-///
-/// # Errors
-/// The arguments are unknown, the rules cannot be applied to a file, or the numbers cannot be saved.
-pub(super) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["--save"] => Report::new(&workspace.files()?).save(workspace),
-        ["--language", path] if !workspace.root().join(path).exists() => Err(format!("there is no `{path}`")),
-        ["--language", path] => Report::new(&workspace.files()?).list(path),
-        _ => Err(format!(
-            "unknown arguments `{}`; `tidy` takes `--save`, `--language <path>` or nothing",
-            arguments.join(" ")
-        )),
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.problem)
     }
 }
 
 /// Returns every rule of language with its problems.
 pub(super) fn check(files: &[File]) -> Vec<(&'static str, Vec<String>)> {
-    Report::new(files).rules()
-}
-
-/// The result of all checks of language.
-struct Report {
-    violations: Vec<Violation>,
-    /// Files that are not Rust, and exceptions that are not right.
-    problems: Vec<String>,
-    baseline: Result<Baseline, String>,
-}
-
-impl Report {
-    /// Parses every Rust file once and applies the checks.
-    fn new(files: &[File]) -> Self {
-        let (mut violations, mut problems) = violations(files);
-        let text = |path: &str| files.iter().find(|file| file.path == path).map(|file| file.text.as_str());
-        problems.extend(exceptions::apply(text(exceptions::PATH).unwrap_or_default(), &mut violations));
-        violations.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
-        Self { violations, problems, baseline: Baseline::parse(text(baseline::PATH).unwrap_or("{}")) }
-    }
-
-    /// Returns every rule with its problems.
-    fn rules(&self) -> Vec<(&'static str, Vec<String>)> {
-        let mut rules = vec![("the language rules can be applied", self.problems.clone())];
-        match &self.baseline {
-            Ok(file) => {
-                let counted = Baseline::count(&self.violations);
-                rules.extend(Check::ALL.map(|check| (check.rule(), counted.differences(file, check))));
-            }
-            Err(problem) => rules[0].1.push(problem.clone()),
-        }
-        rules
-    }
-
-    /// Prints every violation below a path, and the number of each check.
-    ///
-    /// # Errors
-    /// The rules cannot be applied to a file.
-    fn list(&self, root: &str) -> Result<(), String> {
-        let root = root.trim_end_matches('/');
-        let is_below = |violation: &&Violation| {
-            let rest = violation.path.strip_prefix(root);
-            root == "." || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let listed: Vec<&Violation> = self.violations.iter().filter(is_below).collect();
-        for Violation { path, line, problem, .. } in &listed {
-            println!("{path}:{line}: {problem}");
-        }
-        for check in Check::ALL {
-            println!("{}: {}", check.key(), listed.iter().filter(|violation| violation.check == check).count());
-        }
-        if self.problems.is_empty() { Ok(()) } else { Err(self.problems.join("\n")) }
-    }
-
-    /// Writes the numbers to the file.
-    ///
-    /// # Errors
-    /// The rules cannot be applied to a file, a check has more violations than before, or the file cannot be written.
-    fn save(&self, workspace: &Workspace) -> Result<(), String> {
-        if !self.problems.is_empty() {
-            return Err(self.problems.join("\n"));
-        }
-        let counted = Baseline::count(&self.violations);
-        let path = workspace.root().join(baseline::PATH);
-        if path.exists() {
-            let growth = counted.growth(self.baseline.as_ref().map_err(Clone::clone)?);
-            if !growth.is_empty() {
-                return Err(format!(
-                    "{} only shrinks: {}; where a rule became stricter, remove the file, save, and say so in the commit",
-                    baseline::PATH,
-                    growth.join(", ")
-                ));
-            }
-        }
-        std::fs::write(&path, counted.to_json()).map_err(|error| format!("{}: {error}", baseline::PATH))?;
-        println!("saved {}", baseline::PATH);
-        Ok(())
-    }
+    let (mut violations, mut problems) = violations(files);
+    let exceptions = files.iter().find(|file| file.path == exceptions::PATH).map_or("", |file| &file.text);
+    problems.extend(exceptions::apply(exceptions, &mut violations));
+    violations.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+    let of_check = |check: Check| {
+        let violations = violations.iter().filter(|violation| violation.check == check);
+        (check.rule(), violations.map(Violation::to_string).collect())
+    };
+    [("the language rules can be applied", problems)].into_iter().chain(Check::ALL.map(of_check)).collect()
 }
 
 /// Returns the violations of all files, and the files that cannot be parsed.
@@ -195,25 +115,27 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_must_be_those_of_the_file() {
-        let source = ("testing/sim/src/main.rs", SOURCE);
-        let allowed = (baseline::PATH, r#"{"testing/sim": {"words": 2, "summaries": 1}}"#);
-        assert_eq!(problems(&[source, allowed]), Vec::<String>::new());
-        assert_eq!(problems(&[source]).len(), 2);
-        assert!(problems(&[allowed]).iter().all(|problem| problem.contains("better than the file")));
+    fn every_check_reports_the_line_of_a_violation() {
+        let files = [
+            ("testing/sim/src/main.rs", SOURCE),
+            ("crates/a/src/lib.rs", "struct A; mod b { struct A; mod c { struct A; } }"),
+        ];
+        let problems = problems(&files);
+        assert_eq!(problems.len(), 6, "{problems:?}");
+        assert!(problems[0].starts_with("names use standard words: testing/sim/src/main.rs:3: `Desk` uses `desk`"));
+        assert!(problems[1].starts_with("names use standard words: testing/sim/src/main.rs:4: `Turn` uses `turn`"));
+        assert!(problems[2].starts_with("doc summaries start with a verb or a noun: testing/sim/src/main.rs:1: "));
+        assert!(problems[3].starts_with("a type name is defined at most twice: crates/a/src/lib.rs:1: "));
     }
 
     #[test]
-    fn an_exception_lowers_the_number() {
-        let files = [
-            ("testing/sim/src/main.rs", SOURCE),
-            (baseline::PATH, r#"{"testing/sim": {"words": 1}}"#),
-            (
-                exceptions::PATH,
-                "[words]\n\"testing/sim/Turn\" = \"a turn of a game\"\n[summaries]\n\"testing/sim/src/main.rs/what\" = \"quoted\"",
-            ),
-        ];
-        assert_eq!(problems(&files), Vec::<String>::new());
+    fn an_exception_excuses_a_violation() {
+        let exceptions = "[words]\n\"testing/sim/Turn\" = \"a turn of a game\"\n\"testing/sim/Desk\" = \"furniture\"\n\
+                          [summaries]\n\"testing/sim/src/main.rs/what\" = \"quoted\"";
+        assert_eq!(
+            problems(&[("testing/sim/src/main.rs", SOURCE), (exceptions::PATH, exceptions)]),
+            Vec::<String>::new()
+        );
     }
 
     #[test]

@@ -188,10 +188,10 @@ impl Lexicon {
         let length = starting.iter().filter_map(shared).max()?;
         let mut common: Option<(ColumnRef, Vec<String>)> = None;
         for phrase in starting.iter().filter(|phrase| shared(phrase) == Some(length)) {
-            let Meaning::Value { column_ref: place, values, .. } = &phrase.meaning else { continue };
+            let Meaning::Value { column_ref, values, .. } = &phrase.meaning else { continue };
             match &mut common {
-                None => common = Some((place.clone(), values.clone())),
-                Some((existing, all)) if existing == place => all.extend(values.iter().cloned()),
+                None => common = Some((column_ref.clone(), values.clone())),
+                Some((existing, all)) if existing == column_ref => all.extend(values.iter().cloned()),
                 Some(_) => return None,
             }
         }

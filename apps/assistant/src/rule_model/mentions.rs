@@ -103,8 +103,8 @@ impl Mentions {
 
 fn stored(item: &LexiconMatch) -> Vec<StoredValue> {
     let of = |meaning: &Meaning| match meaning {
-        Meaning::Value { column_ref: place, values, is_synonym } => {
-            Some(StoredValue { column_ref: place.clone(), values: values.clone(), is_synonym: *is_synonym })
+        Meaning::Value { column_ref, values, is_synonym } => {
+            Some(StoredValue { column_ref: column_ref.clone(), values: values.clone(), is_synonym: *is_synonym })
         }
         _ => None,
     };

@@ -32,10 +32,10 @@ async fn detect(
     validate_state_transition(state, "conflict_detection")
         .map_err(|reason| Error::new(ErrorCode::TypeMismatch, reason))?;
     let (now, snapshot) = (context::now(cx)?, home.snapshot().await?);
-    let PlanCheck { plan, drawn, conflicts: standing, harmed } =
+    let PlanCheck { plan, drawn, conflicts, harmed } =
         PlanCheck::at(request_state::plan(state)?, &snapshot, &state.user_id, now)?;
-    let details: Vec<String> = harmed.iter().chain(&standing).map(|conflict| conflict.details.clone()).collect();
-    let detection = ConflictDetectionData::from(standing);
+    let details: Vec<String> = harmed.iter().chain(&conflicts).map(|conflict| conflict.details.clone()).collect();
+    let detection = ConflictDetectionData::from(conflicts);
     let explanation = match details.as_slice() {
         [] => "Nothing stands in the way.".to_owned(),
         [one] => one.clone(),

@@ -64,23 +64,23 @@ pub(crate) fn merge_parses(
     joining.set_time()?;
     joining.keep_of_rules();
     let weights = joining.weights();
-    let ParseMerger { zone, parsed: mut understood, other_than_rules, .. } = joining;
-    let (ambiguities, unknown) = (understood.ambiguities.len(), understood.unknown_names.len());
+    let ParseMerger { zone, mut parsed, other_than_rules, .. } = joining;
+    let (ambiguities, unknown) = (parsed.ambiguities.len(), parsed.unknown_names.len());
     let confidence = weights.confidence(ambiguities, unknown).at_most(model_parse.confidence.value());
-    understood.confidence = confidence;
-    let same = understood.data == rules.full.data;
-    understood.spans = if same { rules.full.spans.clone() } else { parsed_spans(&understood, request, &zone) };
+    parsed.confidence = confidence;
+    let same = parsed.data == rules.full.data;
+    parsed.spans = if same { rules.full.spans.clone() } else { parsed_spans(&parsed, request, &zone) };
     let how = weights.explanation(ambiguities, unknown);
     let sure = model_parse.confidence;
-    understood.reasoning = format!("language model {model} ({sure}) beside the {LABEL}: {how}");
-    compare_parses::compare(&mut understood, rules, request.snapshot, &zone);
+    parsed.reasoning = format!("language model {model} ({sure}) beside the {LABEL}: {how}");
+    compare_parses::compare(&mut parsed, rules, request.snapshot, &zone);
     if let Some(ambiguity) = other_than_rules {
-        compare_parses::record_disagreement(&mut understood, "which of a series", ambiguity);
+        compare_parses::record_disagreement(&mut parsed, "which of a series", ambiguity);
     }
-    if let (Some(start), Some(end)) = (understood.data.start_time, understood.data.end_time) {
-        understood.is_all_day &= is_of_days(&TimeRange { start, end }, &zone);
+    if let (Some(start), Some(end)) = (parsed.data.start_time, parsed.data.end_time) {
+        parsed.is_all_day &= is_of_days(&TimeRange { start, end }, &zone);
     }
-    Ok(understood)
+    Ok(parsed)
 }
 
 /// True if a time range starts and ends at midnight.

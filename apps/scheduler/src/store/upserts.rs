@@ -278,7 +278,7 @@ pub(super) fn remove(family: &str, kind: RecordKind, id: &str) -> Result<SqlStat
 
 /// Inserts an audit entry.
 pub(super) fn put_entry(family: &str, entry: &AuditEntry) -> Result<Vec<SqlStatement>> {
-    let AuditEntry { revision, at, actor: who, action, undoes, task, images } = entry;
+    let AuditEntry { revision, at, actor, action, undoes, task, images } = entry;
     let mut statements = Vec::new();
     for (position, image) in (0_u32..).zip(images) {
         let json = |image: &Option<Value>| SqlValue::Text(image.as_ref().map(Value::to_string));
@@ -287,7 +287,7 @@ pub(super) fn put_entry(family: &str, entry: &AuditEntry) -> Result<Vec<SqlState
             (*revision).into(),
             position.into(),
             SqlValue::Number(Some(at.as_unix_micros())),
-            (&**who).into(),
+            (&**actor).into(),
             (&**action).into(),
             undoes.map_or(SqlValue::Number(None), SqlValue::from),
             SqlValue::enum_name(&image.kind)?,

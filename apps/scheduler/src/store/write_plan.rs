@@ -73,8 +73,8 @@ impl WritePlan {
         let sight = SnapshotDiff { snapshot, after: &after, rejected, ends: &ends };
         let images = sight.images(&changes)?;
         let revision = snapshot.revision + u64::from(!images.is_empty());
-        let ChangeAuthor { actor: who, action, at, task } = author.clone();
-        let entry = AuditEntry { revision, at, actor: who, action, undoes, task, images };
+        let ChangeAuthor { actor, action, at, task } = author.clone();
+        let entry = AuditEntry { revision, at, actor, action, undoes, task, images };
         if entry.images.is_empty() {
             let changed = ChangeResult { snapshot: snapshot.clone(), changes: Vec::new() };
             return Ok(Self { entry, statements: Vec::new(), changed });

@@ -66,7 +66,7 @@ fn main() {
     let graph = cycle(Workload::Loop);
     peer.measure(
         Workload::Loop,
-        &Steps { ready: async || (), run: async |_: &()| graph.invoke(State::new(), config()).await, inspect: look: inspect },
+        &Steps { ready: async || (), run: async |_: &()| graph.invoke(State::new(), config()).await, inspect },
     );
     let graph = fan();
     peer.measure(
@@ -79,7 +79,7 @@ fn main() {
                 }
                 graph.invoke(State::new(), config()).await
             },
-            inspect: look: inspect,
+            inspect,
         },
     );
     type Saved = (CompiledGraph, Arc<MemoryCheckpointer>);

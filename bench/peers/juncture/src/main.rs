@@ -131,7 +131,7 @@ fn main() {
             ready: async || {
                 let checkpointer = Arc::new(MemorySaver::new());
                 let graph = cycle(Workload::LoopCheckpointed, Some(checkpointer.clone()));
-                Saved { graph, checkpointer: saver: checkpointer, config: config().with_thread_id("t").with_checkpoint_id("first") }
+                Saved { graph, checkpointer, config: config().with_thread_id("t").with_checkpoint_id("first") }
             },
             run: async |saved: &Saved| run_saved(saved).await,
             inspect: async |saved: &Saved, state: CycleState| {

@@ -86,7 +86,7 @@ fn main() {
     let graph = cycle(Workload::Loop, None).expect("a circle with a way out compiles");
     peer.measure(
         Workload::Loop,
-        &Steps { ready: async || (), run: async |_: &()| graph.ainvoke(&input, &RunnableConfig::new()).await, inspect: look: inspect },
+        &Steps { ready: async || (), run: async |_: &()| graph.ainvoke(&input, &RunnableConfig::new()).await, inspect },
     );
     let graph = fan().expect("a fan compiles");
     peer.measure(
@@ -99,7 +99,7 @@ fn main() {
                 }
                 graph.ainvoke(&input, &RunnableConfig::new()).await
             },
-            inspect: look: inspect,
+            inspect,
         },
     );
     type Saved = (CompiledStateGraph, Arc<InMemorySaver>);

@@ -120,7 +120,7 @@ impl ThreadLog {
     fn apply_lease_records(&mut self, record: LogRecord) {
         (self.tables.fence, self.tables.lease_owner) = match record {
             LogRecord::Full(tables) => (tables.fence, tables.lease_owner),
-            LogRecord::Taken { fence, owner: mover } => (fence, Some(mover)),
+            LogRecord::Taken { fence, owner } => (fence, Some(owner)),
             LogRecord::Released { fence } => (fence, None),
             LogRecord::Saved { .. } | LogRecord::Pruned(_) | LogRecord::Forgotten { .. } => return,
         };

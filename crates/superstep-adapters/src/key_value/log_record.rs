@@ -84,10 +84,10 @@ impl LogRecord {
                     out.list(tables.events.values(), ByteWriter::event);
                 }
             }
-            Self::Taken { fence, owner: mover } => {
+            Self::Taken { fence, owner } => {
                 out.number(2);
                 out.number(*fence);
-                write_owner(&mut out, *mover);
+                write_owner(&mut out, *owner);
             }
             Self::Released { fence } => {
                 out.number(3);

@@ -122,7 +122,7 @@ impl ThreadTables {
     pub(super) fn apply(&mut self, record: LogRecord, number: u64, sum: u64) {
         match record {
             LogRecord::Full(tables) => *self = *tables,
-            LogRecord::Taken { fence, owner: mover } => (self.fence, self.lease_owner) = (fence, Some(mover)),
+            LogRecord::Taken { fence, owner } => (self.fence, self.lease_owner) = (fence, Some(owner)),
             LogRecord::Released { fence } if fence == self.fence => self.lease_owner = None,
             LogRecord::Released { .. } => {}
             LogRecord::Saved { status, lasts, lines, events } => {

@@ -27,10 +27,10 @@ pub(super) async fn assistant(out: &Output) -> Result<u8, CliError> {
 }
 
 fn print_score(score: &AnswerEvalScore, is_enough: bool, out: &Output) {
-    let AnswerEvalScore { right, incorrect: wrong, unknown, of, rows } = score;
+    let AnswerEvalScore { right, incorrect, unknown, of, rows } = score;
     let widest = rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
     rows.iter().for_each(|row| out.print_result(line(row, widest)));
-    out.print_result(format!("\n{right} of {of} right, {wrong} wrong with confidence, {unknown} not answered"));
+    out.print_result(format!("\n{right} of {of} right, {incorrect} wrong with confidence, {unknown} not answered"));
     let (tone, word) = if is_enough { (TextStyle::Good, "enough") } else { (TextStyle::Bad, "too few") };
     out.print_note(format_args!("{}: the bar is {BAR} right and none wrong", styled(tone, word)));
 }

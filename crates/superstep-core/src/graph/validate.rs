@@ -365,16 +365,16 @@ fn resolve_target(
     to: &Endpoint,
     problems: &mut GraphDiagnostics,
 ) -> Option<ResolvedTarget> {
-    let EdgeContext { kind: what, from, source } = context;
+    let EdgeContext { kind, from, source } = context;
     let target = match &to.resolve_handle(topology.graph_tag) {
         Endpoint::End => Some(ResolvedTarget::End),
         Endpoint::Start => {
-            problems.add(format!("{what} `{from}` -> `{START_NAME}`: nothing leads to the start"), None);
+            problems.add(format!("{kind} `{from}` -> `{START_NAME}`: nothing leads to the start"), None);
             None
         }
         Endpoint::Node(id) if id.index() < topology.exits.len() => Some(ResolvedTarget::Node(*id)),
         Endpoint::Node(_) => {
-            problems.add(format!("{what} from `{from}` leads to a node of another graph"), None);
+            problems.add(format!("{kind} from `{from}` leads to a node of another graph"), None);
             None
         }
         Endpoint::Handle { .. } => None,
@@ -382,7 +382,7 @@ fn resolve_target(
             Some(id) => Some(ResolvedTarget::Node(id)),
             None => {
                 let (suggestion, help) = nearest(topology, name).unzip();
-                problems.add(format!("{what} `{from}` -> `{name}`: no node `{name}`"), help);
+                problems.add(format!("{kind} `{from}` -> `{name}`: no node `{name}`"), help);
                 suggestion.map(ResolvedTarget::Node)
             }
         },

@@ -192,10 +192,10 @@ impl Machine {
         let rules = self.node_apply_options(false);
         let (graph, is_saved) = (&self.graph, self.config.lease.is_some());
         let updates = self.slots.iter_mut().filter_map(|slot| match &mut slot.status {
-            TaskStatus::Done { resolved, persisted: kept } => {
+            TaskStatus::Done { resolved, persisted } => {
                 let node = graph.node(slot.task.node).name.clone();
                 // If the updates are rejected, unsaved results must still be saved.
-                let is_needed = is_saved && !*kept;
+                let is_needed = is_saved && !*persisted;
                 let update = if is_needed { resolved.update.clone() } else { std::mem::take(&mut resolved.update) };
                 Some(TaskUpdate { node, update })
             }

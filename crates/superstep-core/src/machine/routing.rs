@@ -56,7 +56,7 @@ impl Machine {
 
     /// Adds the targets of `go` to the targets of a task.
     pub(super) fn add_targets(&self, leading: &RouteOrigin<'_>, go: Goto, leads: &mut Routing) -> Result<()> {
-        let RouteOrigin { node, name, trigger: why, allowed } = *leading;
+        let RouteOrigin { node, name, trigger, allowed } = *leading;
         for hop in go {
             let (endpoint, send) = match hop {
                 GotoTarget::To(endpoint) => (endpoint, None),
@@ -77,7 +77,7 @@ impl Machine {
                 (ResolvedTarget::End, Some(_)) => {
                     return Err(Error::new(ErrorCode::InvalidRoute, format!("`{name}` sends a task to the end")));
                 }
-                (ResolvedTarget::Node(id), None) => leads.targets.push(NextTask::new(id, why, node)),
+                (ResolvedTarget::Node(id), None) => leads.targets.push(NextTask::new(id, trigger, node)),
                 (ResolvedTarget::Node(id), send) => {
                     leads.targets.push(NextTask { send, ..NextTask::new(id, TriggerKind::Send, node) })
                 }

@@ -311,10 +311,10 @@ impl Machine {
                 _ => continue,
             };
             entries.extend(self.entry(*index, entry));
-            if let TaskStatus::Done { persisted: kept, .. } | TaskStatus::Skipped { persisted: kept } =
+            if let TaskStatus::Done { persisted, .. } | TaskStatus::Skipped { persisted } =
                 &mut self.slots[*index].status
             {
-                *kept = true;
+                *persisted = true;
             }
         }
         entries

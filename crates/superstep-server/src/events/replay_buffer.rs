@@ -186,10 +186,10 @@ impl ReplayBuffer {
     }
 
     fn evict_first(&mut self) {
-        let Some(BufferedEvent { event: told, .. }) = self.events.pop_front() else { return };
-        (self.bytes, self.last_evicted) = (self.bytes - told.text.len(), told.number);
-        if !self.is_evictable(&told) {
-            self.last_evicted_unsaved = told.number;
+        let Some(BufferedEvent { event, .. }) = self.events.pop_front() else { return };
+        (self.bytes, self.last_evicted) = (self.bytes - event.text.len(), event.number);
+        if !self.is_evictable(&event) {
+            self.last_evicted_unsaved = event.number;
         }
     }
 

@@ -48,10 +48,10 @@ impl NextModel {
     /// # Errors
     /// Returns an error if the model or a middleware of the rest of the chain fails.
     pub fn run(self, request: ModelRequest) -> BoxFuture<'static, Result<ChatResponse, NodeError>> {
-        let Self { chain: around, at } = self;
+        let Self { chain, at } = self;
         Box::pin(async move {
-            match around.get(at).cloned() {
-                Some(middleware) => middleware.wrap_model(request, Self { chain: around, at: at + 1 }).await,
+            match chain.get(at).cloned() {
+                Some(middleware) => middleware.wrap_model(request, Self { chain, at: at + 1 }).await,
                 None => Ok(request.task.model(&request.model).request(request.request).await?),
             }
         })
@@ -104,10 +104,10 @@ impl NextTool {
     /// # Errors
     /// Returns an error if the tool or a middleware of the rest of the chain fails.
     pub fn run(self, request: ToolCallRequest) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let Self { chain: around, at, tool } = self;
+        let Self { chain, at, tool } = self;
         Box::pin(async move {
-            match around.get(at).cloned() {
-                Some(middleware) => middleware.wrap_tool(request, Self { chain: around, at: at + 1, tool }).await,
+            match chain.get(at).cloned() {
+                Some(middleware) => middleware.wrap_tool(request, Self { chain, at: at + 1, tool }).await,
                 None => tool.call(request.call).await,
             }
         })

@@ -163,12 +163,12 @@ async fn prepare_run(mut call: Box<RunSpec>) -> Result<Box<StartedRun>> {
     if let Some(guard) = &thread_guard {
         guard.turn.set_base(loaded.as_ref().map(|loaded| loaded.checkpoint.id));
     }
-    let CommitPipeline { checkpointer: saver, backlog, stage, records } = commit_pipeline(&call, thread_guard.as_ref());
+    let CommitPipeline { checkpointer, backlog, stage, records } = commit_pipeline(&call, thread_guard.as_ref());
     let sink = open_publisher(&mut call, thread.as_ref()).await?;
     let shared = Arc::new(RunShared {
         program: call.program.clone(),
         context,
-        checkpointer: saver,
+        checkpointer,
         lease: thread_guard.as_ref().map(|guard| guard.held.lease.clone()),
         write_behind: backlog,
         subgraph_buffer: stage,

@@ -81,8 +81,8 @@ impl ModeProjection {
                 }
                 add(StreamMode::Messages, StreamPartData::Chunk { piece, call });
             }
-            EventKind::Tool { call, event: what } if self.has(StreamMode::Tools) => {
-                let mut data = match what {
+            EventKind::Tool { call, event } if self.has(StreamMode::Tools) => {
+                let mut data = match event {
                     ToolEvent::Started { input } => json!({"event": "tool-started", "input": input}),
                     ToolEvent::Progress { value } => json!({"event": "tool-output-delta", "delta": value}),
                     ToolEvent::Ended { output, .. } => json!({"event": "tool-finished", "output": output}),

@@ -67,8 +67,8 @@ impl Projection {
 
     fn project_kind(&mut self, graph: &Arc<GraphRun>, kind: &EventKind, out: EventQueue<'_>) {
         match kind {
-            EventKind::Model { call, event: what } => self.model(call, what, out),
-            EventKind::Tool { call, event: what } => self.tool(call, what, out),
+            EventKind::Model { call, event } => self.model(call, event, out),
+            EventKind::Tool { call, event } => self.tool(call, event, out),
             EventKind::Machine(machine_event) => self.machine(graph, machine_event, out),
             EventKind::Started { input } => {
                 let scope = self.graph(graph).scope.clone();
@@ -151,8 +151,8 @@ impl Projection {
                 out.push_back(EventSubject::task(node, *task, &scope).event("on_chain_end", data));
             }
             MachineEvent::Values { .. } => {
-                let GraphScope { scope: place, written } = self.graph(graph);
-                let (scope, written) = (place.clone(), std::mem::take(written));
+                let GraphScope { scope, written } = self.graph(graph);
+                let (scope, written) = (scope.clone(), std::mem::take(written));
                 // The superstep has ended, also for cancelled tasks.
                 self.tasks.retain(|_, task| task.graph.id != graph.id);
                 self.calls.retain(|_, call| call.graph.id != graph.id);

@@ -166,16 +166,16 @@ impl History {
     }
 
     fn add(&mut self, checkpoint: &Arc<Checkpoint>, ready: PreparedCheckpoint) {
-        let PreparedCheckpoint { changed_versions: made, parent, heads } = ready;
+        let PreparedCheckpoint { changed_versions, parent, heads } = ready;
         if let Some(heads) = heads {
             self.latest_versions = heads;
         }
         self.latest_versions.resize(self.names.len(), None);
-        for (number, version) in &made {
+        for (number, version) in &changed_versions {
             self.latest_versions[*number as usize] = Some(version.clone());
         }
         let table = match parent {
-            Some(parent) => VersionTable::after(&parent, made, &self.latest_versions),
+            Some(parent) => VersionTable::after(&parent, changed_versions, &self.latest_versions),
             None => VersionTable::full(&self.latest_versions),
         };
         let entry = (checkpoint.id, self.saved.len() as u32);

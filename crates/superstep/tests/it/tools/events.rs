@@ -24,8 +24,8 @@ async fn ask_user(interrupts: Interrupts) -> Result<String, ToolError> {
 async fn tool_events<T: Unpin>(mut stream: RunStream<T>) -> Vec<String> {
     let mut lines = Vec::new();
     while let Some(event) = stream.next().await {
-        let EventKind::Tool { call, event: what } = event.kind else { continue };
-        let description = match what {
+        let EventKind::Tool { call, event } = event.kind else { continue };
+        let description = match event {
             ToolEvent::Started { input } => format!("started {input}"),
             ToolEvent::Progress { value } => format!("progress {value}"),
             ToolEvent::Ended { output, .. } => format!("ended {output}"),

@@ -24,9 +24,9 @@ enum Unit {
 /// Only for places on land.
 #[tool(name = "get-weather", read_only, idempotent, timeout = "1500ms", retries = 2)]
 async fn weather(
-    /// Which city.
+    /// Name of the city.
     city: String,
-    /// In which unit.
+    /// Unit of the temperature.
     #[default(Unit::Celsius)]
     unit: Unit,
     days: Option<u8>,
@@ -38,7 +38,7 @@ async fn weather(
 /// R-FWK-78: name, description, schema, annotations, timeout and retries come from the function; arguments from the
 /// run are not in the schema.
 #[test]
-fn a_function_says_all_of_a_tool() {
+fn a_tool_is_described_by_its_function() {
     let tool = weather();
     let spec = tool.spec();
     assert_eq!(spec.name, "get-weather");
@@ -48,9 +48,9 @@ fn a_function_says_all_of_a_tool() {
     let expected = json!({
         "type": "object",
         "properties": {
-            "city": { "type": "string", "description": "Which city." },
+            "city": { "type": "string", "description": "Name of the city." },
             "unit": {
-                "type": "string", "enum": ["celsius", "fahrenheit"], "default": "celsius", "description": "In which unit.",
+                "type": "string", "enum": ["celsius", "fahrenheit"], "default": "celsius", "description": "Unit of the temperature.",
             },
             "days": { "type": ["integer", "null"], "format": "uint8", "minimum": 0, "maximum": 255 },
         },
