@@ -16,7 +16,7 @@ use crate::matrix::Source;
 use crate::outgoing::Outgoing;
 use crate::sampler::Sampler;
 use crate::shape::{self, Shape};
-use crate::tokens::{Tokens, ChatMlMessage};
+use crate::tokens::{ChatMlMessage, Tokens};
 
 /// Number of prompt tokens per batch: each row of weights is then used for all of them while it is in the CPU
 /// cache.
