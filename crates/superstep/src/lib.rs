@@ -45,20 +45,20 @@
 //!
 //! - [`View<S>`](View): the state at the start of the superstep.
 //! - [`RunContext<C>`](RunContext): clients, keys and settings of the run; never saved.
-//! - [`Interrupts`]: pauses the run until a person or another system answers.
+//! - [`Interrupts`]: pauses the run until it is resumed with a value from a person or another system.
 //! - [`SendPayload<T>`](SendPayload): the input of a task that was created with [`SendTo`].
 //! - [`StreamWriter`]: sends custom values to subscribers.
 //! - [`TaskContext`]: thread, attempt, limits, cancellation, results that are recorded once.
 //! - [`SharedStore`]: long-term memory across threads.
 //!
-//! A node returns nothing, an update, a [`Command`] (an update and where to go), one or several [`SendTo`], or a
+//! A node returns nothing, an update, a [`Command`] (an update and goto targets), one or several [`SendTo`], or a
 //! `Result` of these. See [`IntoOutput`].
 //!
 //! # Edges
 //!
 //! [`StateGraph::add_edge`] connects two nodes, [`StateGraph::add_conditional_edges`] chooses the next node from the
-//! state. All nodes that are due run concurrently in one superstep; their updates are applied together, in an order
-//! that does not depend on timing.
+//! state. All scheduled nodes run concurrently in one superstep; their updates are applied together, in an order that
+//! does not depend on timing.
 //!
 //! ```
 //! use superstep::prelude::*;
@@ -127,7 +127,8 @@
 //!
 //! - [`agents`]: ReAct agent, supervisor and swarm teams, middleware.
 //! - [`tools`]: [`#[tool]`](macro@tool) functions, [`ToolNode`], approval of tool calls.
-//! - [`models`]: scripted, recorded and rate-limited models; providers are in `providers` (feature `models`).
+//! - [`models`]: scripted, recorded and rule-based models; retries, fallbacks and budgets; providers are in `providers`
+//!   (feature `models`).
 //! - `mcp` (feature `mcp`): MCP clients and servers.
 //! - [`store`]: long-term memory with search.
 //! - [`files`]: graphs defined in TOML or JSON instead of Rust.
@@ -142,8 +143,9 @@
 //! # Features
 //!
 //! No feature is on by default. `sqlite`, `postgres`, `postgres-tls`, `redis`, `key-value`, `s3` and `firestore` are
-//! checkpointers; `encrypted` and `offloaded` wrap one. `models`, `mcp` and `otlp` connect to providers, MCP servers and
-//! collectors. `langgraph-import` reads threads that LangGraph wrote. `testing` adds test clocks and fault injection.
+//! checkpointers; `encrypted` and `offloaded` wrap one. `models`, `mcp` and `otlp` connect to providers, MCP servers
+//! and collectors. `langgraph-import` reads threads that LangGraph wrote. `testing` adds test clocks and fault
+//! injection.
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout, clippy::print_stderr)]
 
@@ -226,6 +228,7 @@ pub use schemars;
 pub use schemars::JsonSchema;
 pub use serde;
 pub use superstep_core as core;
+pub use superstep_core::checkpoint::Interrupt;
 pub use superstep_core::command::{Goto, SendTo};
 pub use superstep_core::dynamic_state::DynamicState;
 pub use superstep_core::error::{Error, ErrorCode, ErrorKind, Result};
@@ -234,7 +237,8 @@ pub use superstep_core::machine::{AsNode, MachineEvent, OnLimit, ResumeValues, S
 pub use superstep_core::message::{Message, Messages, RemoveAll, RemoveMessage};
 pub use superstep_core::migration::Migration;
 pub use superstep_core::port::{
-    EventsQuery, HistoryQuery, KeepRule, PruneReport, Retention, ThreadStatus, ThreadsQuery,
+    Checkpointer, EventsQuery, HistoryQuery, KeepRule, PruneReport, Retention, SharedCheckpointer, ThreadStatus,
+    ThreadsQuery,
 };
 pub use superstep_core::redaction;
 pub use superstep_core::schema::Schema;
