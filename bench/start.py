@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How long `superstep` takes to start, and how much memory an idle server takes.
+"""Measures the startup time of `superstep` and the memory of an idle server.
 
     cargo build --profile dist -p superstep-cli
     python3 bench/start.py target/dist/superstep
 
-Prints one line for each measure with its goal, and ends with 1 when one is missed. Nothing but the standard library; the
-server listens on a free port of this machine and is stopped again.
+Prints one line for each measurement with its goal, and exits with 1 if a goal is missed. Needs only the standard
+library; the server listens on a free port of this machine and is stopped at the end.
 """
 
 import pathlib
@@ -20,7 +20,7 @@ ROUNDS = 20
 
 
 def command_line(program: str) -> float:
-    """Milliseconds of `superstep version`, the median of many."""
+    """Returns the median duration of `superstep version` in milliseconds."""
     times = []
     for _ in range(ROUNDS):
         begun = time.perf_counter()
@@ -30,7 +30,7 @@ def command_line(program: str) -> float:
 
 
 def server(program: str) -> tuple[float, float]:
-    """Milliseconds until a fresh server answers, and its resident memory in MB after a second of quiet."""
+    """Returns the milliseconds until a new server responds, and its resident memory in MB after an idle second."""
     with tempfile.TemporaryDirectory() as folder:
         begun = time.perf_counter()
         child = subprocess.Popen(
@@ -56,7 +56,7 @@ def main() -> int:
     measures = [
         ("command line, median", command_line(program), 50, "ms"),
         ("server ready, median", statistics.median(ready for ready, _ in started), 200, "ms"),
-        ("server idle, most", max(memory for _, memory in started), 30, "MB"),
+        ("server idle, maximum", max(memory for _, memory in started), 30, "MB"),
     ]
     for name, value, goal, unit in measures:
         print(f"{name:22} {value:7.1f} {unit}   (goal: under {goal} {unit})")

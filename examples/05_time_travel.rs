@@ -23,7 +23,7 @@ async fn print_history(trips: &CompiledGraph<Trip>) -> superstep::Result<Vec<Sta
     let history = trips.threads().get_state_history("t", &HistoryQuery::default()).await?; // newest first
     for at in &history {
         let saved = &at.checkpoint;
-        println!("step {} {:?}, due {:?}: {:?}", saved.step, saved.source, at.next, at.state.log);
+        println!("step {} {:?}, next {:?}: {:?}", saved.step, saved.source, at.next, at.state.log);
     }
     Ok(history)
 }
@@ -38,14 +38,14 @@ async fn main() -> superstep::Result<()> {
     let history = print_history(&trips).await?;
     let packed = history[1].id();
 
-    println!("-- again from after packing: only `leave` runs");
+    println!("-- continue after packing: only `leave` runs");
     trips.continue_thread("t").from_checkpoint(packed).await?;
 
-    println!("-- what if, by boat");
+    println!("-- update the state after packing: by boat");
     trips.threads().update_state("t", Trip::update().vehicle("boat")).from_checkpoint(packed).await?;
     println!("{:?}", trips.continue_thread("t").await?.state.log);
 
-    println!("-- the thread now has three lines of history");
+    println!("-- the thread now has three branches");
     print_history(&trips).await?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! An interrupt with a typed answer: the run stops, the answer is validated, the reservation is made once.
+//! An interrupt with a typed resume value: the run stops, the value is validated, the reservation is made once.
 
 use schemars::JsonSchema;
 use superstep::prelude::*;
@@ -23,7 +23,7 @@ async fn reserve(order: View<Order>) -> Result<u64, NodeError> {
 }
 
 async fn confirm(order: View<Order>, interrupts: Interrupts, cx: TaskContext) -> Result<OrderUpdate, NodeError> {
-    // With the answer the node runs again from its start; `once` returns the recorded result.
+    // When the run is resumed, the node starts again; `once` returns the recorded result.
     let number = cx.once("reserve", reserve(order.clone())).await?;
     let verdict: ApprovalAnswer = interrupts.raise("buy it?", &order.item).await?;
     let word = if verdict.approve { "bought" } else { "cancelled" };

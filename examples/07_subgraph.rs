@@ -15,7 +15,7 @@ struct Research {
     #[reduce(append)]
     lines: Vec<String>,
     #[reduce(add)]
-    rounds: u64, // only in here
+    rounds: u64, // private to the subgraph
 }
 
 fn research() -> superstep::Result<superstep::CompiledGraph<Research>> {

@@ -12,7 +12,7 @@ struct Poem {
 
 async fn write(out: StreamWriter) -> Result<PoemUpdate, NodeError> {
     for word in ["slow", "river", "light"] {
-        out.send(word).await?; // a preview, seen before the node is done
+        out.send(word).await?; // a preview, streamed before the node ends
     }
     Ok(Poem::update().lines("slow river light"))
 }
@@ -26,16 +26,16 @@ async fn sign(cx: TaskContext) -> Result<PoemUpdate, NodeError> {
 
 fn describe_event(event: RunEvent) -> String {
     match event.kind {
-        EventKind::Custom { node, value, .. } => format!("{node} says {value}"),
+        EventKind::Custom { node, value, .. } => format!("{node} streams {value}"),
         EventKind::Retry { node, attempt, error, .. } => {
             format!("{node} failed attempt {attempt}: {}", error.message())
         }
         EventKind::Machine(MachineEvent::TaskStarted { node, step, .. }) => format!("step {step}: {node} starts"),
-        EventKind::Machine(MachineEvent::TaskFinished { node, step, .. }) => format!("step {step}: {node} is done"),
-        EventKind::Machine(MachineEvent::Values { step, .. }) => format!("step {step}: its updates are applied"),
-        EventKind::Started { .. } => "it starts".to_owned(),
-        EventKind::Ended { .. } => "it has ended".to_owned(),
-        _ => "something else".to_owned(),
+        EventKind::Machine(MachineEvent::TaskFinished { node, step, .. }) => format!("step {step}: {node} ends"),
+        EventKind::Machine(MachineEvent::Values { step, .. }) => format!("step {step}: updates applied"),
+        EventKind::Started { .. } => "the run starts".to_owned(),
+        EventKind::Ended { .. } => "the run ends".to_owned(),
+        _ => "another event".to_owned(),
     }
 }
 

@@ -12,7 +12,7 @@ struct Chat {
     answer: String,
 }
 
-/// Stores the message of the user, and answers with the most similar one of all earlier threads.
+/// Stores the user's message, and answers with the most similar message of earlier threads.
 async fn answer(talk: View<Chat>, cx: TaskContext) -> Result<impl superstep::IntoOutput<Chat>, NodeError> {
     let (store, namespace) = (cx.store()?, ["users", talk.user.as_str()]);
     let matches = store.search(SearchOp::new(namespace).query(talk.message.as_str()).limit(1)).await?;

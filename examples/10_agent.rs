@@ -1,4 +1,4 @@
-//! The ready-made agent: a model, two tools, a limit, and a human approval before destructive calls. Offline: the
+//! The ready-made agent: a model, two tools, a limit, and human approval before destructive calls. Runs offline: the
 //! model is a script, and any other model can replace it.
 
 use serde_json::json;

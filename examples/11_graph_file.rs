@@ -9,7 +9,7 @@ use superstep::prelude::*;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/11_graph_file.toml");
 
-/// A node in Rust, which the file names.
+/// A node in Rust, to which the file refers by name.
 fn post(card: View<DynamicState>) -> serde_json::Value {
     json!({ "log": [format!("posted from {}", card.get("place"))] })
 }

@@ -1,5 +1,5 @@
-//! A team: a supervisor calls two agents at once, summarizes their answers, and the run reports its cost. Offline:
-//! the models are scripts, and the prices are invented.
+//! A team: a supervisor calls two agents in parallel and summarizes their answers, and the run reports its cost. Runs
+//! offline: the models are scripts, and the prices are invented.
 
 use serde_json::json;
 use superstep::agents::{react_agent, supervisor, team_member};

@@ -1,9 +1,9 @@
-//! Instruction counts of five hot paths, under valgrind: the same on a busy machine as on an idle one.
+//! Benchmarks of five hot paths whose instructions valgrind counts; the load of the machine does not affect the counts.
 //!
 //! `cargo xtask count` runs these benchmarks and compares the counts with `bench/instructions.json`.
 //! `superstep-bench` measures times.
 
-// The macros of the benchmark library generate such items.
+// The macros of the benchmark library generate public items without documentation.
 #![allow(missing_docs, unreachable_pub, reason = "the benchmark macros make public items without documentation")]
 
 use std::hint::black_box;
@@ -43,7 +43,7 @@ fn ready<S: GraphState>(mut graph: StateGraph<S>) -> Ready<S> {
 
 fn run_cycle(ready: &Ready<CycleState>, limit: i64) -> i64 {
     let run = ready.graph.invoke(CycleState::input().counter(0).limit(limit)).into_future();
-    ready.runtime.block_on(run).expect("the laps end").state.counter
+    ready.runtime.block_on(run).expect("the cycle ends").state.counter
 }
 
 /// Creates a chain of nodes that do nothing.
@@ -87,7 +87,7 @@ fn sends(items: u64) -> Ready<Results> {
 fn saved(limit: i64) -> Ready<CycleState> {
     let ready = circle(Some(MemoryCheckpointer::new()));
     let run = ready.graph.invoke(CycleState::input().counter(0).limit(limit)).thread("t").into_future();
-    ready.runtime.block_on(run).expect("the laps end");
+    ready.runtime.block_on(run).expect("the cycle ends");
     ready
 }
 

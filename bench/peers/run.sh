@@ -5,7 +5,7 @@
 #     bench/peers/run.sh 5               five rounds
 #     PEERS="superstep juncture" bench/peers/run.sh
 #
-# The lines are in bench/peers/results.jsonl afterwards. A peer that does not build is named and left out.
+# Writes the results to bench/peers/results.jsonl. A peer that does not build is reported and left out.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -27,13 +27,13 @@ cargo build --quiet --release --locked --jobs "${JOBS:-1}" --package measure
 before="$(cut -d' ' -f1-3 /proc/loadavg)"
 for ((round = 1; round <= rounds; round++)); do
     for peer in "${built[@]}"; do
-        # A peer that dies half-way keeps the lines it wrote, and is named.
+        # If a peer fails, its earlier lines stay in the results.
         "$target/release/peer-$peer" >> results.jsonl || echo "FAILED in round $round: $peer" >&2
     done
 done
 
 echo
-echo "CPU microseconds for each node execution: median of $rounds rounds (least–greatest)."
+echo "CPU microseconds for each node execution: median of $rounds rounds (minimum–maximum)."
 echo "$(date -u +%F), $(nproc) cores, load before $before, after $(cut -d' ' -f1-3 /proc/loadavg), $(rustc --version)"
 echo
 "$target/release/table" results.jsonl

@@ -40,7 +40,7 @@ impl CheckpointerKind {
     /// Opens an empty checkpointer.
     pub(crate) fn open(self, runtime: &Runtime) -> OpenCheckpointer {
         match self {
-            Self::None => panic!("a workload without a store opens none"),
+            Self::None => panic!("a workload without a checkpointer opens none"),
             Self::Memory => {
                 let memory = MemoryCheckpointer::new();
                 OpenCheckpointer { store: memory.clone().into(), location: CheckpointerLocation::Memory(memory) }
@@ -102,7 +102,7 @@ enum CheckpointerLocation {
 }
 
 impl OpenCheckpointer {
-    /// Opens the same data through new connections.
+    /// Opens the same data again, through new connections.
     pub(crate) fn reopen(&self, runtime: &Runtime) -> SharedCheckpointer {
         match &self.location {
             CheckpointerLocation::Memory(memory) => memory.clone().into(),
@@ -116,14 +116,16 @@ impl OpenCheckpointer {
         let Self { store, location } = self;
         match location {
             CheckpointerLocation::Memory(memory) => {
-                runtime.block_on(memory.stats()).expect("a store in memory knows what it holds").bytes
+                runtime.block_on(memory.stats()).expect("an in-memory checkpointer has statistics").bytes
             }
             CheckpointerLocation::File(path, _folder) => {
                 // Closing merges the write-ahead log into the database.
                 drop(store);
                 std::fs::metadata(path).expect("the file is there").len()
             }
-            CheckpointerLocation::Server => runtime.block_on(size()).expect("the server tells the size of tables"),
+            CheckpointerLocation::Server => {
+                runtime.block_on(size()).expect("the server returns the size of its tables")
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The peer `ours` of the workload suite: each workload over the public API of `superstep`, nothing else.
+//! The peer `ours` of the workload suite: each workload, using only the public API of `superstep`.
 //!
 //! `superstep-bench WORKLOAD` prints one JSON line for each variant, each measured in a process of its own so that
 //! peak memory is measured separately; `superstep-bench WORKLOAD VARIANT` measures one variant in this process. The
@@ -22,13 +22,13 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let id = arguments.next().unwrap_or_default();
     let Some(workload) = Workload::parse(&id) else {
-        eprintln!("unknown workload `{id}`; known are {}", workload::WORKLOAD_IDS.join(", "));
+        eprintln!("unknown workload `{id}`; known: {}", workload::WORKLOAD_IDS.join(", "));
         return ExitCode::from(2);
     };
     let variants = workload.variants();
     match arguments.next() {
         Some(variant) if !variants.contains(&&*variant) => {
-            eprintln!("`{id}` has no variant `{variant}`; known are {}", variants.join(", "));
+            eprintln!("`{id}` has no variant `{variant}`; known: {}", variants.join(", "));
             ExitCode::from(2)
         }
         Some(variant) => {

@@ -29,6 +29,6 @@ impl Runtime {
 
     /// Runs a graph to its end.
     pub(crate) fn finish<S: GraphState, C: Send + Sync + 'static>(&self, run: RunBuilder<S, C>) -> Outcome<S> {
-        self.block_on(run.into_future()).expect("a workload ends well")
+        self.block_on(run.into_future()).expect("the workload succeeds")
     }
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Puts a store of ours under LangGraph's saver suite.
+"""Runs LangGraph's checkpointer conformance suite against one of our checkpointers.
 
-run.py COMMAND... starts COMMAND once for each part of the suite, on an empty store: the word {fresh} in COMMAND becomes
-a path where nothing is yet. What is said on its stdin and stdout is in README.md. The last line counts the checks.
+run.py COMMAND... starts COMMAND once for each part of the suite, with an empty checkpointer: {fresh} in COMMAND is
+replaced by a path that does not exist. README.md describes the protocol on its stdin and stdout. The last line has the
+number of passed and failed tests.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from langgraph.checkpoint.conformance import checkpointer_test, validate
 
 
 class Child:
-    """The program under test: a question in, an answer out."""
+    """The program under test, which answers each request with one response."""
 
     def __init__(self, command, folder):
         fresh = str(pathlib.Path(folder) / "store")
@@ -42,7 +43,7 @@ class Child:
 
 
 class Saver(base.BaseCheckpointSaver):
-    """A saver that keeps nothing: values go out as bytes and come back as they were."""
+    """A checkpointer without storage: the program under test stores its values as bytes."""
 
     def __init__(self, child):
         super().__init__()

@@ -1,7 +1,7 @@
-"""Compares the lines of reference.py with ours: `compare.py cases.json reference.jsonl ours.jsonl [--strict]`.
+"""Compares the results of reference.py with ours: `compare.py cases.json reference.jsonl ours.jsonl [--strict]`.
 
-A case with `"differs"` (or, for the strict lines, `"strict"`) must differ, and end in what `"expect"` (`"expect_strict"`)
-says; any other case must be equal.
+A case with `"differs"` (or, in the strict profile, `"strict"`) must differ and end in the state `"expect"`
+(`"expect_strict"`); every other case must be equal.
 """
 
 import json
@@ -14,13 +14,13 @@ def lines(path):
 
 
 def differences(theirs, ours):
-    """What differs, as (where, theirs, ours). The text of a call is compared call by call."""
+    """Returns the differences as (location, theirs, ours). The stream of each call is compared separately."""
     found = [(key, theirs[key], ours[key]) for key in ("final", "interrupts", "next", "ran") if theirs[key] != ours[key]]
     for index, (left, right) in enumerate(zip(theirs["calls"], ours["calls"])):
         for key in sorted((left.keys() | right.keys()) - {"parts"}):
             if left.get(key) != right.get(key):
                 found.append((f"call {index}: {key}", left.get(key), right.get(key)))
-        # Modes may come mixed in another way; each has its own order.
+        # Parts of different modes may be interleaved differently; the order within each mode is compared.
         for mode in sorted({part[0] for part in left.get("parts", []) + right.get("parts", [])}):
             shown = [[part[1:] for part in side.get("parts", []) if part[0] == mode] for side in (left, right)]
             if shown[0] != shown[1]:

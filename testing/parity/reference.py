@@ -1,6 +1,6 @@
 """Runs the cases of cases.json on the real langgraph and prints one JSON line for each.
 
-The little language is described in README.md; `ours.rs` reads the same file.
+README.md describes the format of the cases; the example `parity` of `superstep` reads the same file.
 """
 
 import json
@@ -28,14 +28,14 @@ UNKNOWN_ID = "0" * 31 + "1"
 
 
 class Boom(Exception):
-    """What a node of a case fails with."""
+    """The exception with which a node of a case fails."""
 
 
 class NotingSaver(InMemorySaver):
-    """A saver that notes whose writes it has.
+    """A checkpointer that records which tasks have saved writes.
 
-    LangGraph runs a node again that ends at the very moment at which another one fails. A case about nodes that have finished
-    before (`fails_after`) must not depend on how threads are scheduled, so its failing node waits for their writes.
+    LangGraph runs a node again if it ends at the moment at which another one fails. A case about nodes that have
+    finished before (`fails_after`) must not depend on thread scheduling, so its failing node waits for their writes.
     """
 
     def __init__(self):
@@ -52,7 +52,7 @@ class NotingSaver(InMemorySaver):
             self.changed.notify_all()
 
     def wait_for(self, tasks):
-        """Waits until the writes of so many tasks of one superstep are saved."""
+        """Waits until the writes of this number of tasks of one superstep are saved."""
         with self.changed:
             if not self.changed.wait_for(lambda: len(self.saved) >= tasks, timeout=120):
                 raise RuntimeError(f"the writes of {tasks} tasks were not saved")
@@ -103,7 +103,7 @@ def look_up(env, path):
 
 
 def fill(form, env):
-    """A form with its templates replaced by values."""
+    """Returns a form with its templates replaced by values."""
     if isinstance(form, str) and form.startswith("$"):
         return look_up(env, form[1:])
     if isinstance(form, list):
@@ -123,7 +123,7 @@ def fill(form, env):
 
 
 def places(items, env):
-    """The targets of a `goto`: names and sends."""
+    """Returns the targets of a `goto`: names and sends."""
     found = []
     for item in as_list(items):
         if isinstance(item, str):
@@ -140,7 +140,7 @@ class Case:
         self.case, self.ran, self.lock, self.saver = case, Counter(), threading.Lock(), NotingSaver()
 
     def act(self, form, env):
-        """What a node returns."""
+        """Returns the result of a node."""
         if not isinstance(form, dict):
             return fill(form, env)
         if "raise" in form:
@@ -187,7 +187,7 @@ class Case:
         return handler
 
     def child_call(self, name, spec):
-        """A node that calls a graph by hand, once for each input."""
+        """Returns a node that invokes a graph in its code, once for each input."""
         child = self.build(spec["graph"], None)
 
         def node(state):
@@ -287,7 +287,7 @@ class Case:
         if not keeps:
             waiting = out.pop("__interrupt__", []) if out else []
             return {**seen, "state": plain(out or {}), "interrupts": len(waiting), "next": []}
-        # The newest of the history: what finished tasks of an unfinished superstep wrote is not folded in.
+        # The newest checkpoint of the history, without the writes of finished tasks of an unfinished superstep.
         whole = next(self.graph.get_state_history(config), None)
         state, due = (plain(whole.values), sorted(set(whole.next))) if whole else ({}, [])
         if isinstance(out, dict):
@@ -297,7 +297,7 @@ class Case:
         return {**seen, "state": state, "interrupts": self.waiting(config), "next": due}
 
     def watch(self, call, config, parts):
-        """What a stream shows, in the order of each mode."""
+        """Returns the parts of a stream, in the order of each mode."""
         given = Command(resume=call["resume"]) if "resume" in call else fill(call["invoke"], {})
         for path, mode, data in self.graph.stream(given, config, stream_mode=call["stream"], subgraphs=True):
             depth = [segment.split(":")[0] for segment in path]
@@ -305,14 +305,14 @@ class Case:
                 parts.append([mode, depth, shown(mode, data)])
 
     def waiting(self, config):
-        """How many questions are open. Reading the live state of a thread whose writes collide raises."""
+        """Returns the number of open interrupts. Reading the state of a thread with conflicting writes raises."""
         try:
             return len(self.graph.get_state(config).interrupts)
         except (InvalidUpdateError, ValueError):
             return 0
 
     def find(self, config, at):
-        """The oldest checkpoint, or the `nth`, at which just these nodes are due."""
+        """Returns the oldest (or the `nth`) checkpoint with exactly these next nodes."""
         states = [s for s in self.graph.get_state_history(config) if list(s.next) == at["next"]]
         return states[::-1][at.get("nth", 0)].config
 
@@ -345,7 +345,7 @@ class Case:
 
 
 def shown(mode, data):
-    """One part without ids and times."""
+    """Returns a part of a stream without ids and times."""
     if mode in ("updates", "values") and "__interrupt__" in data:
         return {"__interrupt__": [one.value for one in data["__interrupt__"]]}
     if mode == "tasks" and "input" in data:
@@ -373,7 +373,7 @@ def stops(names):
 
 
 def plain(value):
-    """A state as JSON: without fields that have no value, and with messages in one form."""
+    """Returns a state as JSON, without empty fields, and with all messages in the same format."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, (list, tuple)):
@@ -387,7 +387,7 @@ def plain(value):
 
 
 def error_name(error):
-    """The name of the error in our table of codes."""
+    """Returns the name of our error code for an error."""
     text = str(error)
     if isinstance(error, Boom):
         return "NodeFailed"

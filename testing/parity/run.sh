@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs both sides and compares them. `PYTHON` is an interpreter that has langgraph, as `cargo xtask parity` makes one;
-# `OURS` is the command that prints our lines, without arguments of its own.
+# Runs both sides and compares them. `PYTHON` is an interpreter with langgraph (`cargo xtask parity` creates one),
+# `OURS` the command that prints our lines, without arguments.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=${PARITY_DIR:-${TMPDIR:-/tmp}/superstep-parity}

@@ -3,8 +3,8 @@
  *
  *   node e2e/assistant.mjs [base address] [check,check…]
  *
- * See `support.mjs` for the environment. The server needs only its sample data. Mocked are situations that the rule model does not
- * create on demand: destructive calls, and runs that last until they are stopped.
+ * See `support.mjs` for the environment. The server needs only its sample data. Situations that the rule model does not create on
+ * demand are mocked: destructive calls, and runs that last until they are stopped.
  */
 import assert from "node:assert/strict";
 import { api, assertAccessible, assertNoHorizontalScroll, base, delayResponses, dropConnections, MARKUP, openPage, recordRun, replayRun, request, runChecks, SLOW, start } from "./support.mjs";
@@ -48,7 +48,7 @@ async function fetchEvents(id) {
 /** Removes Markdown syntax: link URLs, list numbers, and everything but letters and digits. */
 const lettersOnly = (text) => text.replace(/\]\((?:[^()]|\([^()]*\))*\)/g, "]").replace(/^\s*\d+[.)]\s/gm, "").replace(/[^\p{L}\p{N}]+/gu, "");
 
-/** Asserts that the page shows the conversation of the server. */
+/** Asserts that the page shows the conversation that the server returns. */
 async function assertMatchesServer(page) {
   const id = idOf(page);
   const session = await waitUntilSettled(id);
@@ -98,13 +98,13 @@ async function mockSession(page, overrides) {
     if (!pathname.endsWith("/stream")) return route.fulfill({ json: session });
     // The stream stays silent while the run is in progress and the page is open.
     while (session.status === "running" && !page.isClosed()) await new Promise((resolve) => setTimeout(resolve, 50));
-    return route.fulfill({ contentType: "text/event-stream", body: ": the end\n\n" }).catch(() => {});
+    return route.fulfill({ contentType: "text/event-stream", body: ": end of stream\n\n" }).catch(() => {});
   });
   await page.goto(`${base}/assistant/put-on`);
   return posted;
 }
 
-/** Replays a run, paused after the first event that `isPause` selects. `check` gets the page and a function that resumes. */
+/** Replays a run, paused after the first event that `isPause` selects. `check` gets the page and a function that resumes the replay. */
 async function replaySession(browser, isPause, check) {
   const { id, events } = await recordRun("/api/assistant", { message: LATE, userId: await defaultUser() }, "x-thread-id");
   const running = ({ messages }) => ({ status: "running", lastEventId: 0, plan: [], messages: messages.filter(({ role }) => role === "user") });

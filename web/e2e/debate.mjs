@@ -37,7 +37,7 @@ function shownTurns(page) {
   );
 }
 
-/** Asserts that the page shows the debate of the server. */
+/** Asserts that the page shows the debate that the server returns. */
 async function assertMatchesServer(page) {
   const debate = await api(`/api/debate/${idOf(page)}`);
   const agents = ["optimist", "skeptic", "moderator"];

@@ -20,7 +20,7 @@ function createPost(post = {}) {
 const idOf = (page) => decodeURIComponent(new URL(page.url()).pathname.split("/").pop());
 const waitUntilDone = (page) => page.waitForSelector(".status-bar [data-status=done]", SLOW);
 
-/** Asserts that the page shows the suggestions of the server. */
+/** Asserts that the page shows the suggestions that the server returns. */
 async function assertMatchesServer(page) {
   const response = await api(`/api/posts/${encodeURIComponent(idOf(page))}/suggestions`);
   for (const source of SOURCES) {

@@ -4,8 +4,8 @@
  *   node e2e/<page>.mjs [base address] [check,check…]
  *
  * Environment: BASE (http://127.0.0.1:7878), CHROMIUM (else found on PATH), ONLY (names of checks), SHOTS (folder for screenshots
- * of failed checks), LIMIT (seconds for all checks of a script). One line is printed per check; the exit code is 1 when
- * one failed or the time limit was reached.
+ * of failed checks), LIMIT (seconds for all checks of a script). One line is printed per check; the exit code is 1 if a
+ * check failed or the time limit was reached.
  */
 import assert from "node:assert/strict";
 import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";

@@ -1,7 +1,7 @@
-//! `cargo xtask book`: blocks of documents that are generated from data, so that no document is older than its data.
+//! `cargo xtask book`: blocks of documents that are generated from data files.
 //!
 //! Compares every block with its data, or rewrites it. Changes no text outside of blocks, and measures nothing: data
-//! files are written by hand. This file joins pages and blocks; each source of data is a module.
+//! files are written by hand. This file matches blocks to pages; each data source is a module.
 
 mod comparison;
 mod data;
@@ -13,8 +13,8 @@ mod table;
 use crate::workspace::{File, Workspace};
 use markers::Block;
 
-/// The line of `--help`.
-pub(crate) const HELP: &str = "compares generated blocks of documents with their data [--write: rewrites the blocks]";
+/// Help text of the command.
+pub(crate) const HELP: &str = "Compare generated blocks of documents with their data [--write: rewrite the blocks]";
 
 /// A generated block: its page, the name in its markers, and the function that renders it.
 struct Generated {
@@ -87,7 +87,7 @@ fn check(files: &[File], generated: &[Generated]) -> Vec<String> {
             Err(problem) => Some(problem),
         }));
     }
-    // Blocks of the same data file have the same problem.
+    // Blocks with the same data file report the same problem.
     problems.dedup();
     problems
 }
@@ -103,14 +103,14 @@ fn missing(files: &[File], generated: &[Generated]) -> Vec<String> {
     let is_missing = |expected: &&Generated| {
         let page = files.iter().find(|file| file.path == expected.page);
         let blocks = markers::blocks(page.map_or("", |page| &page.text));
-        // Invalid markers are another problem.
+        // Invalid markers are reported separately.
         blocks.is_ok_and(|blocks| blocks.iter().all(|block| block.name != expected.name))
     };
     let missing = generated.iter().filter(is_missing);
     missing.map(|Generated { page, name, .. }| format!("{page} has no block `<!-- generated: {name} -->`")).collect()
 }
 
-/// Returns each block of a page with the content that its data gives.
+/// Returns each block of a page with its generated content.
 fn blocks_of<'a>(page: &'a File, files: &[File], generated: &[Generated]) -> Vec<Result<(Block<'a>, String), String>> {
     match markers::blocks(&page.text) {
         Ok(blocks) => {
@@ -122,7 +122,7 @@ fn blocks_of<'a>(page: &'a File, files: &[File], generated: &[Generated]) -> Vec
     }
 }
 
-/// Returns the content that the data of a block gives.
+/// Returns the generated content of a block.
 fn rendered(page: &File, block: &Block<'_>, files: &[File], generated: &[Generated]) -> Result<String, String> {
     match generated.iter().find(|expected| expected.page == page.path && expected.name == block.name) {
         Some(expected) => (expected.render)(files),

@@ -1,6 +1,8 @@
-//! `cargo xtask conformance`: our stores under LangGraph's own suite for savers, through the program `saver_stdio`.
+//! `cargo xtask conformance`: runs LangGraph's checkpointer conformance suite against the checkpointers of this
+//! workspace, through the program `saver_stdio`.
 //!
-//! Needs Python, PostgreSQL and, once, the package registry. What is said between the two sides is in `testing/conformance/README.md`.
+//! Needs Python, PostgreSQL and, for the first run, the package registry. `testing/conformance/README.md` describes the
+//! protocol between the suite and the program.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,48 +12,50 @@ use superstep_cluster::TempPostgresServer;
 use crate::workspace::Workspace;
 use crate::{process, python, servers};
 
-/// The line of `--help`.
-pub(crate) const HELP: &str = "our stores under LangGraph's suite for savers [--store memory|sqlite|postgres]";
+/// Help text of the command.
+pub(crate) const HELP: &str =
+    "Run LangGraph's conformance suite against our checkpointers [--store memory|sqlite|postgres: only this one]";
 
-/// Last line of the suite when every test passed and none is missing.
+/// Last output line of the suite if all tests ran and passed.
 const PERFECT: &str = "81 passed, 0 failed";
 
-/// Environment variable with the URL of a PostgreSQL to use instead of a temporary cluster.
+/// Environment variable with the URL of a PostgreSQL server to use instead of a temporary one.
 const POSTGRES: &str = "SUPERSTEP_POSTGRES_URL";
 
-/// Names of all stores.
+/// Names of all checkpointers.
 const STORES: [&str; 3] = ["memory", "sqlite", "postgres"];
 
-/// The program under test, built as the tests build it: with these features of all packages it is there already.
+/// Cargo arguments that build the program under test, with the features of `cargo xtask test` to share its build.
 const PROGRAM: [&str; 5] = ["build", "--workspace", "--all-features", "--example", "saver_stdio"];
 
-/// Puts stores under the suite: one, or all.
+/// Runs the suite against one checkpointer or all of them.
 ///
 /// # Errors
-/// At the first store that does not pass all of it.
+/// Returns an error if an argument is unknown, a requirement is missing, or a checkpointer does not pass every test.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     let stores = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => STORES.to_vec(),
         ["--store", store] if STORES.contains(&store) => vec![store],
-        ["--store", store] => return Err(format!("unknown store `{store}`; known: {}", STORES.join(", "))),
+        ["--store", store] => return Err(format!("unknown checkpointer `{store}`; known: {}", STORES.join(", "))),
         _ => return Err(format!("unknown arguments `{}`; known: --store NAME", arguments.join(" "))),
     };
     let interpreter = python::interpreter(workspace)?;
     process::run(&mut workspace.cargo(&PROGRAM))?;
     let program = workspace.target()?.join("debug/examples/saver_stdio");
     stores.into_iter().try_for_each(|store| {
-        // A server of our own lasts as long as this.
+        // Dropping the variable stops a temporary server.
         let server = Server::of(store)?;
         check(workspace, &interpreter, &program, &server.words(store))
     })
 }
 
-/// The server behind a store.
+/// Database server of a checkpointer.
 enum Server {
-    /// It needs none.
+    /// No server: the checkpointer is not `postgres`.
     None,
-    /// One that somebody named.
+    /// The server at this URL, from [`POSTGRES`].
     Named(String),
+    /// A temporary server.
     Own(TempPostgresServer),
 }
 
@@ -67,7 +71,7 @@ impl Server {
         }
     }
 
-    /// Returns the arguments with which the program opens a store; `{fresh}` is replaced by an unused path.
+    /// Returns the arguments with which the program opens a checkpointer; `run.py` replaces `{fresh}` by a new path.
     fn words(&self, store: &str) -> Vec<String> {
         let location = match self {
             Self::None => (store == "sqlite").then(|| "{fresh}".to_owned()),
@@ -83,12 +87,12 @@ fn check(workspace: &Workspace, interpreter: &Path, program: &Path, store: &[Str
     suite.arg(workspace.root().join("testing/conformance/run.py")).arg(program).args(store);
     let output = process::stdout(&mut suite)?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let counted = text.lines().last().unwrap_or("nothing was counted");
+    let counted = text.lines().last().unwrap_or("no output");
     if output.status.success() && counted == PERFECT {
         println!("    {}: {counted}", store[0]);
         return Ok(());
     }
-    Err(format!("`{}` under LangGraph's suite, which should say `{PERFECT}`:\n{text}", store[0]))
+    Err(format!("`{}` does not pass LangGraph's suite, expected `{PERFECT}`:\n{text}", store[0]))
 }
 
 #[cfg(test)]
@@ -99,7 +103,7 @@ mod tests {
     fn an_unknown_store_is_rejected_before_anything_is_built() {
         let workspace = Workspace::find().unwrap();
         let problem = run(&workspace, &["--store".to_owned(), "tape".to_owned()]).unwrap_err();
-        assert_eq!(problem, "unknown store `tape`; known: memory, sqlite, postgres");
+        assert_eq!(problem, "unknown checkpointer `tape`; known: memory, sqlite, postgres");
         assert!(run(&workspace, &["sqlite".to_owned()]).unwrap_err().starts_with("unknown arguments `sqlite`"));
     }
 }

@@ -1,7 +1,8 @@
-//! `cargo xtask count`: instructions of the hot paths under valgrind, held against `bench/instructions.json`.
+//! `cargo xtask count`: counts the instructions of the hot paths under valgrind and compares them with
+//! `bench/instructions.json`.
 //!
-//! A count is the same on a busy machine as on an idle one, so a path that got longer shows whatever else runs. What
-//! the paths are is in `bench/benches/hot_paths.rs`; times are taken by `superstep-bench`.
+//! Instruction counts do not depend on the load of the machine, unlike times, which `superstep-bench` measures. The
+//! paths are the benchmarks in `bench/benches/hot_paths.rs`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,8 +13,9 @@ use serde_json::Value;
 use crate::workspace::Workspace;
 use crate::{process, servers};
 
-/// The line of `--help`.
-pub(crate) const HELP: &str = "instructions of the hot paths against bench/instructions.json [--save: write that file]";
+/// Help text of the command.
+pub(crate) const HELP: &str =
+    "Count instructions of the hot paths and compare them with bench/instructions.json [--save: write the file]";
 
 /// Tolerated increase over the saved count, in percent: processors and C libraries differ a little.
 const ALLOWED: u64 = 5;
@@ -24,7 +26,8 @@ type Counts = BTreeMap<String, u64>;
 /// Counts instructions, and compares them with the saved counts or saves them.
 ///
 /// # Errors
-/// When a path is longer than it was, or cannot be counted.
+/// Returns an error if an argument is unknown, a path exceeds its saved count by more than [`ALLOWED`] percent, or a
+/// path cannot be counted.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     let save = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => false,
@@ -50,10 +53,11 @@ fn compare(baseline: &Counts, counts: &Counts) -> (Vec<String>, Vec<String>) {
         match (baseline.get(name), counts.get(name)) {
             (Some(old), Some(new)) => {
                 let is_shorter = *new * (100 + ALLOWED) < *old * 100;
-                let hint = if is_shorter { "; keep that with `cargo xtask count --save`" } else { "" };
+                let hint = if is_shorter { "; save the new count with `cargo xtask count --save`" } else { "" };
                 lines.push(format!("{name:<30} {new:>10} instructions, was {old}{hint}"));
                 if *new * 100 > *old * (100 + ALLOWED) {
-                    problems.push(format!("`{name}` takes {new} instructions, and took {old}: make it shorter again"));
+                    problems
+                        .push(format!("`{name}` executes {new} instructions instead of {old}, over {ALLOWED} % more"));
                 }
             }
             (Some(_), None) => problems.push(format!("`{name}` of {FILE} was not counted")),
@@ -67,7 +71,7 @@ fn count(workspace: &Workspace) -> Result<Counts, String> {
     let valgrind = valgrind(workspace)?;
     ensure_runner(workspace)?;
     let target = workspace.target()?;
-    // A folder without earlier results: nothing is compared there.
+    // Without earlier results in its folder, the runner does not compare by itself.
     let home = target.join("count");
     let _ = std::fs::remove_dir_all(&home);
     let home = home.to_string_lossy().into_owned();
@@ -81,30 +85,30 @@ fn count(workspace: &Workspace) -> Result<Counts, String> {
     let output = process::stdout(&mut command)?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
-        return Err(format!("counting ended with {}:\n{text}", output.status));
+        return Err(format!("the benchmark runner ended with {}:\n{text}", output.status));
     }
     read(&text)
 }
 
-/// The counts in what the runner prints: one JSON object for each path.
+/// Parses the output of the runner: one JSON object for each path.
 fn read(text: &str) -> Result<Counts, String> {
     let mut counts = Counts::new();
     for line in text.lines().filter(|line| line.starts_with('{')) {
-        let path: Value = serde_json::from_str(line).map_err(|error| format!("the runner's answer: {error}"))?;
-        let name = path["function_name"].as_str().ok_or("the runner names no path")?;
-        let parts = path["profiles"][0]["data"]["parts"].as_array().ok_or("the runner counted nothing")?;
+        let path: Value = serde_json::from_str(line).map_err(|error| format!("the runner's output: {error}"))?;
+        let name = path["function_name"].as_str().ok_or("the runner's output names no path")?;
+        let parts = path["profiles"][0]["data"]["parts"].as_array().ok_or("the runner's output has no counts")?;
         let count = |part: &Value| part["metrics"]["Ir"]["values"]["new"].as_u64();
         let sum: Option<u64> = parts.iter().map(count).sum();
         counts.insert(name.to_owned(), sum.ok_or_else(|| format!("no instructions of `{name}`"))?);
     }
-    if counts.is_empty() { Err(format!("the runner counted nothing:\n{text}")) } else { Ok(counts) }
+    if counts.is_empty() { Err(format!("the runner's output has no counts:\n{text}")) } else { Ok(counts) }
 }
 
 fn runs(command: &mut Command) -> bool {
     process::output(command).is_ok_and(|output| output.status.success())
 }
 
-/// The runner must be of the very version of the library.
+/// Installs the benchmark runner in the locked version of its library; other versions do not work together.
 fn ensure_runner(workspace: &Workspace) -> Result<(), String> {
     let lock = std::fs::read_to_string(workspace.root().join("Cargo.lock")).map_err(|error| error.to_string())?;
     let mut lines = lock.lines().skip_while(|line| *line != "name = \"gungraun\"").skip(1);
@@ -114,12 +118,12 @@ fn ensure_runner(workspace: &Workspace) -> Result<(), String> {
     if installed.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim().ends_with(version)) {
         return Ok(());
     }
-    println!("    installing gungraun-runner {version}, once");
+    println!("    installing gungraun-runner {version}");
     let arguments = ["install", "gungraun-runner", "--version", version, "--locked", "--force"];
     process::run(&mut workspace.cargo(&arguments))
 }
 
-/// Finds valgrind or gets it; a folder when it was unpacked there and not installed.
+/// Ensures that valgrind is available. Returns its folder if it was unpacked there, and `None` if it is installed.
 fn valgrind(workspace: &Workspace) -> Result<Option<PathBuf>, String> {
     if runs(Command::new("valgrind").arg("--version")) {
         return Ok(None);
@@ -129,7 +133,7 @@ fn valgrind(workspace: &Workspace) -> Result<Option<PathBuf>, String> {
         return Ok(Some(folder));
     }
     let Err(problem) = servers::ensure_programs(&[("valgrind", "valgrind")]) else { return Ok(None) };
-    // Whoever may not install may still unpack.
+    // Unpacking needs no root permissions, unlike installing.
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
     let unpack = "apt-get download valgrind && dpkg -x valgrind_*.deb .";
     if runs(Command::new("sh").args(["-c", unpack]).current_dir(&folder)) {

@@ -1,8 +1,8 @@
-//! `cargo xtask langgraph`: threads of the real LangGraph, imported and gone on with.
+//! `cargo xtask langgraph`: tests the import of threads that LangGraph writes.
 //!
-//! Python runs the graphs of `testing/fixtures/langgraph/make.py` on its own SQLite and PostgreSQL savers; then the tests that
-//! otherwise read the files in that folder read what was just written. Needs Python, PostgreSQL and, once, the package
-//! registry.
+//! Python runs the graphs of `testing/fixtures/langgraph/make.py` with LangGraph's SQLite and PostgreSQL checkpointers.
+//! The tests that otherwise read the committed files in that folder then read the new ones. Needs Python, PostgreSQL
+//! and, for the first run, the package registry.
 
 use std::fs;
 use std::path::Path;
@@ -13,11 +13,11 @@ use superstep_cluster::{TempPostgresServer, postgres};
 use crate::workspace::Workspace;
 use crate::{process, python, servers, test};
 
-/// The line of `--help`.
+/// Help text of the command.
 pub(crate) const HELP: &str =
-    "threads of the real LangGraph, imported and resumed [--save: write testing/fixtures/langgraph]";
+    "Import and resume threads that LangGraph writes [--save: write testing/fixtures/langgraph instead]";
 
-/// The tests that read what LangGraph wrote.
+/// Cargo arguments of the tests that read LangGraph's threads.
 const TESTS: [&str; 6] = [
     "nextest",
     "run",
@@ -27,10 +27,10 @@ const TESTS: [&str; 6] = [
     "package(superstep-adapters) & kind(test) & test(langgraph)",
 ];
 
-/// Writes threads with LangGraph and holds the import against what it says of them.
+/// Writes threads with LangGraph, and runs the import tests on them or saves them as fixtures.
 ///
 /// # Errors
-/// When Python does not write them, or a test fails.
+/// Returns an error if an argument is unknown, the threads cannot be written, or a test fails.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     let saves = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => false,
@@ -41,7 +41,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     let folder = if saves { fixtures.clone() } else { workspace.target()?.join("langgraph") };
     let interpreter = python::interpreter(workspace)?;
     servers::ensure()?;
-    // Lasts as long as this.
+    // Stopped when the variable is dropped.
     let server = TempPostgresServer::start()?;
     process::run(Command::new(interpreter).arg(fixtures.join("make.py")).arg(&folder).arg(server.url()))?;
     if saves {
@@ -53,7 +53,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     process::run(&mut tests)
 }
 
-/// Writes the tables of the server as statements.
+/// Writes the tables of the server as SQL statements to `threads.sql`.
 fn save(folder: &Path, url: &str) -> Result<(), String> {
     let plain = ["--no-owner", "--no-privileges", "--inserts", "--no-comments"];
     let dump = process::stdout(postgres("pg_dump")?.args(plain).arg(url))?;
@@ -61,7 +61,7 @@ fn save(folder: &Path, url: &str) -> Result<(), String> {
         return Err(format!("`pg_dump` ended with {}", dump.status));
     }
     let dump = String::from_utf8_lossy(&dump.stdout);
-    // Marks and settings of the program that wrote it say nothing about LangGraph, and not every version knows them.
+    // Comments and settings of `pg_dump` contain no data, and other versions of PostgreSQL may reject them.
     let is_retained = |line: &&str| !line.starts_with("--") && !line.starts_with('\\') && !line.starts_with("SET ");
     let is_call = |line: &&str| !line.starts_with("SELECT pg_catalog.set_config");
     let lines: Vec<&str> = dump.lines().filter(is_retained).filter(is_call).filter(|line| !line.is_empty()).collect();

@@ -1,6 +1,7 @@
-//! The project's own commands, run as `cargo xtask <command>`: what a change must pass, in one program.
+//! Development commands of the project, run as `cargo xtask <command>`.
 //!
-//! Dispatches and nothing else; one module per command. Never part of what users build; changes no file unless told to.
+//! This file only dispatches; each command is a module. Not part of a release. No command changes committed files
+//! unless its arguments request that.
 
 mod book;
 mod conformance;
@@ -29,14 +30,14 @@ use std::process::ExitCode;
 
 use workspace::Workspace;
 
-/// One command: its name, the line `--help` prints, and what runs it.
+/// A command: its name, its help text, and its function.
 struct Command {
     name: &'static str,
     help: &'static str,
     run: fn(&Workspace, &[String]) -> Result<(), String>,
 }
 
-/// Every command, in the order `--help` prints them.
+/// All commands, in the order of the help.
 const COMMANDS: [Command; 15] = [
     Command { name: "test", help: test::HELP, run: test::run },
     Command { name: "tidy", help: tidy::HELP, run: tidy::run },

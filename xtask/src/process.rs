@@ -1,10 +1,11 @@
-//! Child processes: each leads a process group of its own, has a time limit, and is ended together with its children.
+//! Child processes: each leads its own process group, has a time limit, and is ended together with its children.
 //!
-//! `cargo`, `npm` and `node` start processes themselves. Killing only the direct child leaves those running, and one of them that
-//! never ends keeps a test run from ending. A group is ended as a whole. The terminal sends Ctrl-C to the foreground group only,
-//! which is the group of this program, so this program handles SIGINT and SIGTERM and ends the groups it started. Children in the
-//! foreground group would get Ctrl-C by themselves, but could not be ended as a whole: the same group contains this program and the
-//! script that started it. What calls `setsid` (the servers of `superstep-cluster`) leaves the group and has its own watcher.
+//! `cargo`, `npm` and `node` start processes themselves. Killing only the direct child would leave those running, and a
+//! process that never ends keeps a test run from ending, so the whole group is ended. The terminal sends Ctrl-C only to
+//! the foreground group, which is the group of this program: it handles SIGINT and SIGTERM and ends the groups that it
+//! started. Children in the foreground group would receive Ctrl-C directly, but could not be ended as a group, because
+//! that group also contains this program and the script that started it. Processes that call `setsid` (the servers of
+//! `superstep-cluster`) leave the group and have their own watcher.
 
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,19 +20,19 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// The time limit of a command that nobody gave another: longer than anything but a long form takes.
+/// Default time limit of a command; long runs of the simulation and the fault tests set their own.
 const USUAL_LIMIT: Duration = minutes(120);
-/// The time between SIGTERM and SIGKILL. `cargo nextest` ends its own tests within 10 s of a SIGTERM.
+/// Time between SIGTERM and SIGKILL. `cargo nextest` ends its own tests within 10 s of a SIGTERM.
 const GRACE: Duration = Duration::from_secs(15);
-/// The time between two looks at a child.
+/// Interval between two checks of a child.
 const POLL: Duration = Duration::from_millis(20);
 
-/// A duration of so many minutes.
+/// Returns a duration in minutes.
 pub(crate) const fn minutes(number: u64) -> Duration {
     Duration::from_secs(number * 60)
 }
 
-/// A time limit and the moment at which it is reached.
+/// A time limit and the instant at which it is reached.
 #[derive(Clone, Copy, Debug)]
 struct Deadline {
     limit: Duration,
@@ -49,7 +50,7 @@ thread_local! {
     static DEADLINE: Cell<Option<Deadline>> = const { Cell::new(None) };
 }
 
-/// Runs `work` with a time limit for all of its commands together. A shorter limit around it stays in force.
+/// Runs `work` with one time limit for all of its commands. A shorter limit of the caller stays in force.
 pub(crate) fn within<T>(limit: Duration, work: impl FnOnce() -> T) -> T {
     let (outer, own) = (DEADLINE.get(), Deadline::after(limit));
     DEADLINE.set(Some(outer.filter(|outer| outer.at < own.at).unwrap_or(own)));
@@ -58,7 +59,7 @@ pub(crate) fn within<T>(limit: Duration, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The groups that are running, so that a signal can end them.
+/// The running groups, which a signal ends.
 struct Groups {
     is_ending: bool,
     running: Vec<Pid>,
@@ -73,7 +74,7 @@ fn groups() -> MutexGuard<'static, Groups> {
 /// Ends the program and every group on SIGINT and SIGTERM; a second signal does not wait for them.
 ///
 /// # Errors
-/// When the system refuses the handlers.
+/// Returns an error if the signal handlers cannot be installed.
 pub(crate) fn handle_signals() -> Result<(), String> {
     let signals = Signals::new([SIGINT, SIGTERM]);
     let mut signals = signals.map_err(|error| format!("signals cannot be handled: {error}"))?;
@@ -106,7 +107,8 @@ fn send(groups: &[Pid], signal: Signal) {
     }
 }
 
-/// Returns whether a group has a process that is no zombie. In a container whose first process reaps nothing, zombies stay.
+/// Returns true if a group has a process that is not a zombie. Zombies remain in a container whose first process does
+/// not reap them.
 fn is_running(group: Pid) -> bool {
     if test_kill_process_group(group).is_err() {
         return false;
@@ -133,12 +135,12 @@ impl Group {
     /// Starts a command as the leader of a new group, without input.
     ///
     /// # Errors
-    /// When the command does not start.
+    /// Returns an error if the command does not start.
     pub(crate) fn start(command: &mut Command) -> Result<Self, String> {
         let name = name(command);
-        // A group in the background that reads from the terminal would be stopped by the system.
+        // The system would stop a background group that reads from the terminal.
         command.process_group(0).stdin(Stdio::null());
-        // Held until the group is noted, so that a signal does not miss it.
+        // Locked until the group is registered, so that a signal does not miss it.
         let mut groups = groups();
         if groups.is_ending {
             drop(groups);
@@ -151,10 +153,10 @@ impl Group {
         Ok(Self { child, id, name, deadline })
     }
 
-    /// Waits until the command ends, then ends what it left running. Ends the whole group at the time limit.
+    /// Waits until the command ends, then ends its remaining child processes. Ends the whole group at the time limit.
     ///
     /// # Errors
-    /// When the time limit is reached, naming the command and the limit.
+    /// Returns an error with the command and the limit if the time limit is reached.
     pub(crate) fn wait(&mut self) -> Result<ExitStatus, String> {
         loop {
             if groups().is_ending {
@@ -174,10 +176,10 @@ impl Group {
         Err(self.late("was still running"))
     }
 
-    /// Returns the first line of the standard output, which must be piped. What comes later is discarded.
+    /// Returns the first line of the standard output, which must be piped. Later output is discarded.
     ///
     /// # Errors
-    /// When there is none within the time limit.
+    /// Returns an error if there is no line within the time limit.
     pub(crate) fn first_line(&mut self, limit: Duration) -> Result<String, String> {
         let pipe = self.child.stdout.take().ok_or_else(|| format!("{} has no output", self.name))?;
         let (sender, line) = channel();
@@ -185,27 +187,27 @@ impl Group {
             let (mut reader, mut line) = (BufReader::new(pipe), String::new());
             let _ = reader.read_line(&mut line);
             let _ = sender.send(line);
-            // A pipe that nobody reads would block the program once it is full.
+            // Without a reader, the program would block once the pipe is full.
             let _ = std::io::copy(&mut reader, &mut std::io::sink());
         });
         line.recv_timeout(limit).map_err(|_| format!("{} printed nothing within {}", self.name, text(limit)))
     }
 
-    /// Returns everything that arrives on a pipe of the child.
+    /// Returns the complete output of a pipe of the child.
     fn collect(&self, pipe: &Receiver<Vec<u8>>) -> Result<Vec<u8>, String> {
         let left = self.deadline.at.saturating_duration_since(Instant::now()).max(GRACE);
-        pipe.recv_timeout(left).map_err(|_| self.late("had ended, but something it started kept its output open"))
+        pipe.recv_timeout(left).map_err(|_| self.late("had ended, but a process that it started kept its output open"))
     }
 
     fn late(&self, state: &str) -> String {
         let limit = text(self.deadline.limit);
         format!(
-            "{} {state} when its time limit of {limit} was reached; it was ended with everything it started",
+            "{} {state} when its time limit of {limit} was reached; it was ended with all of its child processes",
             self.name
         )
     }
 
-    /// Ends every process of the group that still runs: SIGTERM, then SIGKILL after the grace period.
+    /// Ends all running processes of the group: SIGTERM, then SIGKILL after the grace period.
     fn end(&mut self, grace: Duration) {
         if !is_running(self.id) {
             // Reaps a leader that has ended by itself.
@@ -237,42 +239,42 @@ impl Drop for Group {
     }
 }
 
-/// Blocks for ever: the thread that handles the signal ends the program.
+/// Blocks forever: the thread that handles the signal ends the program.
 fn wait_for_exit() -> ! {
     loop {
         thread::park();
     }
 }
 
-/// Runs a command that must end with success; its output passes through.
+/// Runs a command that must succeed; its output passes through.
 ///
 /// # Errors
-/// When it does not start, does not end within the time limit, or fails.
+/// Returns an error if the command does not start, does not end within the time limit, or fails.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let status = Group::start(command)?.wait()?;
     if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", name(command))) }
 }
 
-/// Runs a command and returns what it printed; nothing passes through.
+/// Runs a command and returns its output; nothing passes through.
 ///
 /// # Errors
-/// When it does not start or does not end within the time limit.
+/// Returns an error if the command does not start or does not end within the time limit.
 pub(crate) fn output(command: &mut Command) -> Result<Output, String> {
     capture(command.stderr(Stdio::piped()), false)
 }
 
-/// Runs a command and returns its standard output; its errors pass through.
+/// Runs a command and returns its standard output; its standard error passes through.
 ///
 /// # Errors
-/// As [`output`].
+/// Returns the errors of [`output`].
 pub(crate) fn stdout(command: &mut Command) -> Result<Output, String> {
     capture(command.stderr(Stdio::inherit()), false)
 }
 
-/// Runs a command and returns what it printed, which also passes through as it comes.
+/// Runs a command and returns its output, which also passes through immediately.
 ///
 /// # Errors
-/// As [`output`].
+/// Returns the errors of [`output`].
 pub(crate) fn passed_through(command: &mut Command) -> Result<Output, String> {
     capture(command.stderr(Stdio::piped()), true)
 }
@@ -286,7 +288,7 @@ fn capture(command: &mut Command, passes: bool) -> Result<Output, String> {
     Ok(Output { status, stdout: collect(stdout)?, stderr: collect(stderr)? })
 }
 
-/// Reads a pipe to its end on a thread of its own; what comes is also written to `copy`.
+/// Reads a pipe to its end on a new thread, and copies everything to `copy`.
 fn read(mut pipe: impl Read + Send + 'static, mut copy: Option<impl Write + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -302,14 +304,14 @@ fn read(mut pipe: impl Read + Send + 'static, mut copy: Option<impl Write + Send
     receiver
 }
 
-/// Returns the last lines of a text that a command printed.
+/// Returns the last non-empty lines of an output.
 pub(crate) fn last_lines(printed: &[u8], number: usize) -> String {
     let printed = String::from_utf8_lossy(printed);
     let lines: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(number)..].join("\n")
 }
 
-/// Returns a command as a person would type it.
+/// Returns a command as it would be typed in a shell.
 fn name(command: &Command) -> String {
     let program = std::path::Path::new(command.get_program());
     let program = program.file_name().unwrap_or(command.get_program());
@@ -354,7 +356,7 @@ mod tests {
             problem,
             format!(
                 "`sh -c {script}` was still running when its time limit of 0 s was reached; \
-                 it was ended with everything it started"
+                 it was ended with all of its child processes"
             )
         );
     }

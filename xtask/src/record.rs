@@ -1,18 +1,19 @@
-//! `cargo xtask record`: threads in the stored formats of today, for all versions to come to read.
+//! `cargo xtask record`: writes fixtures in the current stored formats, which all later versions must read.
 //!
-//! What is recorded is the example's business; here it is started, with a folder that must be new.
+//! Starts the example `record_stores`, which defines the recorded threads, with a folder that must not exist.
 
 use crate::process;
 use crate::workspace::Workspace;
 
-/// The line of `--help`.
-pub(crate) const HELP: &str = "record threads in the stored formats of today: NAME, such as v2, which must be new";
+/// Help text of the command.
+pub(crate) const HELP: &str =
+    "Write test threads in the current stored formats to the new folder testing/fixtures/stores/VERSION, such as v4";
 
 /// Arguments of Cargo before the folder.
 const PROGRAM: [&str; 9] =
     ["run", "--quiet", "--package", "superstep-adapters", "--all-features", "--example", "record_stores", "--", ""];
 
-/// Records a version.
+/// Writes the fixtures of a version.
 ///
 /// # Errors
 /// Returns an error if the name is not a version, the folder exists, or the recording fails.

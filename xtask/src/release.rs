@@ -1,7 +1,8 @@
-//! The programs of `testing/sim/` and `testing/torture/`, built with optimisation in one call of Cargo.
+//! Release builds of the programs of `testing/sim/` and `testing/torture/`.
 //!
-//! One call resolves the features of their dependencies together, so that both share one build of the engine. `cargo xtask count`
-//! shares their dependencies but not the engine: the feature `seeded-bugs` would change the instructions that it counts.
+//! One Cargo call builds both, which resolves their features together, so that they share one build of the engine.
+//! `cargo xtask count` shares their dependencies but not the engine: the feature `seeded-bugs` would change the
+//! instructions that it counts.
 
 use std::process::Command;
 
@@ -13,7 +14,7 @@ const BUILD: [&str; 7] = ["build", "--release", "-p", "superstep-sim", "-p", "su
 /// Builds both programs and returns a command that starts one of them at the root of the workspace.
 ///
 /// # Errors
-/// When they do not build.
+/// Returns an error if a program does not build.
 pub(crate) fn program(workspace: &Workspace, name: &str, arguments: &[&str]) -> Result<Command, String> {
     process::run(&mut workspace.cargo(&BUILD))?;
     let mut command = Command::new(workspace.target()?.join("release").join(name));

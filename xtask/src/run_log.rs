@@ -21,7 +21,7 @@ impl Commit {
     /// Returns an error if there are uncommitted changes: the run could not be repeated.
     pub(crate) fn current(workspace: &Workspace) -> Result<Self, String> {
         if !git(workspace, &["status", "--porcelain"])?.is_empty() {
-            return Err("the ledger speaks of commits: commit what you have, then record".to_owned());
+            return Err("there are uncommitted changes: commit them first, the run log names commits".to_owned());
         }
         let hash = git(workspace, &["rev-parse", "HEAD"])?;
         Ok(Self { hash, date: git(workspace, &["show", "-s", "--format=%cI"])? })
@@ -36,7 +36,7 @@ pub(crate) fn add(workspace: &Workspace, entries: Vec<Value>) -> Result<(), Stri
     let path = workspace.root().join(RUN_LOG);
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{RUN_LOG}: {error}"))?;
     std::fs::write(&path, added(&text, entries)?).map_err(|error| format!("{RUN_LOG}: {error}"))?;
-    println!("written down in {RUN_LOG}");
+    println!("added to {RUN_LOG}");
     Ok(())
 }
 

@@ -1,7 +1,7 @@
-//! Tells code, comments and string literals of a Rust file apart, so that rules look only where they should.
+//! Separates the code, comments and string literals of a Rust file, so that each rule reads only what it applies to.
 //!
-//! A lexer of a screen, not a parser: it also reads the inside of macros, which a syntax tree does not show.
-//! Every view keeps the line breaks of the file, so a place in a view is a place in the file.
+//! A small lexer instead of a parser: it also reads the content of macro calls, which have no syntax tree. Every view
+//! keeps the length and the line breaks of the file, so an offset in a view is an offset in the file.
 
 use std::ops::Range;
 
@@ -13,14 +13,14 @@ enum Kind {
     Character,
 }
 
-/// A Rust file cut into code, comments and string literals.
+/// A Rust file split into code, comments and literals.
 pub(crate) struct RustSource<'a> {
     source: &'a str,
     pieces: Vec<(Kind, Range<usize>)>,
 }
 
 impl<'a> RustSource<'a> {
-    /// Cuts a file into pieces. Text that is not Rust gives pieces that mean nothing, never a panic.
+    /// Splits a file. Text that is not Rust results in meaningless pieces, never in a panic.
     pub(crate) fn new(source: &'a str) -> Self {
         let mut pieces = Vec::new();
         let (mut at, mut code_from) = (0, 0);
@@ -41,12 +41,12 @@ impl<'a> RustSource<'a> {
         Self { source, pieces }
     }
 
-    /// The code alone: comments and the insides of literals become spaces.
+    /// Returns the code; comments and literals become spaces.
     pub(crate) fn code(&self) -> String {
         self.view(Kind::Code)
     }
 
-    /// The code alone, without the items marked `#[cfg(test)]`.
+    /// Returns the code without the items marked `#[cfg(test)]`.
     pub(crate) fn code_without_tests(&self) -> String {
         let mut code = self.code();
         while let Some(start) = code.find("#[cfg(test)]") {
@@ -57,12 +57,12 @@ impl<'a> RustSource<'a> {
         code
     }
 
-    /// The comments alone, doc comments among them.
+    /// Returns the comments, including doc comments.
     pub(crate) fn comments(&self) -> String {
         self.view(Kind::Comment)
     }
 
-    /// Every string literal with its line, quotes included.
+    /// Returns every string literal, including its quotes, with its line number.
     pub(crate) fn strings(&self) -> impl Iterator<Item = (usize, &'a str)> + '_ {
         let texts = self.pieces.iter().filter(|(kind, _)| *kind == Kind::Text);
         texts.map(|(_, range)| (line_of(self.source, range.start), &self.source[range.clone()]))
@@ -78,12 +78,12 @@ impl<'a> RustSource<'a> {
     }
 }
 
-/// The line number, from 1, of a place in a text.
+/// Returns the line number, from 1, of a byte offset.
 pub(crate) fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
-/// The places where `word` stands alone, not as a part of a longer name.
+/// Returns the byte offsets at which `word` is not part of a longer name.
 pub(crate) fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).map(|(at, _)| at).filter(move |&at| {
@@ -92,7 +92,7 @@ pub(crate) fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = us
     })
 }
 
-/// The end of the `{ .. }` that follows `from`, or of the `;` when that comes first outside brackets.
+/// Returns the end of the first `{ .. }` after `from`, or of the first `;` outside brackets if that comes earlier.
 pub(crate) fn end_of_item(code: &str, from: usize) -> usize {
     let (mut braces, mut brackets) = (0_usize, 0_usize);
     for (offset, symbol) in code[from..].char_indices() {
@@ -113,12 +113,12 @@ pub(crate) fn end_of_item(code: &str, from: usize) -> usize {
     code.len()
 }
 
-/// The same text with a space for every byte that is not a line break, so that places stay where they are.
+/// Replaces every byte except line breaks by a space, which keeps all offsets.
 fn blanked(text: &str) -> String {
     text.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect()
 }
 
-/// The comment or literal that begins here, with its length.
+/// Returns the kind and length of the comment or literal at the start of a text.
 fn piece_at(rest: &str, previous: Option<char>) -> Option<(Kind, usize)> {
     if rest.starts_with("//") {
         return Some((Kind::Comment, rest.find('\n').unwrap_or(rest.len())));
@@ -132,7 +132,7 @@ fn piece_at(rest: &str, previous: Option<char>) -> Option<(Kind, usize)> {
     if rest.starts_with('\'') {
         return character_length(rest).map(|length| (Kind::Character, length));
     }
-    // In `foor"..."` the `r` belongs to a name; such a thing only occurs in text that is not Rust.
+    // In `foor"..."`, which is not valid Rust, the `r` belongs to a name.
     let is_word_start = !previous.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let raw = rest.trim_start_matches(['b', 'c']);
     if is_word_start && rest.len() - raw.len() <= 1 && raw.starts_with('r') {
@@ -141,11 +141,11 @@ fn piece_at(rest: &str, previous: Option<char>) -> Option<(Kind, usize)> {
     None
 }
 
-/// The length of a character literal; a lifetime is none.
+/// Returns the length of a character literal; `None` for a lifetime.
 fn character_length(rest: &str) -> Option<usize> {
     let mut symbols = rest.char_indices().skip(1);
     match symbols.next()?.1 {
-        // The escaped symbol may itself be a quote, so the search for the closing one begins after it.
+        // The escaped symbol may be a quote, so the search for the closing quote starts after it.
         '\\' => rest.get(3..)?.find('\'').map(|at| at + 4),
         _ => symbols.next().filter(|(_, symbol)| *symbol == '\'').map(|(at, _)| at + 1),
     }

@@ -1,6 +1,6 @@
-//! `cargo xtask servers`: the programs that tests start for themselves: whether they are installed, and how they get here.
+//! `cargo xtask servers`: installs the servers that tests start, if they are missing.
 //!
-//! Installs by name from the packages of the system, and only where that needs no password.
+//! Installs system packages with apt, if that needs no password, and others with npm and pip in the build folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,11 +11,11 @@ use crate::process::{last_lines, minutes};
 use crate::workspace::Workspace;
 use crate::{process, python};
 
-/// The line of `--help`.
-pub(crate) const HELP: &str = "installs what the tests start: PostgreSQL, Redis, MCP servers, a collector; \
-                               or one of the others [pgvector|s3]";
+/// Help text of the command.
+pub(crate) const HELP: &str = "Install the servers that tests start: PostgreSQL, PgBouncer, Redis, MCP, an OTLP \
+                               collector [pgvector|s3: only PostgreSQL with pgvector, or only an S3 server]";
 
-/// A program that tests start, and the package of Debian that has it.
+/// Programs that tests start, each with its Debian package.
 const SERVERS: [(&str, &str); 3] =
     [("initdb", "postgresql"), ("pgbouncer", "pgbouncer"), ("redis-server", "redis-server")];
 
@@ -25,7 +25,7 @@ const MAX_LINES: usize = 12;
 /// Installs the requested servers.
 ///
 /// # Errors
-/// Returns an error if an installation fails.
+/// Returns an error if an argument is unknown or an installation fails.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => {
@@ -40,12 +40,12 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     }
 }
 
-/// Runs this command as a child process: the library that downloads has no time limits, a child has one.
+/// Runs this command as a child process with a time limit, because the downloads themselves have none.
 ///
 /// # Errors
-/// As [`run`], or when ten minutes are not enough.
+/// Returns the errors of [`run`], and an error if the installation takes longer than ten minutes.
 pub(crate) fn run_as_child(workspace: &Workspace, arguments: &[&str]) -> Result<(), String> {
-    let program = std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
+    let program = std::env::current_exe().map_err(|error| format!("the path of this program is unknown: {error}"))?;
     let mut command = Command::new(program);
     command.current_dir(workspace.root()).arg("servers").args(arguments);
     let output = process::within(minutes(10), || process::passed_through(&mut command))?;
@@ -53,27 +53,27 @@ pub(crate) fn run_as_child(workspace: &Workspace, arguments: &[&str]) -> Result<
         return Ok(());
     }
     let printed = String::from_utf8_lossy(&output.stderr);
-    // What the child says itself comes last; before it stands what pip and npm print.
+    // The error of the child follows the output of pip and npm.
     let problem = printed.split_once("error: ").map_or(&*printed, |(_, problem)| problem);
     Err(last_lines(problem.as_bytes(), MAX_LINES))
 }
 
-/// Installs what is missing of the servers that come with the system.
+/// Installs the missing servers among those with a system package.
 ///
 /// # Errors
-/// When something is missing and cannot be installed, naming it.
+/// Returns an error that names a server if it is missing and cannot be installed.
 pub(crate) fn ensure() -> Result<(), String> {
     ensure_programs(&SERVERS)
 }
 
-/// Installs what is missing of these programs, each with the package that has it.
+/// Installs the missing programs among these pairs of a program and its Debian package.
 ///
 /// # Errors
-/// As [`ensure`].
+/// Returns an error that names a program if it is missing and cannot be installed.
 pub(crate) fn ensure_programs(programs: &[(&str, &str)]) -> Result<(), String> {
     for &(program, package) in programs {
         if !is_installed(program) {
-            println!("    installing {package}, once");
+            println!("    installing {package}");
             install(package, apt)?;
             if !is_installed(program) {
                 return Err(format!("`{package}` is installed and `{program}` is still missing"));
@@ -87,7 +87,7 @@ fn is_installed(program: &str) -> bool {
     folders().iter().any(|folder| folder.join(program).is_file())
 }
 
-/// Returns the folders of programs: `PATH`, `/usr/sbin`, and the folders of Debian's PostgreSQL versions.
+/// Returns the folders that may contain programs: `PATH`, `/usr/sbin`, and those of Debian's PostgreSQL versions.
 fn folders() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
     folders.push("/usr/sbin".into());
@@ -96,7 +96,7 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// Installs a package. A machine that has never asked for the package lists gets them, and a second try.
+/// Installs a package. If that fails, updates the package lists, which a new machine does not have, and retries once.
 fn install(package: &str, mut apt: impl FnMut(&[&str]) -> Result<(), String>) -> Result<(), String> {
     let install = ["install", "-y", "--no-install-recommends", package];
     let Err(first) = apt(&install) else { return Ok(()) };
@@ -105,20 +105,20 @@ fn install(package: &str, mut apt: impl FnMut(&[&str]) -> Result<(), String>) ->
         Err(update) => Err(format!("{first}\n{update}")),
     };
     problem.map_err(|problem| {
-        format!("install `{package}` with the packages of your system; tests start what they need with it\n{problem}")
+        format!("the tests need `{package}`; install it with the package manager of your system\n{problem}")
     })
 }
 
-/// Runs apt-get as root, or with `sudo` where that asks for no password.
+/// Runs `apt-get` as root, or with `sudo` if that needs no password.
 ///
 /// # Errors
-/// With the last lines that it printed.
+/// Returns an error with the last output lines of `apt-get`.
 fn apt(arguments: &[&str]) -> Result<(), String> {
     if !Path::new("/usr/bin/apt-get").is_file() {
         return Err("there is no `apt-get`".to_owned());
     }
     let prefix: &[&str] = if rustix::process::geteuid().is_root() { &[] } else { &["sudo", "-n"] };
-    // Another installation on the same machine is waited for.
+    // Waits while another process on the machine installs packages.
     let words = [prefix, &["apt-get", "-o", "DPkg::Lock::Timeout=300"], arguments].concat();
     let mut command = Command::new(words[0]);
     let output = process::output(command.args(&words[1..]).env("DEBIAN_FRONTEND", "noninteractive"))?;

@@ -1,7 +1,7 @@
-//! `cargo xtask sim`: the simulation of `testing/sim/`, built with optimisation, and the ledger of what it has done.
+//! `cargo xtask sim`: builds and runs the deterministic simulation of `testing/sim/`.
 //!
-//! What is simulated and what it found is the program's business; here it is started, and its report written down
-//! when that is asked for.
+//! The program defines the simulation and the report. This file starts it, and adds its report to the run log on
+//! request.
 
 use std::time::Duration;
 
@@ -12,22 +12,23 @@ use crate::release;
 use crate::run_log::{self, Commit};
 use crate::workspace::Workspace;
 
-/// The line of `--help`.
-pub(crate) const HELP: &str = "simulate crashes, takeovers and failing stores \
-                               [--schedules N: 200000, and 20000 in `cargo xtask test`] [--seed S] [--threads T] [--seeded-bug NAME|none] [--json] [--record], \
-                               or one schedule again: --seed S --schedule K [--trace]";
+/// Help text of the command.
+pub(crate) const HELP: &str = "Simulate crashes, takeovers and failing checkpointers \
+                               [--schedules N: default 200000, in `cargo xtask test` 20000] [--seed S] [--threads T] \
+                               [--seeded-bug NAME|none] [--json] [--record], or repeat one schedule: \
+                               --seed S --schedule K [--seeded-bug NAME] [--trace]";
 
 const PROGRAM: &str = "superstep-sim";
-/// As many schedules as a test run has; with fewer the simulation does not ask whether every rule was put to the test. The search
-/// for seeded bugs has a bound of its own (`PLANTED_LIMIT` in `testing/sim/src/main.rs`) and finds all of them at any number.
+/// Number of schedules in `cargo xtask test`. With fewer, the simulation does not require that every invariant was
+/// checked. The search for seeded bugs has its own limit (`SEEDED_BUG_LIMIT` in `testing/sim/src/main.rs`).
 const SHORT: &str = "20000";
-/// The time limit of a run by hand, which may have millions of schedules.
+/// Time limit of `cargo xtask sim`, which may run millions of schedules.
 const BY_HAND: Duration = minutes(24 * 60);
 
-/// Runs the simulation.
+/// Runs the simulation; with `--record`, adds an entry to the run log.
 ///
 /// # Errors
-/// When it found something, or the ledger cannot be written.
+/// Returns an error if an invariant was violated, a seeded bug was not found, or the run log cannot be written.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     process::within(BY_HAND, || perform(workspace, arguments))
 }
@@ -44,25 +45,25 @@ fn perform(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     run_log::add(workspace, vec![entry(&report, &commit)])
 }
 
-/// Runs the short form, which is part of every test run.
+/// Runs the short form for `cargo xtask test`.
 ///
 /// # Errors
-/// When it found something.
+/// Returns an error if an invariant was violated or a seeded bug was not found.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), String> {
     start(workspace, &["--schedules", SHORT])
 }
 
 fn start(workspace: &Workspace, arguments: &[&str]) -> Result<(), String> {
     let mut command = release::program(workspace, PROGRAM, arguments)?;
-    process::run(&mut command).map_err(|problem| format!("the simulation found something, or did not run: {problem}"))
+    process::run(&mut command).map_err(|problem| format!("the simulation failed: {problem}"))
 }
 
-/// The report of a run that found nothing.
+/// Runs the simulation and returns its report, if it succeeded.
 fn report(workspace: &Workspace, arguments: &[&str]) -> Result<Value, String> {
     let mut command = release::program(workspace, PROGRAM, &[arguments, &["--json"]].concat())?;
     let output = process::stdout(&mut command)?;
     if !output.status.success() {
-        return Err(format!("the simulation found something, or did not run: {}", output.status));
+        return Err(format!("the simulation failed: {}", output.status));
     }
     serde_json::from_slice(&output.stdout).map_err(|error| format!("the report of the simulation: {error}"))
 }
@@ -88,7 +89,13 @@ mod tests {
 
     #[test]
     fn an_entry_counts_the_seeded_bugs_that_were_found() {
-        let report = json!({ "seed": 1, "schedules": 10, "violations": 0, "seeded_bugs": { "a": 3, "b": null }, "seconds": 0.5 });
+        let report = json!({
+            "seed": 1,
+            "schedules": 10,
+            "violations": 0,
+            "seeded_bugs": { "a": 3, "b": null },
+            "seconds": 0.5,
+        });
         let entry = entry(&report, &Commit { hash: "abc".to_owned(), date: "2026-01-01".to_owned() });
         assert_eq!(
             (&entry["tool"], &entry["seeded_bugs"], &entry["commit"]),

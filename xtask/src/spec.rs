@@ -1,6 +1,6 @@
-//! `cargo xtask spec`: which requirement ids the tests name, and which no test names yet.
+//! `cargo xtask spec`: lists the requirement ids with the number of tests that cover them.
 //!
-//! A test claims ids in its doc comment, and only a test that asserts something may. Does not run any test.
+//! A test claims ids in its doc comment; it must assert something. This command does not run any test.
 
 mod claims;
 mod requirement;
@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 use crate::workspace::{File, Workspace};
 use requirement::Id;
 
-/// The line of `--help`.
-pub(crate) const HELP: &str =
-    "ids of spec and their tests [--list-uncovered: only those without | --check: required.txt holds]";
+/// Help text of the command.
+pub(crate) const HELP: &str = "List the requirement ids of spec/ with their number of tests \
+                               [--list-uncovered: only ids without tests \
+                               | --check: fail if an id of required.txt has no test]";
 
 /// Mode of the command: the output, and the condition for a failure.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,11 +23,11 @@ enum Mode {
     Check,
 }
 
-/// Prints the table of ids.
+/// Prints the ids and their coverage.
 ///
 /// # Errors
-/// When a doc comment names an id that does not exist, a test claims ids without asserting anything, or, with
-/// `--check`, an id of `required.txt` has no test.
+/// Returns an error if an argument is unknown, a doc comment names an id that does not exist, a test claims ids without
+/// asserting anything, or, with `--check`, an id of `required.txt` has no test.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     let mode = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => Mode::Table,

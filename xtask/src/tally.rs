@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-/// A part that did not run: so many tests, or one step.
+/// Tests or a step that did not run, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Skipped {
     pub(crate) part: String,
@@ -17,22 +17,22 @@ pub(crate) struct Tally {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
     pub(crate) skipped: u64,
-    /// The parts behind `skipped`; one part may be many tests.
+    /// Skipped parts with their reasons; one part may be several tests.
     pub(crate) parts: Vec<Skipped>,
 }
 
 impl Tally {
-    /// A step that passed.
+    /// Returns the tally of a step that passed.
     pub(crate) fn passed() -> Self {
         Self { passed: 1, ..Self::default() }
     }
 
-    /// A step that failed.
+    /// Returns the tally of a step that failed.
     pub(crate) fn failed() -> Self {
         Self { failed: 1, ..Self::default() }
     }
 
-    /// Counts so many tests or steps of one part as skipped.
+    /// Counts a number of tests or steps as skipped.
     pub(crate) fn skip(&mut self, number: u64, part: &str, reason: impl Into<String>) {
         self.skipped += number;
         self.parts.push(Skipped { part: part.to_owned(), reason: reason.into() });
@@ -50,7 +50,7 @@ impl Tally {
     pub(crate) fn summary(&self) -> String {
         let mut text = String::new();
         for Skipped { part, reason } in &self.parts {
-            // One line, whatever the reason contains.
+            // Line breaks of the reason become spaces.
             let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
             let _ = writeln!(text, "skipped: {part}: {reason}");
         }
@@ -59,13 +59,13 @@ impl Tally {
     }
 }
 
-/// Reads the summary line of `cargo nextest run`. Tests that were not started after a failure count as skipped.
+/// Parses the summary line of `cargo nextest run`. Tests that were not started after a failure count as skipped.
 ///
 /// # Errors
-/// When there is no such line.
+/// Returns an error if there is no summary line or its format is unknown.
 pub(crate) fn of_nextest(printed: &str) -> Result<Tally, String> {
     let printed = without_colours(printed);
-    // Begins with `Summary [   0.272s] 55 tests run: 54 passed (1 slow), 1 failed, 3 skipped`.
+    // For example `Summary [   0.272s] 55 tests run: 54 passed (1 slow), 1 failed, 3 skipped`.
     let line = printed.lines().rev().find(|line| line.trim_start().starts_with("Summary ["));
     let line = line.ok_or("`cargo nextest run` printed no summary")?;
     let unread = || format!("the summary of `cargo nextest run` cannot be read: {line}");
@@ -89,7 +89,7 @@ pub(crate) fn of_nextest(printed: &str) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Returns how many tests the filters of `cargo test` left out.
+/// Returns the number of tests that the filters of `cargo test` left out.
 pub(crate) fn filtered_out(printed: &str) -> u64 {
     let results = printed.lines().filter(|line| line.starts_with("test result: "));
     let counts = results.filter_map(|line| line.split(';').find_map(|part| part.trim().strip_suffix(" filtered out")));

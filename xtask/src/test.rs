@@ -1,6 +1,7 @@
-//! `cargo xtask test`: everything a change must pass, in the order in which failures are cheapest to find.
+//! `cargo xtask test`: runs all checks that a change must pass, the cheapest ones first.
 //!
-//! Stops at the first failure. Installs the tools it needs, gives every step a time limit, and ends with what was skipped and why.
+//! Stops at the first failure. Installs missing tools, limits the time of every step, and prints a summary with the
+//! skipped parts and their reasons.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -10,12 +11,11 @@ use crate::tally::{self, Tally};
 use crate::workspace::{WEIGHTS, Workspace};
 use crate::{conformance, count, langgraph, parity, servers, sim, spec, tidy, torture, web, weights};
 
-/// The line of `--help`.
-pub(crate) const HELP: &str = "formatting, lints, tests, short forms of simulation and torture, documentation, house rules, \
-                               LangGraph's suite, its threads and its cases, pages in a browser, local weights where they \
-                               changed (the library only), instruction counts; the last line counts what passed, failed and \
-                               was skipped \
-                               [--quick: no torture, documentation, LangGraph, browser, weights or counts]";
+/// Help text of the command.
+pub(crate) const HELP: &str = "Run all checks: formatting, lints, tests, short simulation and fault tests, \
+                               documentation, project rules, comparisons with LangGraph, browser tests, local weights \
+                               (only the library, if it changed), instruction counts [--quick: without fault tests, \
+                               documentation, LangGraph, browser tests, local weights and instruction counts]";
 
 /// The work of one step.
 enum StepKind {
@@ -48,12 +48,12 @@ impl Step {
         Self { name, minutes, is_quick: true, work }
     }
 
-    /// A step that is one call of Cargo.
+    /// Creates a step that is one Cargo call.
     const fn cargo(name: &'static str, minutes: u64, arguments: &'static [&'static str]) -> Self {
         Self::new(name, minutes, StepKind::Cargo { arguments, environment: &[] })
     }
 
-    /// The same step, left out by `--quick`.
+    /// Marks the step as left out by `--quick`.
     const fn thorough(self) -> Self {
         Self { is_quick: false, ..self }
     }
@@ -78,14 +78,14 @@ const DOCUMENTATION: StepKind = StepKind::Cargo {
     environment: &[("RUSTDOCFLAGS", "-D warnings")],
 };
 
-/// Every step, in order. The limits are several times what a step takes on two busy cores with nothing built before.
+/// All steps in order. Each limit is several times the duration of the step on two busy cores without earlier builds.
 const STEPS: [Step; 18] = [
     Step::cargo("fmt", 5, &FORMAT),
-    Step::cargo("fmt of the local weights", 5, &FORMAT_WEIGHTS),
+    Step::cargo("fmt of local weights", 5, &FORMAT_WEIGHTS),
     Step::cargo("clippy", 25, &CLIPPY),
-    // Built from its sources where it is missing.
-    Step::new("nextest is installed", 20, StepKind::Nextest),
-    Step::new("PostgreSQL, Redis and MCP servers are installed", 10, StepKind::Servers),
+    // Built from source if it is missing.
+    Step::new("install nextest", 20, StepKind::Nextest),
+    Step::new("install test servers", 10, StepKind::Servers),
     Step::new("tests", 50, StepKind::Tests),
     Step::new("simulation", 15, StepKind::Sim),
     Step::new("torture", 15, StepKind::Torture).thorough(),
@@ -93,22 +93,23 @@ const STEPS: [Step; 18] = [
     Step::new("documentation", 15, DOCUMENTATION).thorough(),
     Step::new("tidy", 5, StepKind::Tidy),
     Step::new("spec", 5, StepKind::Spec),
-    Step::new("LangGraph's suite", 10, StepKind::Conformance).thorough(),
-    Step::new("LangGraph's threads", 10, StepKind::LangGraph).thorough(),
-    Step::new("LangGraph's cases", 10, StepKind::Parity).thorough(),
-    Step::new("pages in a browser", 15, StepKind::Web).thorough(),
+    Step::new("LangGraph conformance suite", 10, StepKind::Conformance).thorough(),
+    Step::new("import of LangGraph threads", 10, StepKind::LangGraph).thorough(),
+    Step::new("parity with LangGraph", 10, StepKind::Parity).thorough(),
+    Step::new("web pages", 15, StepKind::Web).thorough(),
     Step::new("local weights", 30, StepKind::Weights).thorough(),
     Step::new("instruction counts", 20, StepKind::Count).thorough(),
 ];
 
-/// A group of tests that needs something which may be missing: the module that all of them are in, and what is not tested then.
+/// A group of tests with a requirement that may be missing: the module of the tests, the name of the group in the
+/// summary, and the function that finds or installs the requirement.
 struct Optional {
     module: &'static str,
     part: &'static str,
     find: fn(&Workspace) -> Result<(), String>,
 }
 
-/// Every optional group. Without what they need these tests fail, so they are left out by name.
+/// All optional groups. Their tests fail without their requirement, so a filter leaves them out.
 const OPTIONAL: [Optional; 3] = [
     Optional {
         module: "with_pgvector",
@@ -130,7 +131,7 @@ const OPTIONAL: [Optional; 3] = [
 /// Runs the steps.
 ///
 /// # Errors
-/// At the first step that fails, naming it.
+/// Returns an error if an argument is unknown, and an error that names the first failed step.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     let quick = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => false,
@@ -155,7 +156,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     Ok(())
 }
 
-/// Performs a step and counts it; returns what failed.
+/// Runs a step and counts its results; returns the error if it failed.
 fn perform(workspace: &Workspace, step: &Step, total: &mut Tally) -> Option<String> {
     println!("==> {}", step.name);
     let started_at = Instant::now();
@@ -171,7 +172,7 @@ fn perform(workspace: &Workspace, step: &Step, total: &mut Tally) -> Option<Stri
     problem.map(|problem| format!("step `{}` failed: {problem}", step.name))
 }
 
-/// Runs the work of a step. Returns its counts, and what failed.
+/// Runs the work of a step. Returns its counts, and its error if it failed.
 fn run_step(workspace: &Workspace, work: &StepKind) -> (Tally, Option<String>) {
     let passed = |()| Tally::passed();
     let result = match work {
@@ -196,7 +197,7 @@ fn run_step(workspace: &Workspace, work: &StepKind) -> (Tally, Option<String>) {
     }
 }
 
-/// Runs all tests but the optional groups whose requirements are missing. Returns the counts of nextest, and what failed.
+/// Runs all tests except optional groups with a missing requirement. Returns nextest's counts, and an error on failure.
 fn run_tests(workspace: &Workspace) -> (Tally, Option<String>) {
     let missing: Vec<(&Optional, String)> =
         OPTIONAL.iter().filter_map(|group| Some((group, (group.find)(workspace).err()?))).collect();
@@ -208,7 +209,7 @@ fn run_tests(workspace: &Workspace) -> (Tally, Option<String>) {
     }
     let mut command = workspace.cargo(&arguments);
     if std::io::stderr().is_terminal() {
-        // What goes through a pipe has no colours by itself.
+        // The output goes through a pipe, which would turn colours off.
         command.env("CARGO_TERM_COLOR", "always");
     }
     let output = match process::passed_through(&mut command) {
@@ -230,19 +231,20 @@ fn run_tests(workspace: &Workspace) -> (Tally, Option<String>) {
     (tally, problem)
 }
 
-/// Names what was skipped.
+/// Adds the reasons for skipped tests.
 ///
 /// # Errors
-/// When tests were to be left out and none was, or some were and nobody knows why: the counts would not be honest.
+/// Returns an error if tests should have been left out and none was, or tests were skipped without a known reason: the
+/// summary would be wrong.
 fn explain_skipped(tally: &mut Tally, missing: &[(&Optional, String)]) -> Result<(), String> {
     for (group, reason) in missing {
-        // The number is in the counts of nextest already, of all groups together.
+        // nextest has already counted the skipped tests of all groups together.
         let part = if missing.len() == 1 { format!("{} {}", tally.skipped, group.part) } else { group.part.to_owned() };
         tally.skip(0, &part, reason);
     }
     match (tally.skipped, missing.is_empty()) {
         (0, false) => {
-            Err("tests were to be left out, and nextest skipped none: their module has another name now".to_owned())
+            Err("nextest skipped no tests although some should be left out: was their module renamed?".to_owned())
         }
         (skipped @ 1.., true) => Err(format!("nextest skipped {skipped} tests for no known reason")),
         _ => Ok(()),
@@ -253,16 +255,16 @@ fn call(workspace: &Workspace, arguments: &[&str], environment: &[(&str, &str)])
     process::run(workspace.cargo(arguments).envs(environment.iter().copied()))
 }
 
-/// Installs nextest where it is missing.
+/// Installs nextest if it is missing.
 ///
 /// # Errors
-/// When it cannot be installed.
+/// Returns an error if nextest cannot be installed.
 pub(crate) fn ensure_nextest(workspace: &Workspace) -> Result<(), String> {
     let answer = process::output(&mut workspace.cargo(&["nextest", "--version"]));
     if answer.is_ok_and(|output| output.status.success()) {
         return Ok(());
     }
-    println!("    installing cargo-nextest, once; this takes some minutes");
+    println!("    installing cargo-nextest, which takes some minutes");
     call(workspace, &["install", "cargo-nextest", "--locked"], &[])
 }
 

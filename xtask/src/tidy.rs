@@ -1,7 +1,7 @@
-//! `cargo xtask tidy`: the architecture invariants and house rules that the compiler cannot check.
+//! `cargo xtask tidy`: checks the project rules that the compiler cannot check.
 //!
-//! Every rule is a pure function from files or Cargo's answers to a list of problems, and has a test that shows it
-//! bites. A rule names the file and says what is wrong; it never repairs anything.
+//! Each rule is a pure function from files or Cargo's output to a list of problems, and has a test in which it reports
+//! one. A problem names the file and the reason. Rules never change files.
 
 mod architecture;
 mod book;
@@ -19,20 +19,20 @@ use serde_json::Value;
 
 use crate::workspace::{File, WEIGHTS, Workspace};
 
-/// The line of `--help`.
-pub(crate) const HELP: &str = "architecture invariants and house rules";
+/// Help text of the command.
+pub(crate) const HELP: &str = "Check the project rules: architecture, names, files, documents, dependencies, commits";
 
-/// Crates that must not be in the dependency tree of the pure crate.
+/// Crates that must not be in the dependency tree of `superstep-core`.
 const IMPURE: [&str; 7] = ["tokio", "rusqlite", "reqwest", "axum", "rand", "tokio-postgres", "hyper"];
 
-/// Crates that only the workspace of the weights builds.
+/// Crates that only the workspace of `superstep-weights` builds.
 const OF_WEIGHTS: [&str; 4] = ["candle-core", "superstep-weights", "superstep-weights-cli", "tokenizers"];
 
-/// Workspace crates that the command line with weights may use.
+/// Crates of this project that `superstep-weights-cli` may use.
 const WITH_WEIGHTS: [&str; 2] = ["superstep-cli", "superstep-weights"];
 
-/// The rule about commit subjects.
-const COMMITS: &str = "commits have short subjects with an area";
+/// Title of the rule for commit subjects.
+const COMMITS: &str = "commit subjects have an area and at most 72 characters";
 
 /// Input of the rules.
 struct Facts {
@@ -44,10 +44,10 @@ struct Facts {
     whole_tree: BTreeSet<String>,
 }
 
-/// Checks every rule.
+/// Checks all rules and prints their problems.
 ///
 /// # Errors
-/// When a rule is broken, after all rules were checked and every problem was printed.
+/// Returns an error if there are arguments, the files or Cargo's output cannot be read, or a rule is violated.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     if !arguments.is_empty() {
         return Err(format!("unknown arguments `{}`; `tidy` takes none", arguments.join(" ")));
@@ -63,15 +63,15 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     let mut broken = 0;
     for (name, problems) in check(&facts).into_iter().chain(language::check(&facts.files)) {
         if problems.is_empty() {
-            println!("ok  {name}");
+            println!("ok    {name}");
         }
         for problem in &problems {
-            println!("NO  {name}: {problem}");
+            println!("FAIL  {name}: {problem}");
         }
         broken += problems.len();
     }
     if let Some(note) = facts.history.note() {
-        println!("--  {COMMITS}: {note}");
+        println!("note  {COMMITS}: {note}");
     }
     match broken {
         0 => Ok(()),
@@ -80,42 +80,51 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     }
 }
 
-/// Every rule with its problems, in the order of the list in the style guide.
+/// Returns the title and the problems of every rule except the language rules.
 fn check(facts: &Facts) -> Vec<(&'static str, Vec<String>)> {
     let files = &facts.files[..];
     let metadata = &facts.metadata;
     vec![
         (
-            "core depends on no runtime, I/O or randomness",
+            "superstep-core depends on no runtime, I/O or randomness",
             dependencies::absent("superstep-core", &facts.core_tree, &IMPURE),
         ),
-        ("core uses no crate of ours", dependencies::uses_only(metadata, "superstep-core", &[])),
-        ("macros use no crate of ours", dependencies::uses_only(metadata, "superstep-macros", &[])),
-        ("adapters use only core", dependencies::uses_only(metadata, "superstep-adapters", &["superstep-core"])),
-        ("weights use only core", dependencies::uses_only(&facts.weights, "superstep-weights", &["superstep-core"])),
+        ("superstep-core depends on no workspace crate", dependencies::uses_only(metadata, "superstep-core", &[])),
+        ("superstep-macros depends on no workspace crate", dependencies::uses_only(metadata, "superstep-macros", &[])),
         (
-            "the command line with weights is the command line, and weights",
+            "superstep-adapters depends only on superstep-core",
+            dependencies::uses_only(metadata, "superstep-adapters", &["superstep-core"]),
+        ),
+        (
+            "superstep-weights depends only on superstep-core",
+            dependencies::uses_only(&facts.weights, "superstep-weights", &["superstep-core"]),
+        ),
+        (
+            "superstep-weights-cli depends only on superstep-cli and superstep-weights",
             dependencies::uses_only(&facts.weights, "superstep-weights-cli", &WITH_WEIGHTS),
         ),
-        ("weights stay out of the workspace", dependencies::absent("the workspace", &facts.whole_tree, &OF_WEIGHTS)),
-        ("core's pure modules are not async", architecture::pure_modules(files)),
-        ("there is one loop", architecture::one_loop(files)),
-        ("SQL stays in adapters and applications", architecture::sql_at_home(files)),
-        ("the persisted format has one version", architecture::one_format_version(files)),
+        (
+            "the workspace does not depend on local weights",
+            dependencies::absent("the workspace", &facts.whole_tree, &OF_WEIGHTS),
+        ),
+        ("superstep-core has no async code outside of ports", architecture::pure_modules(files)),
+        ("there is one run loop", architecture::one_loop(files)),
+        ("only adapters and applications contain SQL", architecture::sql_at_home(files)),
+        ("the checkpoint format version is defined once", architecture::one_format_version(files)),
         ("agents use public API only", architecture::agents_use_public_api(files)),
         ("no unsafe code", architecture::no_unsafe(files)),
-        ("files are named and sized for reading", files::shapes(files)),
-        ("every file says why it exists", files::openings(files)),
-        ("no test is switched off, no note left behind", files::left_behind(files)),
-        ("one test binary per crate", [metadata, &facts.weights].map(files::test_binaries).concat()),
-        ("no address of a package registry", files::registry_addresses(files)),
+        ("source files have specific names and at most 800 lines", files::shapes(files)),
+        ("every source file starts with a module comment", files::openings(files)),
+        ("no ignored tests or examples, no TODO comments", files::left_behind(files)),
+        ("each crate has one integration test binary", [metadata, &facts.weights].map(files::test_binaries).concat()),
+        ("no URLs of package registries", files::registry_addresses(files)),
         ("the changelog has an unreleased section", files::changelog(files)),
-        ("every error code has its page", book::error_pages(files)),
-        ("generated blocks are what their data says", crate::book::problems(files)),
-        ("the README starts in two commands", readme::check(files)),
-        ("no dependency below its floor", supply::floors(files)),
-        ("licences are allowed", [metadata, &facts.weights].map(|of| supply::licences(files, of)).concat()),
-        ("dependencies come from the registry, and are few", supply::sources(files, &facts.whole_tree)),
+        ("every error code has a page in the book", book::error_pages(files)),
+        ("generated blocks match their data", crate::book::problems(files)),
+        ("the README has two commands and the first example", readme::check(files)),
+        ("no banned dependency versions", supply::floors(files)),
+        ("dependency licences are allowed", [metadata, &facts.weights].map(|of| supply::licences(files, of)).concat()),
+        ("dependencies come from the registry, and their number is limited", supply::sources(files, &facts.whole_tree)),
         (COMMITS, facts.history.problems()),
     ]
 }

@@ -1,6 +1,6 @@
-//! `cargo xtask torture`: the proofs of `testing/torture/`, built with optimisation, and what they did for the ledger.
+//! `cargo xtask torture`: builds and runs the fault tests of `testing/torture/`.
 //!
-//! What is killed, cut off and damaged, and what must hold then, is the program's business; here it is started.
+//! The program defines the faults and the checks. This file starts it and adds its reports to the run log on request.
 
 use std::time::Duration;
 
@@ -12,20 +12,21 @@ use crate::run_log::{self, Commit};
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 
-/// The line of `--help`.
-pub(crate) const HELP: &str = "kill processes, cut the power, break disks and clocks under a real store \
-                               [--kills N: 100, and 20 in `cargo xtask test`] [--only NAME] [--seed S] [--json] [--record]";
+/// Help text of the command.
+pub(crate) const HELP: &str = "Test real databases with kills, power loss, disk errors, corruption and clock jumps \
+                               [--kills N: default 100, in `cargo xtask test` 20] [--only NAME] [--seed S] [--json] \
+                               [--record]";
 
 const PROGRAM: &str = "superstep-torture";
-/// As many kills as a test run has; the other proofs do less in the same proportion, and never too little to see what they must see.
+/// Number of kills in `cargo xtask test`, which scales the other tests too, except those that depend on chance.
 const SHORT: &str = "20";
-/// The time limit of a run by hand, which may have thousands of kills.
+/// Time limit of `cargo xtask torture`, which may run thousands of kills.
 const BY_HAND: Duration = minutes(24 * 60);
 
-/// Performs the proofs.
+/// Runs the fault tests; with `--record`, adds their entries to the run log.
 ///
 /// # Errors
-/// When something was found, or the ledger cannot be written.
+/// Returns an error if a test found a violation or could not be run, or the run log cannot be written.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     process::within(BY_HAND, || perform(workspace, arguments))
 }
@@ -41,15 +42,15 @@ fn perform(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     run_log::add(workspace, reports.iter().map(|report| entry(report, &commit)).collect())
 }
 
-/// Performs the proofs in the short form, which is part of every test run.
+/// Runs the short form for `cargo xtask test`.
 ///
 /// # Errors
-/// When something was found.
+/// Returns an error if a test found a violation or could not be run.
 pub(crate) fn check(workspace: &Workspace) -> Result<Tally, String> {
     let mut command = release::program(workspace, PROGRAM, &["--kills", SHORT])?;
     let output = process::passed_through(&mut command)?;
     if !output.status.success() {
-        return Err(format!("the proofs found something, or could not be performed: {}", output.status));
+        return Err(format!("the fault tests failed: {}", output.status));
     }
     let mut tally = Tally::passed();
     for (proof, reason) in left_out(&String::from_utf8_lossy(&output.stdout)) {
@@ -58,29 +59,28 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Returns the proofs that the program left out, with its reason.
+/// Returns the tests that the program skipped, with the reasons.
 fn left_out(printed: &str) -> Vec<(String, String)> {
-    let proofs = printed.lines().filter_map(|line| line.split_once(" LEFT OUT, NOTHING WAS PROVED: "));
+    let proofs = printed.lines().filter_map(|line| line.split_once(" SKIPPED: "));
     proofs.map(|(proof, reason)| (proof.trim().to_owned(), reason.to_owned())).collect()
 }
 
 fn start(workspace: &Workspace, arguments: &[&str]) -> Result<(), String> {
     let mut command = release::program(workspace, PROGRAM, arguments)?;
-    process::run(&mut command)
-        .map_err(|problem| format!("the proofs found something, or could not be performed: {problem}"))
+    process::run(&mut command).map_err(|problem| format!("the fault tests failed: {problem}"))
 }
 
-/// The reports of proofs that found nothing.
+/// Runs the tests and returns their reports, if all succeeded.
 fn reports(workspace: &Workspace, arguments: &[&str]) -> Result<Vec<Value>, String> {
     let mut command = release::program(workspace, PROGRAM, &[arguments, &["--json"]].concat())?;
     let output = process::stdout(&mut command)?;
     if !output.status.success() {
-        return Err(format!("the proofs found something, or could not be performed: {}", output.status));
+        return Err(format!("the fault tests failed: {}", output.status));
     }
-    serde_json::from_slice(&output.stdout).map_err(|error| format!("the reports of the proofs: {error}"))
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("the reports of the fault tests: {error}"))
 }
 
-/// Returns the run log entry of one proof.
+/// Returns the run log entry of one test.
 fn entry(report: &Value, commit: &Commit) -> Value {
     json!({
         "tool": "torture",
@@ -100,8 +100,7 @@ mod tests {
 
     #[test]
     fn proofs_that_were_left_out_are_found() {
-        let printed =
-            "kill     20 kills; 0 violations; 1.0 s\nfull     LEFT OUT, NOTHING WAS PROVED: no namespaces: a, b\n";
+        let printed = "kill     20 kills; 0 violations; 1.0 s\nfull     SKIPPED: no namespaces: a, b\n";
         assert_eq!(left_out(printed), [("full".to_owned(), "no namespaces: a, b".to_owned())]);
     }
 

@@ -1,5 +1,5 @@
-//! `cargo xtask web`: the pages. Their own tests, whether what is committed is what they build to, and a browser that
-//! uses them against the real program.
+//! `cargo xtask web`: tests the web pages with their unit tests, compares a new build with the committed one, and tests
+//! the pages in a browser against the real program.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,17 +10,18 @@ use crate::process::{self, Group};
 use crate::servers;
 use crate::workspace::Workspace;
 
-/// The line of `--help`.
-pub(crate) const HELP: &str = "the pages: unit tests, the committed build, a browser against the real program \
-                               [--write: take a new build over into web/dist]";
+/// Help text of the command.
+pub(crate) const HELP: &str = "Test the web pages: unit tests, the committed build, a browser against the real program \
+                               [--write: replace web/dist with a new build instead]";
 
-/// The pages of applications.
+/// Pages of the applications, which the browser tests use.
 const PAGES: [&str; 4] = ["debate", "suggestions", "assistant", "scheduler"];
 
-/// Checks the pages.
+/// Tests the pages; with `--write`, replaces the committed build.
 ///
 /// # Errors
-/// When Node or Chromium cannot be had, a test fails, or what is committed is not what the sources build to.
+/// Returns an error if an argument is unknown, Node.js or Chromium cannot be installed, a test fails, or the committed
+/// build differs from a new one.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     let writes = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => false,
@@ -46,9 +47,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     in_a_browser(workspace, &web)
 }
 
-/// Uses the pages as people do.
+/// Runs the browser tests of the pages.
 fn in_a_browser(workspace: &Workspace, web: &Path) -> Result<(), String> {
-    // As the tests are built, which has been done already when everything is checked: the program is among them.
+    // Builds the program with the same arguments as the tests, so that `cargo xtask test` does not build it again.
     let build = ["test", "--quiet", "--workspace", "--all-features", "--no-run"];
     process::run(&mut workspace.cargo(&build))?;
     let program = workspace.target()?.join("debug/superstep");
@@ -62,13 +63,13 @@ fn in_a_browser(workspace: &Workspace, web: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The program, serving on a port of its own. Dropping it ends the program and what it started.
+/// The running server on a free port. Dropping it ends the server and its child processes.
 struct Served {
     _group: Group,
     url: String,
 }
 
-/// The time in which the program must print its address.
+/// Timeout for the address that the server prints after its start.
 const START: Duration = Duration::from_secs(120);
 
 impl Served {
@@ -83,7 +84,7 @@ impl Served {
         if url.starts_with("http://") {
             Ok(Self { _group: group, url })
         } else {
-            Err(format!("`superstep serve` printed `{url}` in place of its address"))
+            Err(format!("`superstep serve` printed `{url}` instead of its address"))
         }
     }
 }
@@ -95,7 +96,7 @@ fn npm(web: &Path, arguments: &[&str]) -> Result<(), String> {
 
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
-/// Every file below a folder, by its path in it.
+/// Returns the content of every file below a folder, by its path in the folder.
 fn files(folder: &Path) -> Result<Files, String> {
     let (mut contents, mut left) = (Files::new(), vec![folder.to_owned()]);
     while let Some(next) = left.pop() {
@@ -122,7 +123,7 @@ fn compare(built: &Files, committed: &Files) -> Result<(), String> {
     if other.is_empty() {
         return Ok(());
     }
-    Err(format!("web/dist is not what web/ builds to ({}): run `cargo xtask web --write`", other.join(", ")))
+    Err(format!("web/dist differs from a new build of web/ ({}): run `cargo xtask web --write`", other.join(", ")))
 }
 
 fn replace(built: &Path, dist: &Path) -> Result<(), String> {

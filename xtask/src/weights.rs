@@ -1,8 +1,7 @@
-//! `cargo xtask weights`: what `superstep-weights` and the command line with it must pass: lints and tests, with a model that
-//! really talks.
+//! `cargo xtask weights`: lints and tests of `superstep-weights` and of its command line, with a real model.
 //!
-//! They are not members of the workspace, so that nobody builds their dependencies who does not want them. `cargo xtask test` runs
-//! a short form: the library alone, and only when something it is built from has changed since the last run that passed.
+//! Both are outside of the workspace, so that a build of the workspace does not include their dependencies.
+//! `cargo xtask test` runs a short form: only the library, and only if its inputs changed since it last passed.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -14,9 +13,8 @@ use crate::process;
 use crate::tally::{Tally, filtered_out};
 use crate::workspace::{File, WEIGHTS, Workspace};
 
-/// The line of `--help`.
-pub(crate) const HELP: &str = "lints and tests of `superstep-weights` and the command line with it, with a model that really \
-                               talks (`cargo xtask test`: the library only, and only when it changed since it last passed)";
+/// Help text of the command.
+pub(crate) const HELP: &str = "Lint and test `superstep-weights` and its command line with a real model";
 
 /// Inputs of the build and the tests of the library, without the compiler; folders end with `/`.
 const INPUTS: [&str; 6] = [
@@ -30,10 +28,10 @@ const INPUTS: [&str; 6] = [
 /// Folder that is not part of the library.
 const COMMAND_LINE: &str = "crates/superstep-weights/cli/";
 
-/// Checks the library and the command line, whether or not they changed.
+/// Checks the library and the command line, even if they did not change.
 ///
 /// # Errors
-/// Returns an error if a check fails or a test cannot run.
+/// Returns an error if there are arguments, a check fails, or a test was skipped.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     if !arguments.is_empty() {
         return Err(format!("unknown arguments `{}`; `weights` takes none", arguments.join(" ")));
@@ -48,18 +46,18 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
 /// Checks the library, unless it passed before with the same inputs.
 ///
 /// # Errors
-/// When a check fails, or cannot be run.
+/// Returns an error if a check fails or cannot be run.
 pub(crate) fn check_library(workspace: &Workspace) -> Result<Tally, String> {
     let mut tally = Tally::default();
     tally.skip(1, "command line with local weights", "only `cargo xtask weights` builds and tests it");
     let (now, path) = (digest(workspace)?, green(workspace)?);
     if std::fs::read_to_string(&path).is_ok_and(|green| green == now) {
-        println!("    local weights: unchanged since the last green run");
-        tally.skip(1, "local weights", "unchanged since the last green run; `cargo xtask weights` runs them anyway");
+        println!("    local weights: unchanged since they last passed");
+        tally.skip(1, "local weights", "unchanged since they last passed; `cargo xtask weights` tests them anyway");
         return Ok(tally);
     }
     let library = check(workspace, &["-p", "superstep-weights"])?;
-    // A run that left something out is no proof for the next one.
+    // A run with skipped tests does not count as passed.
     if library.skipped == 0 {
         std::fs::write(&path, now).map_err(|error| format!("{}: {error}", path.display()))?;
     }
@@ -67,7 +65,7 @@ pub(crate) fn check_library(workspace: &Workspace) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Runs lints and tests of packages.
+/// Runs lints and tests of packages. Without the model, skips the tests that need it.
 fn check(workspace: &Workspace, packages: &[&str]) -> Result<Tally, String> {
     let mut tally = Tally::passed();
     let file = model::ensure(workspace);
@@ -81,7 +79,7 @@ fn check(workspace: &Workspace, packages: &[&str]) -> Result<Tally, String> {
     let tested = call(workspace, &tests, model)?;
     if let Err(problem) = &file {
         let left_out = filtered_out(&String::from_utf8_lossy(&tested.stdout));
-        tally.skip(left_out.max(1), "model from weights", format!("there is no file for it: {problem}"));
+        tally.skip(left_out.max(1), "tests with a real model", format!("the model cannot be downloaded: {problem}"));
     }
     Ok(tally)
 }
@@ -90,7 +88,7 @@ fn call(workspace: &Workspace, words: &[&str], model: &Path) -> Result<Output, S
     let (command, rest) = words.split_first().ok_or("no command")?;
     let arguments = [&[*command, "--manifest-path", WEIGHTS], rest].concat();
     let mut cargo = workspace.cargo(&arguments);
-    // Built by its own profile and its own lock file: in a folder of its own, both builds stay warm.
+    // A separate build folder, because another lock file and profile would invalidate the artifacts of the workspace.
     cargo.env("CARGO_TARGET_DIR", folder(workspace)?).env("SUPERSTEP_WEIGHTS", model);
     let output = process::passed_through(&mut cargo)?;
     match output.status {
@@ -103,12 +101,12 @@ fn folder(workspace: &Workspace) -> Result<PathBuf, String> {
     Ok(workspace.target()?.join("weights"))
 }
 
-/// The file with the digest of the last run that passed with nothing left out.
+/// Returns the path of the file with the digest of the last passed run without skipped tests.
 fn green(workspace: &Workspace) -> Result<PathBuf, String> {
     Ok(folder(workspace)?.join("green"))
 }
 
-/// Returns a digest of everything the library is built from, the compiler included.
+/// Returns a digest of the inputs of the library, including the compiler version.
 fn digest(workspace: &Workspace) -> Result<String, String> {
     let compiler = process::output(std::process::Command::new("rustc").arg("-vV").current_dir(workspace.root()))?;
     let files = workspace.files()?;
@@ -124,7 +122,7 @@ fn digest_of(files: &[File], compiler: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update(compiler);
     for File { path, text } in files.iter().filter(|file| is_input(&file.path)) {
-        // Lengths keep one file from passing for two.
+        // Lengths separate the files unambiguously.
         hasher.update(format!("{} {path} {}\n", path.len(), text.len()));
         hasher.update(text);
     }

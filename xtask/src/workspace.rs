@@ -1,6 +1,6 @@
-//! The workspace as the commands see it: its folder, its text files, and its Cargo metadata.
+//! Access to the workspace: its folder, its text files, and its Cargo metadata.
 //!
-//! Reads only. Judges nothing: rules live in `tidy` and `spec`, as functions over what this module returns.
+//! Only reads. The rules in `tidy` and `spec` are functions of the returned data.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::process;
 
-/// The manifest of the package that is no member, because of what it takes to build.
+/// Manifest of `superstep-weights`, which is not a workspace member because of its dependencies.
 pub(crate) const WEIGHTS: &str = "crates/superstep-weights/Cargo.toml";
 
 /// The workspace on disk.
@@ -27,7 +27,7 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// A file that exists only in a test.
+    /// Creates a file for a test.
     #[cfg(test)]
     pub(crate) fn fake(path: &str, text: &str) -> Self {
         Self { path: path.into(), text: text.into() }
@@ -40,10 +40,10 @@ impl File {
 }
 
 impl Workspace {
-    /// Finds the workspace this program was built from.
+    /// Finds the workspace from which Cargo runs this program.
     ///
     /// # Errors
-    /// When the folder above `xtask` is gone, because the program was moved.
+    /// Returns an error if the folder above `xtask` is not a workspace, because it was moved or removed.
     pub(crate) fn find() -> Result<Self, String> {
         // Cargo sets the variable at run time too, so a copied build folder still finds the tree it is run in.
         let manifest = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
@@ -55,22 +55,22 @@ impl Workspace {
         }
     }
 
-    /// The folder everything is in.
+    /// Returns the root folder.
     pub(crate) fn root(&self) -> &std::path::Path {
         &self.root
     }
 
-    /// A `cargo` command that runs at the root, with the same Cargo that started this program.
+    /// Returns a Cargo command that runs in the root folder, with the Cargo that started this program.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.current_dir(&self.root).args(arguments);
         command
     }
 
-    /// Every text file, sorted by path. Build folders, `.git` and `node_modules` are left out.
+    /// Returns all text files, sorted by path, except those in build folders, `.git` and `node_modules`.
     ///
     /// # Errors
-    /// When a folder cannot be listed.
+    /// Returns an error if a folder cannot be listed.
     pub(crate) fn files(&self) -> Result<Vec<File>, String> {
         let mut files = Vec::new();
         self.collect(&self.root, &mut files)?;
@@ -109,7 +109,7 @@ impl Workspace {
         self.metadata_of("Cargo.toml")
     }
 
-    /// The same of the workspace of that manifest.
+    /// Returns the output of `cargo metadata` for the workspace of a manifest.
     ///
     /// # Errors
     /// Returns an error if Cargo fails or its output is not JSON.
@@ -119,20 +119,20 @@ impl Workspace {
         serde_json::from_str(&answer).map_err(|error| format!("`cargo metadata`: {error}"))
     }
 
-    /// The build folder.
+    /// Returns the build folder.
     ///
     /// # Errors
-    /// When Cargo fails.
+    /// Returns an error if Cargo fails.
     pub(crate) fn target(&self) -> Result<PathBuf, String> {
         let answer = self.cargo_output(&["metadata", "--format-version", "1", "--no-deps"])?;
         let metadata: Value = serde_json::from_str(&answer).map_err(|error| format!("`cargo metadata`: {error}"))?;
         metadata["target_directory"].as_str().map(PathBuf::from).ok_or_else(|| "Cargo names no build folder".to_owned())
     }
 
-    /// The crates `cargo tree` lists for these arguments, as `name version`.
+    /// Returns the crates that `cargo tree` lists for these arguments, as `name version`.
     ///
     /// # Errors
-    /// When Cargo fails.
+    /// Returns an error if Cargo fails.
     pub(crate) fn tree(&self, arguments: &[&str]) -> Result<BTreeSet<String>, String> {
         let answer = self.cargo_output(&[&["tree", "--prefix", "none", "--format", "{p}"], arguments].concat())?;
         Ok(tree_lines(&answer))
@@ -148,7 +148,7 @@ impl Workspace {
     }
 }
 
-/// The `name version` pairs of a `cargo tree` answer; paths and repeat marks are dropped.
+/// Returns the `name version` pairs of a `cargo tree` output, without paths and marks of repetitions.
 fn tree_lines(answer: &str) -> BTreeSet<String> {
     let pair = |line: &str| {
         let mut words = line.split_whitespace();
@@ -159,7 +159,7 @@ fn tree_lines(answer: &str) -> BTreeSet<String> {
 
 fn is_left_out(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default();
-    // Cargo tags every build folder, whatever it is called.
+    // Cargo puts this tag in every build folder.
     name == ".git" || name == "target" || name == "node_modules" || folder.join("CACHEDIR.TAG").exists()
 }
 

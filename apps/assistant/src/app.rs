@@ -91,10 +91,10 @@ impl<S: Sync> FromRequestParts<S> for AssistantAppState {
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
         let lazy_state = parts.extensions.get::<LazyAppState>().cloned();
-        let lazy_state = lazy_state.ok_or_else(|| Error::internal("a route of the assistant without its door"))?;
+        let lazy_state = lazy_state.ok_or_else(|| Error::internal("the request has no assistant state"))?;
         // The first call reads files.
         let opened = tokio::task::spawn_blocking(move || lazy_state.get_or_init()).await;
-        Ok(opened.map_err(|_| Error::internal("the assistant could not be set up"))??)
+        Ok(opened.map_err(|_| Error::internal("the assistant could not be initialized"))??)
     }
 }
 
@@ -190,8 +190,8 @@ impl AssistantAppState {
         let takes_guests = policy.unknown_user() == UnknownUser::Guest && !user.is_empty();
         let guest = || profiles.get("guest").filter(|_| takes_guests);
         profiles.get(user).or_else(guest).ok_or_else(|| {
-            Problem::new(403, ErrorCode::PolicyRefused, format!("nobody knows the user `{user}`"))
-                .with_hint("`GET /api/assistant/settings` lists the users")
+            Problem::new(403, ErrorCode::PolicyRefused, format!("unknown user `{user}`"))
+                .with_hint("see `GET /api/assistant/settings` for the users")
         })
     }
 
@@ -286,7 +286,7 @@ fn can_query_table(rights: &Permissions, table: &str) -> bool {
 fn model_info_json(info: &ModelInfo) -> Value {
     let label = match info.kind {
         ModelKind::Rules => LABEL,
-        ModelKind::Weights => "language model on this machine",
+        ModelKind::Weights => "local language model",
         ModelKind::Remote => "language model",
     };
     json!({ "name": format!("{}/{}", info.provider, info.name), "kind": info.kind, "label": label })

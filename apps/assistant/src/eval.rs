@@ -1,7 +1,7 @@
 //! Evaluation of the rule model: runs questions with known answers on the real graph with the real tools.
 //!
-//! An answer that admits not to know is never counted as wrong. An answer that states something else than the
-//! expected facts is wrong, and this must not happen.
+//! An answer that admits not to know is never counted as wrong, unless it states a number to a question that the data
+//! cannot answer. An answer that states something else than the expected facts is wrong, and this must not happen.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -20,6 +20,8 @@ use crate::rule_model::{Synonyms, rules};
 use crate::tools::{ToolSettings, tools};
 use crate::{AgentState, AssistantContext, create_assistant_graph, sample};
 
+/// Prefix of an answer that is a clarification question.
+const CLARIFICATION_PREFIX: &str = "I do not know yet. ";
 /// User and date of the evaluation.
 const USER_AND_DATE: (&str, &str) = ("ana", "2026-11-02");
 
@@ -110,7 +112,7 @@ pub async fn eval(folder: &Path, questions: &[EvalQuestion]) -> Result<AnswerEva
             || outcome.state.messages.last().map(|message| message.text().into_owned()).unwrap_or_default();
         // A clarification question does not count as an answer.
         let back = outcome.interrupts().first().map(|back| back.value["question"].as_str().unwrap_or_default());
-        let answer = back.map_or_else(last_message, |back| format!("I do not know yet. {back}"));
+        let answer = back.map_or_else(last_message, |back| format!("{CLARIFICATION_PREFIX}{back}"));
         let verdict = grade(question, &answer);
         match verdict {
             Grade::Right => score.right += 1,
@@ -148,20 +150,33 @@ pub fn grade(question: &EvalQuestion, answer: &str) -> Grade {
     let lower = answer.to_lowercase();
     let says_unknown = ["i do not know", "i could not find", "i cannot"].iter().any(|words| lower.contains(words));
     if question.dont_know {
-        return if says_unknown { Grade::Right } else { Grade::Incorrect };
+        let states_unknown = says_unknown && !states_number(&question.question, answer);
+        return if states_unknown { Grade::Right } else { Grade::Incorrect };
     }
     let numbers = numbers(answer);
     let has = |expected: &Value| match expected {
         Value::String(text) => lower.contains(&text.to_lowercase()),
         number => number.as_f64().is_some_and(|target| numbers.iter().any(|actual| (actual - target).abs() < 0.006)),
     };
-    let is_right =
+    let has_facts =
         question.expected.iter().all(has) && !question.absent.iter().any(|text| lower.contains(&text.to_lowercase()));
+    // A clarification question may name the expected facts as choices.
+    let is_right = has_facts && !answer.starts_with(CLARIFICATION_PREFIX);
     match (is_right, says_unknown) {
         (true, _) => Grade::Right,
         (false, true) => Grade::Unknown,
         (false, false) => Grade::Incorrect,
     }
+}
+
+/// Returns true if the answer states a number that is not in the question.
+///
+/// Quoted text and dates do not count: a refusal quotes example questions and names the days that the data covers.
+fn states_number(question: &str, answer: &str) -> bool {
+    static QUOTE_OR_DATE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r#""[^"]*"|\d{4}-\d{2}-\d{2}"#).expect("a pattern"));
+    let of_question = numbers(question);
+    numbers(&QUOTE_OR_DATE.replace_all(answer, "")).iter().any(|number| !of_question.contains(number))
 }
 
 /// Returns the numbers in a text, except references.

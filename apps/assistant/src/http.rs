@@ -65,12 +65,12 @@ pub(crate) fn routes(app_state: LazyAppState) -> OpenApiRouter<RunService> {
     post, path = "/api/assistant", tag = "assistant", request_body = SendMessageRequest,
     responses(
         (status = OK, description = "Server-sent events, or the answer when the turn has ended"),
-        (status = FORBIDDEN, description = "Nobody knows the user, or it is the conversation of another"),
-        (status = CONFLICT, description = "The conversation has a turn that runs"),
-        (status = PAYLOAD_TOO_LARGE, description = "The message is too long; says how long it may be"),
-        (status = UNPROCESSABLE_ENTITY, description = "Every problem, with JSON pointers"),
+        (status = FORBIDDEN, description = "Unknown user, or the conversation belongs to another user"),
+        (status = CONFLICT, description = "A turn of the conversation is running"),
+        (status = PAYLOAD_TOO_LARGE, description = "The message is too long; the response contains the limit"),
+        (status = UNPROCESSABLE_ENTITY, description = "All validation errors, with JSON pointers"),
         (status = TOO_MANY_REQUESTS, description = "Too many turns from this address"),
-        (status = SERVICE_UNAVAILABLE, description = "The model has no key"),
+        (status = SERVICE_UNAVAILABLE, description = "No API key is configured for the model"),
     )
 )]
 async fn send_message(
@@ -152,8 +152,8 @@ async fn stream_session(
     request_body = ResumeRequest,
     responses(
         (status = ACCEPTED), (status = FORBIDDEN), (status = NOT_FOUND),
-        (status = CONFLICT, description = "It does not ask anything, or something else"),
-        (status = UNPROCESSABLE_ENTITY, description = "That is no answer to what it asks"),
+        (status = CONFLICT, description = "No question is open, or another one"),
+        (status = UNPROCESSABLE_ENTITY, description = "The answer does not match the question"),
     )
 )]
 async fn resume_session(
@@ -183,7 +183,7 @@ async fn resume_session(
     post, path = "/api/assistant/{id}/stop", tag = "assistant", params(("id" = String, Path), UserParams),
     responses(
         (status = ACCEPTED), (status = FORBIDDEN), (status = NOT_FOUND),
-        (status = CONFLICT, description = "No turn runs"),
+        (status = CONFLICT, description = "No turn is running"),
     )
 )]
 async fn stop_session(
@@ -243,7 +243,7 @@ async fn delete_memory(
     app_state.check_user(&params.user_id)?;
     match memory::delete_fact(&runs.config().storage.store, &params.user_id, &key).await? {
         true => Ok(StatusCode::NO_CONTENT),
-        false => Err(Problem::not_found(format!("nothing is remembered under `{key}`"))),
+        false => Err(Problem::not_found(format!("memory `{key}` not found"))),
     }
 }
 
@@ -263,8 +263,8 @@ async fn get_settings(
 fn too_long(problem: Problem, app_state: &AssistantAppState) -> Problem {
     match problem.status() {
         413 => {
-            let detail = format!("the message is too long, and may have {} bytes", app_state.message_bytes());
-            Problem::new(413, ErrorCode::TooLarge, detail).with_hint("send a shorter one")
+            let detail = format!("the message is too long; the maximum is {} bytes", app_state.message_bytes());
+            Problem::new(413, ErrorCode::TooLarge, detail).with_hint("send a shorter message")
         }
         _ => problem,
     }

@@ -85,7 +85,7 @@ impl Plan {
     /// Returns a message for the model if the text contains no plan, an id is used twice, or a dependency is
     /// unknown or cyclic.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let value = repair::object(text).ok_or("no JSON object is in the answer")?;
+        let value = repair::object(text).ok_or("the answer contains no JSON object")?;
         let mut plan = repair::plan(value)?;
         plan.name_calls();
         plan.check()?;

@@ -187,7 +187,7 @@ impl PolicyRule {
     fn read(rule: RawRule, needs_person: bool) -> Result<Self> {
         let RawRule { name, pattern, answer } = rule;
         let pattern = Regex::new(&pattern).map_err(|error| {
-            Error::new(ErrorCode::ConfigInvalid, format!("the pattern of rule `{name}` is none: {error}"))
+            Error::new(ErrorCode::ConfigInvalid, format!("the pattern of rule `{name}` is invalid: {error}"))
         })?;
         Ok(Self { name, answer, needs_person, pattern })
     }

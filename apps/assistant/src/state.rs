@@ -1,6 +1,6 @@
 //! The state of a conversation: fields and reducers.
 //!
-//! The modules of `nodes` define which node writes which field; `scratch` defines entries that are only needed
+//! The modules of `nodes` define which node writes which field; `scratchpad` defines entries that are only needed
 //! within a turn.
 
 use std::collections::BTreeMap;

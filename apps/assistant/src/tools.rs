@@ -114,7 +114,7 @@ pub fn with_external_tools(mut tools: Vec<SharedTool>, more: Vec<SharedTool>) ->
     for tool in more {
         let name = &tool.spec().name;
         if tools.iter().any(|existing| existing.spec().name == *name) {
-            return Err(Error::new(ErrorCode::ConfigInvalid, format!("two tools are called `{name}`")));
+            return Err(Error::new(ErrorCode::ConfigInvalid, format!("two tools have the name `{name}`")));
         }
         tools.push(tool);
     }

@@ -108,7 +108,8 @@ impl DebateAppState {
         self.0.settings.limit
     }
 
-    /// Returns the limit for continuing a debate, which was counted when it was created.
+    /// Returns the limit for continuing a debate: no rate limit, because the debate was counted when it was created,
+    /// only a limit on concurrency.
     pub(crate) fn concurrency_limit(&self) -> RateLimit {
         RateLimit { max_requests: usize::MAX, ..self.limit() }
     }

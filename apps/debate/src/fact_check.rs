@@ -1,7 +1,7 @@
 //! Fact checks: claims of a debate, compared with the evidence folder.
 //!
-//! Conservative by design: a claim is true or false only if a sentence of the evidence says the same, or the same
-//! with another number or with a negation. Everything else is unverifiable, and without evidence every claim is.
+//! Conservative by design: a claim is true or false only if a sentence of the evidence says the same, or the same with
+//! another number or with a negation. Every other claim is unverifiable; without evidence, all claims are.
 
 mod claims;
 mod compare;

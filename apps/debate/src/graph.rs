@@ -17,8 +17,8 @@ use crate::migration::to_1_1_0;
 use crate::nodes::{self, approval, fact_check};
 use crate::state::{DebateState, DebateStatus};
 
-/// Recursion limit: two supersteps per round, one for an approval, and the end, for the longest debate with a
-/// margin.
+/// Recursion limit: above the number of supersteps of the longest debate, which has three per round (two turns and an
+/// approval) and the summary.
 const RECURSION_LIMIT: u32 = 64;
 
 /// Creates the compiled graph, with debates stored in this checkpointer.
@@ -65,7 +65,7 @@ pub fn state_graph(retry: RetryPolicy) -> StateGraph<DebateState, DebateContext>
     graph
 }
 
-/// Routes to the end if the debate is over: `error` ends it wherever it occurs.
+/// Routes to the end unless the debate is running: status `error` ends a debate after any node.
 fn unless_ended(next: impl Fn(&DebateState) -> NodeHandle) -> impl Fn(&DebateState) -> Goto {
     move |debate| if debate.status == DebateStatus::Running { next(debate).into() } else { Goto::end() }
 }

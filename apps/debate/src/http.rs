@@ -58,10 +58,10 @@ pub(crate) fn routes(platform: DebateAppState) -> OpenApiRouter<RunService> {
     post, path = "/api/debate", tag = "debate", request_body = CreateDebateRequest,
     responses(
         (status = OK, description = "Server-sent events, or the state when it has ended"),
-        (status = CONFLICT, description = "It runs, waits, or was begun with something else; or the thread is no debate"),
-        (status = UNPROCESSABLE_ENTITY, description = "Every problem, with JSON pointers"),
+        (status = CONFLICT, description = "The debate is running, waiting, or has other options; or the thread is not a debate"),
+        (status = UNPROCESSABLE_ENTITY, description = "All validation errors, with JSON pointers"),
         (status = TOO_MANY_REQUESTS, description = "Too many debates from this address"),
-        (status = SERVICE_UNAVAILABLE, description = "The model has no key"),
+        (status = SERVICE_UNAVAILABLE, description = "No API key is configured for the model"),
     )
 )]
 async fn create_debate(
@@ -138,7 +138,7 @@ async fn stream_debate(
     post, path = "/api/debate/{id}/approval", tag = "debate", params(("id" = String, Path)), request_body = ApprovalRequest,
     responses(
         (status = ACCEPTED), (status = NOT_FOUND),
-        (status = CONFLICT, description = "It does not wait, or asks something else than `interruptId`"),
+        (status = CONFLICT, description = "No approval is pending, or another one than `interruptId`"),
     )
 )]
 async fn submit_approval(
@@ -167,7 +167,7 @@ async fn submit_approval(
 /// Resumes a debate that was stopped, has failed or was interrupted by a crash.
 #[utoipa::path(
     post, path = "/api/debate/{id}/resume", tag = "debate", params(("id" = String, Path)),
-    responses((status = ACCEPTED), (status = NOT_FOUND), (status = CONFLICT, description = "There is nothing to go on with"))
+    responses((status = ACCEPTED), (status = NOT_FOUND), (status = CONFLICT, description = "The debate cannot be resumed"))
 )]
 async fn resume_debate(
     State(runs): State<RunService>,
@@ -179,7 +179,7 @@ async fn resume_debate(
     let thread = record.thread.clone();
     let status = runs.current_status(&record).await?;
     if !matches!(status, RunStatus::Cancelled | RunStatus::Failed | RunStatus::Orphaned) {
-        let detail = format!("debate `{thread}` has nothing to go on with: it is {}", responses::status(&record, None));
+        let detail = format!("debate `{thread}` cannot be resumed: its status is {}", responses::status(&record, None));
         return Err(Problem::conflict(detail).with_thread(&thread));
     }
     platform.run_context(&DebateOptions::read(&record.context))?;
@@ -192,7 +192,7 @@ async fn resume_debate(
 /// Stops a debate after its last finished turn; the current turn is discarded.
 #[utoipa::path(
     delete, path = "/api/debate/{id}", tag = "debate", params(("id" = String, Path)),
-    responses((status = ACCEPTED), (status = NOT_FOUND), (status = CONFLICT, description = "It does not run"))
+    responses((status = ACCEPTED), (status = NOT_FOUND), (status = CONFLICT, description = "The debate is not running"))
 )]
 async fn stop_debate(State(runs): State<RunService>, Path(id): Path<String>) -> Result<Response, Problem> {
     let record = find_thread(&runs, id).await?;
@@ -262,7 +262,7 @@ pub(crate) async fn render_noscript(runs: &RunService, platform: &DebateAppState
 
 async fn find_thread(runs: &RunService, id: String) -> Result<ThreadRecord, Problem> {
     let missing =
-        || Problem::not_found(format!("there is no debate `{id}`")).with_hint("`GET /api/debates` lists them");
+        || Problem::not_found(format!("debate `{id}` not found")).with_hint("see `GET /api/debates` for all debates");
     let record = runs.find_thread(&ThreadId::from(id.as_str())).await?.ok_or_else(missing)?;
     if record.graph == GRAPH { Ok(record) } else { Err(missing()) }
 }
@@ -274,12 +274,12 @@ async fn find_thread(runs: &RunService, id: String) -> Result<ThreadRecord, Prob
 async fn find_existing_debate(runs: &RunService, thread: &ThreadId) -> Result<Option<ThreadRecord>, Problem> {
     let Some(record) = runs.find_thread(thread).await? else { return Ok(None) };
     if record.graph != GRAPH {
-        let problem = Problem::conflict(format!("thread `{thread}` is no debate"));
-        return Err(problem.with_hint("choose another `threadId`, or leave it out").with_thread(thread));
+        let problem = Problem::conflict(format!("thread `{thread}` is not a debate"));
+        return Err(problem.with_hint("choose another `threadId`, or omit it").with_thread(thread));
     }
     if record.status == RunStatus::AwaitingInput {
-        let problem = Problem::conflict(format!("debate `{thread}` waits for an approval"));
-        return Err(problem.with_hint(format!("answer it: POST /api/debate/{thread}/approval")).with_thread(thread));
+        let problem = Problem::conflict(format!("debate `{thread}` is waiting for an approval"));
+        return Err(problem.with_hint(format!("to answer: POST /api/debate/{thread}/approval")).with_thread(thread));
     }
     Ok(Some(record))
 }
@@ -300,17 +300,17 @@ async fn pending_interrupt(
         _ => None,
     };
     let Some(open) = open else {
-        return Err(Problem::conflict(format!("debate `{thread}` does not wait for an approval")).with_thread(thread));
+        return Err(Problem::conflict(format!("debate `{thread}` is not waiting for an approval")).with_thread(thread));
     };
     if answered.is_some_and(|answered| answered != open.to_string()) {
-        let problem = Problem::conflict(format!("debate `{thread}` asks something else by now"));
-        return Err(problem.with_hint(format!("see what it asks: GET /api/debate/{thread}")).with_thread(thread));
+        let problem = Problem::conflict(format!("debate `{thread}` is now waiting for another approval"));
+        return Err(problem.with_hint(format!("see the open approval: GET /api/debate/{thread}")).with_thread(thread));
     }
     Ok(open)
 }
 
 fn no_events_problem(thread: &ThreadId) -> Problem {
-    Problem::not_found(format!("nothing was said yet in debate `{thread}`")).with_thread(thread)
+    Problem::not_found(format!("debate `{thread}` has no messages yet")).with_thread(thread)
 }
 
 fn stream_response(

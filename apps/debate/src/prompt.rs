@@ -18,7 +18,7 @@ impl DebateAgent {
     /// All agents, in the order of their turns.
     pub const ALL: [Self; 3] = [Self::Optimist, Self::Skeptic, Self::Moderator];
 
-    /// Name of the node, and of its messages.
+    /// Returns the name of the node and of its messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -91,7 +91,7 @@ fn one_line(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// R-DEB-21, R-DEB-22, R-DEB-23: the rule model parses the prompt of a node, whatever the topic is.
+    /// The rule model parses the prompt of a node, whatever the topic is.
     #[test]
     fn a_turn_prompt_is_read_back() {
         for (role, topic) in

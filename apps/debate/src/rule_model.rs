@@ -51,7 +51,7 @@ pub fn rule_model(seed: u64, evidence: Option<Arc<Evidence>>) -> SharedModel {
 }
 
 /// Builder of the rule model.
-#[must_use = "voices do not speak until they are a model"]
+#[must_use = "a builder does nothing until `model` is called"]
 pub struct RuleModelBuilder {
     seed: u64,
     evidence: Option<Arc<Evidence>>,
@@ -121,7 +121,7 @@ impl RuleModel {
         let request = request.clone();
         // Quotes may be read from files, which must not block the runtime.
         let result = tokio::task::spawn_blocking(move || speak(&request, seed, Some(&evidence))).await;
-        result.map_err(|error| Error::internal(format!("the voices failed: {error}")))
+        result.map_err(|error| Error::internal(format!("the rule model failed: {error}")))
     }
 }
 
@@ -134,8 +134,8 @@ fn speak(request: &ChatRequest, seed: u64, evidence: Option<&Evidence>) -> Optio
     })
 }
 
-/// Random numbers for one turn. They depend on the seed, the topic, the agent and the round, not on message ids,
-/// which differ between threads.
+/// Returns the random numbers for one turn. They depend on the seed, the topic, the agent and the round, not on message
+/// ids, which differ between threads.
 fn rng_for_turn(seed: u64, prompt: &TurnPrompt) -> SeededRng {
     dice_of(seed, &[&prompt.topic, prompt.role.name(), &prompt.round.to_string()])
 }

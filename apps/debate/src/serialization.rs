@@ -19,7 +19,7 @@ pub fn serialize_state(debate: &DebateState) -> Result<String> {
     // The keys of objects inside messages are sorted, because their order has no meaning.
     serde_json::to_value(debate)
         .map(|value| sort_keys(value).to_string())
-        .map_err(|error| Error::new(ErrorCode::OutputInvalid, format!("the debate cannot be written: {error}")))
+        .map_err(|error| Error::new(ErrorCode::OutputInvalid, format!("the debate cannot be serialized: {error}")))
 }
 
 /// Deserializes a debate; missing fields get their defaults.
@@ -27,13 +27,12 @@ pub fn serialize_state(debate: &DebateState) -> Result<String> {
 /// # Errors
 /// Returns an error if the text is not JSON, or lists everything that is wrong with the debate, with JSON pointers.
 pub fn deserialize_state(text: &str) -> Result<DebateState> {
-    let object = serde_json::from_str(text).map_err(|error| {
-        Error::new(ErrorCode::InputInvalid, format!("a debate is a JSON object, and this is not: {error}"))
-    })?;
-    let schema = DebateState::schema().ok_or_else(|| Error::internal("a debate has no schema"))?;
+    let object = serde_json::from_str(text)
+        .map_err(|error| Error::new(ErrorCode::InputInvalid, format!("a debate must be a JSON object: {error}")))?;
+    let schema = DebateState::schema().ok_or_else(|| Error::internal("the debate state has no schema"))?;
     let state = schema.state_from_json(object)?;
     let debate: &DebateState =
-        state.downcast_ref().ok_or_else(|| Error::internal("a debate was read as a state of another type"))?;
+        state.downcast_ref().ok_or_else(|| Error::internal("the debate was decoded as another state type"))?;
     debate.check()?;
     Ok(debate.clone())
 }
@@ -55,7 +54,7 @@ pub async fn save_state(store: &impl KeyValue, id: &str, debate: &DebateState, l
 pub async fn load_state(store: &impl KeyValue, id: &str) -> Result<Option<DebateState>> {
     let Some(bytes) = store.get(&key(id)).await? else { return Ok(None) };
     let text = String::from_utf8(bytes).map_err(|error| {
-        Error::new(ErrorCode::InputInvalid, format!("what is kept of debate `{id}` is no text: {error}"))
+        Error::new(ErrorCode::InputInvalid, format!("stored debate `{id}` is not valid text: {error}"))
     })?;
     deserialize_state(&text).map(Some)
 }

@@ -72,7 +72,7 @@ pub enum DebateStatus {
 }
 
 impl DebateStatus {
-    /// Serialized name.
+    /// Returns the serialized name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -94,13 +94,13 @@ impl<'de> Deserialize<'de> for DebateStatus {
     }
 }
 
-/// Reducer of the status: the last value stays, but an error is never replaced by `completed`, so no node makes a
+/// Reduces the status: the last value wins, except that `completed` never replaces `error`, so that no node makes a
 /// failed debate look successful.
 ///
 /// Use `Overwrite` to correct a thread from outside.
 fn status_reducer(current: &mut DebateStatus, next: DebateStatus) -> Result<(), String> {
     if (*current, next) == (DebateStatus::Error, DebateStatus::Completed) {
-        return Err("a debate in `error` does not become `completed`".to_owned());
+        return Err("a debate cannot change from `error` to `completed`".to_owned());
     }
     *current = next;
     Ok(())
@@ -127,7 +127,8 @@ impl DebateState {
         Ok(Self::input().messages(line).topic(topic).max_rounds(max_rounds).start_time(now))
     }
 
-    /// Returns the input of [`DebateState::initial_state`] as JSON; without a start time for a debate that has one already.
+    /// Returns the input of [`DebateState::initial_state`] as JSON; without a start time for a debate that has one
+    /// already.
     ///
     /// # Errors
     /// Returns the errors of [`DebateState::initial_state`].
@@ -157,11 +158,11 @@ impl DebateState {
     pub fn check(&self) -> Result<()> {
         match self.problems() {
             problems if problems.is_empty() => Ok(()),
-            problems => Err(Error::with_diagnostics(ErrorCode::InputInvalid, "the debate is not whole", problems)),
+            problems => Err(Error::with_diagnostics(ErrorCode::InputInvalid, "the debate state is invalid", problems)),
         }
     }
 
-    /// Messages of the optimist and the skeptic.
+    /// Returns the messages of the optimist and the skeptic.
     pub fn turns(&self) -> impl DoubleEndedIterator<Item = &Message> {
         let is_turn = |message: &&Message| {
             [DebateAgent::Optimist, DebateAgent::Skeptic]
@@ -171,13 +172,13 @@ impl DebateState {
         self.messages.iter().filter(is_turn)
     }
 
-    /// Notes of the user to the agents.
+    /// Returns the notes of the user to the agents.
     pub fn user_notes(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let is_remark = |message: &&Message| message.name.is_none() && message.metadata.contains_key("round");
         self.messages.iter().filter(is_remark).map(Message::text)
     }
 
-    /// Summary of the moderator, once there is one.
+    /// Returns the summary of the moderator; `None` until the moderator has written one.
     #[must_use]
     pub fn summary(&self) -> Option<&Message> {
         let is_summary = |message: &&Message| message.name.as_deref() == Some(DebateAgent::Moderator.name());
@@ -202,7 +203,7 @@ fn opening_message(topic: &str, max_rounds: u32) -> Result<(&str, Message)> {
     let topic = topic.trim();
     let problems: Vec<Diagnostic> = topic_problem(topic).into_iter().chain(rounds_problem(max_rounds)).collect();
     if !problems.is_empty() {
-        return Err(Error::with_diagnostics(ErrorCode::InputInvalid, "a debate cannot begin like this", problems));
+        return Err(Error::with_diagnostics(ErrorCode::InputInvalid, "invalid debate input", problems));
     }
     // A fixed message id, so that an input repeated after a crash does not duplicate the message.
     Ok((topic, Message::user(format!("Debate topic: {topic}")).with_id("topic")))
@@ -212,7 +213,7 @@ fn topic_problem(topic: &str) -> Option<Diagnostic> {
     match topic.chars().count() {
         0 => Some(problem("/topic", "a debate needs a topic".to_owned())),
         length if length > MAX_TOPIC_CHARS => {
-            Some(problem("/topic", format!("the topic has {length} characters, and may have {MAX_TOPIC_CHARS}")))
+            Some(problem("/topic", format!("the topic has {length} characters; the maximum is {MAX_TOPIC_CHARS}")))
         }
         _ => None,
     }
@@ -220,7 +221,8 @@ fn topic_problem(topic: &str) -> Option<Diagnostic> {
 
 fn rounds_problem(rounds: u32) -> Option<Diagnostic> {
     let is_allowed = (1..=MAX_ROUNDS).contains(&rounds);
-    (!is_allowed).then(|| problem("/maxRounds", format!("{rounds} rounds: allowed are 1 to {MAX_ROUNDS}")))
+    (!is_allowed)
+        .then(|| problem("/maxRounds", format!("the number of rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")))
 }
 
 fn problem(pointer: &str, message: String) -> Diagnostic {

@@ -1,4 +1,4 @@
-//! Transcript of a debate as Markdown, plain text, HTML or JSON. Each names the model, and says if it is a language
+//! Transcript of a debate as Markdown, plain text, HTML or JSON. Each names the model, and states if it is a language
 //! model.
 //!
 //! Topics and turns appear as text: markup in them is escaped.
@@ -16,7 +16,7 @@ use crate::state::DebateState;
 pub const fn label(kind: ModelKind) -> &'static str {
     match kind {
         ModelKind::Rules => "rule-based voices, no language model",
-        ModelKind::Weights => "language model on this machine",
+        ModelKind::Weights => "local language model",
         ModelKind::Remote => "language model",
     }
 }
@@ -119,11 +119,11 @@ enum TranscriptPart {
 /// Returns the metadata lines above the messages.
 fn metadata_lines(debate: &DebateState) -> Vec<String> {
     let model_line = model(debate).map(|info| match info.kind {
-        ModelKind::Weights => format!("Voices: {info}, {}", label(info.kind)),
-        kind => format!("Voices: {}/{} ({})", info.provider, info.name, label(kind)),
+        ModelKind::Weights => format!("Model: {info}, {}", label(info.kind)),
+        kind => format!("Model: {}/{} ({})", info.provider, info.name, label(kind)),
     });
     let state = format!("Status: {}, round {} of {}", debate.status.name(), debate.round, debate.max_rounds);
-    let times = [("Began", debate.start_time), ("Ended", debate.end_time)];
+    let times = [("Started", debate.start_time), ("Ended", debate.end_time)];
     let times = times.into_iter().filter_map(|(event, time)| Some(format!("{event}: {}", time?)));
     let marked = if debate.is_usage_estimated() { " (estimated)" } else { "" };
     let tokens = format!("Tokens: {}{marked}", debate.token_usage);

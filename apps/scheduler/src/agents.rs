@@ -1,8 +1,8 @@
 //! The computing agents: slots, capacity, constraints, conflicts, resolutions and calendar queries.
 //!
-//! All agents are pure functions of a [`CalendarSnapshot`](crate::calendar::CalendarSnapshot) and their arguments: they use no clock, no
-//! store and no random numbers. Event instances are indexed once (`busy_index`) and then checked many times (`availability_check`).
-//! User-visible wording is in [`words`].
+//! All agents are pure functions of a [`CalendarSnapshot`](crate::calendar::CalendarSnapshot) and their arguments: they
+//! use no clock, no store and no random numbers. Event instances are indexed once (`busy_index`) and then checked many
+//! times (`availability_check`). User-visible wording is in [`words`].
 
 pub mod capacity;
 pub mod conflicts;

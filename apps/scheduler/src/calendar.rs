@@ -1,4 +1,5 @@
-//! Calendar data of a family: members, resources, constraints and events, and a snapshot of all of them, [`CalendarSnapshot`].
+//! Calendar data of a family: members, resources, constraints and events, and a snapshot of all of them,
+//! [`CalendarSnapshot`].
 
 mod event;
 mod family;

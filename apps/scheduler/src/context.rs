@@ -45,7 +45,7 @@ impl SchedulerContext {
 /// # Errors
 /// `PolicyRefused` if the family has no member with this id.
 pub(crate) fn require_member<'a>(snapshot: &'a CalendarSnapshot, id: &str) -> Result<&'a Arc<Member>> {
-    let unknown = || Error::new(ErrorCode::PolicyRefused, format!("nobody of the family is called `{id}`"));
+    let unknown = || Error::new(ErrorCode::PolicyRefused, format!("unknown family member `{id}`"));
     snapshot.members.get(id).ok_or_else(unknown)
 }
 

@@ -118,8 +118,8 @@ pub struct ParseEvalScore {
 }
 
 impl ParseEvalScore {
-    /// True if the score passes: 97 % right by intent, 95 % by time, 95 % by names, and no wrong parse with high
-    /// confidence.
+    /// Returns true if the score passes: 97 % right by intent, 95 % by time, 95 % by names, and no wrong parse with
+    /// high confidence.
     #[must_use]
     pub fn is_enough(&self) -> bool {
         let share = |right: usize, hundredths: usize| right * 100 >= self.of * hundredths;

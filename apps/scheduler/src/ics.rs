@@ -1,8 +1,9 @@
 //! Import and export of iCalendar files (RFC 5545).
 //!
 //! Both directions are pure: the import returns changes and a report and writes nothing, the export returns text.
-//! Properties that the calendar has no field for stay in [`Event::preserved_properties`](crate::calendar::Event::preserved_properties), line by
-//! line, and are exported unchanged.
+//! Properties that the calendar has no field for stay in
+//! [`Event::preserved_properties`](crate::calendar::Event::preserved_properties), line by line, and are exported
+//! unchanged.
 
 mod component;
 mod draft;

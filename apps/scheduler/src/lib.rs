@@ -1,7 +1,7 @@
 //! Family scheduler: turns requests in natural language into calendar events without double bookings.
 //!
-//! [`calendar`] holds the calendar types, [`models`] the data that agents exchange, [`store`] the database
-//! backends, and [`create_scheduler_graph()`] builds the graph that processes one request. [`app()`] combines them into an
+//! [`calendar`] holds the calendar types, [`models`] the data that agents exchange, [`store`] the database backends,
+//! and [`create_scheduler_graph()`] builds the graph that processes one request. [`app()`] combines them into an
 //! application for the server.
 
 pub mod agents;

@@ -45,6 +45,6 @@ pub fn from_json<T: DeserializeOwned>(value: Value) -> Result<T> {
         let path = error.path().to_string().replace(['.', '['], "/").replace(']', "");
         let pointer = if path == "/" || path.is_empty() { String::new() } else { format!("/{path}") };
         let problem = Diagnostic { pointer, message: error.into_inner().to_string(), help: None };
-        Error::with_diagnostics(ErrorCode::TypeMismatch, "this does not fit", vec![problem])
+        Error::with_diagnostics(ErrorCode::TypeMismatch, "invalid value", vec![problem])
     })
 }

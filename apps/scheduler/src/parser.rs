@@ -1,13 +1,13 @@
 //! Rule-based parser for calendar requests in English, German and Spanish, without network or API key.
 //!
-//! A sentence is split into tokens (`token`). Phrases are matched from left to right, longest first (`reader`),
-//! with the patterns of the language (`words`); then the verb (`intent`) and the names (`names`). No token is
-//! matched twice. The remaining tokens are the title (`titles`); remaining time words lead to a question
-//! (`unread`). Pure: the result depends only on the text, the time, the speaker and the calendar snapshot.
+//! A sentence is split into tokens (`token`). Phrases are matched from left to right, longest first (`phrase_reader`),
+//! with the patterns of the language (`lexicon`); then the verb (`intent`) and the names (`name_mentions`). No token is
+//! matched twice. The remaining tokens are the title (`title`); remaining time words lead to a question
+//! (`unparsed_time`). Pure: the result depends only on the text, the time, the speaker and the calendar snapshot.
 //!
-//! With a language model, the rules are the second opinion: `prompt` builds the request to the model, `heard`
-//! defines the form of its output, and `joined` merges both results. The model writes no user-visible sentences:
-//! all of them are computed.
+//! With a language model, the rules are the second opinion: `prompt` builds the request to the model, `model_parse`
+//! defines the form of its output, `compare_parses` compares both results, and `merge_parses` merges them. The model
+//! writes no user-visible sentences: all of them are computed.
 
 mod clock_time;
 mod compare_parses;

@@ -1,7 +1,7 @@
 //! State of a conversation: its fields and their reducers.
 //!
-//! Nodes return partial updates. Fields that several nodes write have reducers that append or merge. The enums of
-//! the state are in `state/names`.
+//! Nodes return partial updates. Fields that several nodes write have reducers that append or merge. The enums of the
+//! state are in `state/enums`.
 
 use std::collections::BTreeMap;
 
@@ -78,19 +78,18 @@ pub struct FamilySchedulerState {
     pub notes: BTreeMap<String, Value>,
 }
 
-/// Reducer that replaces the status, but rejects a change from failed to completed or waiting, and from completed
-/// to failed or waiting. A new request overwrites the status.
+/// Replaces the status, but rejects a change from failed to completed or waiting, and from completed to failed or
+/// waiting. A new request overwrites the status.
 fn workflow_status_reducer(current: &mut WorkflowStatus, next: WorkflowStatus) -> Result<(), String> {
     use WorkflowStatus::{AwaitingUser, Completed, Failed};
     if matches!((*current, next), (Failed, Completed | AwaitingUser) | (Completed, Failed | AwaitingUser)) {
-        return Err(format!("a request that is `{}` does not become `{}`", current.name(), next.name()));
+        return Err(format!("a request cannot change from `{}` to `{}`", current.name(), next.name()));
     }
     *current = next;
     Ok(())
 }
 
-/// Reducer that keeps the first value: every request carries its time, and the conversation started with the first
-/// one.
+/// Keeps the first value: every request carries its time, and the conversation started with the first one.
 fn created_at_reducer(current: &mut Option<Time>, next: Option<Time>) {
     *current = current.or(next);
 }

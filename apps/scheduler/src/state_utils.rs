@@ -204,19 +204,19 @@ pub fn get_agent_confidence(state: &FamilySchedulerState, agent: &str) -> Option
     get_agent_output(state, agent).map(|output| output.confidence).map(Confidence::value)
 }
 
-/// True if a detected conflict blocks the confirmation.
+/// Returns true if a detected conflict blocks the confirmation.
 #[must_use]
 pub fn has_blocking_conflicts(state: &FamilySchedulerState) -> bool {
     state.detected_conflicts.as_ref().is_some_and(|data| !data.blocking_conflicts.is_empty())
 }
 
-/// True if the request has completed or failed.
+/// Returns true if the request has completed or failed.
 #[must_use]
 pub fn is_workflow_complete(state: &FamilySchedulerState) -> bool {
     matches!(state.workflow_status, WorkflowStatus::Completed | WorkflowStatus::Failed)
 }
 
-/// True if the request waits for the user.
+/// Returns true if the request waits for the user.
 #[must_use]
 pub fn is_waiting(state: &FamilySchedulerState) -> bool {
     state.workflow_status == WorkflowStatus::AwaitingUser
@@ -240,7 +240,7 @@ pub fn add_error(
     FamilySchedulerState::update().errors(error).updated_at(Some(now))
 }
 
-/// True if the last error is retryable and the retry limit is not reached.
+/// Returns true if the last error is retryable and the retry limit is not reached.
 #[must_use]
 pub fn should_retry(state: &FamilySchedulerState, max_retries: u32) -> bool {
     state.errors.last().is_some_and(|error| error.retryable) && state.retry_count < max_retries

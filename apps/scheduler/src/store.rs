@@ -1,9 +1,9 @@
 //! Calendar store: a file, or a database server that many processes share.
 //!
-//! Everything is read as a [`CalendarSnapshot`] and changed by [`CalendarStore::change`]: one transaction that locks the family,
-//! so that the checked state is the written state. `plan` translates a change into rows and `flow` runs the
-//! transaction; both are independent of the database. SQL is in `rows`, `read` and the modules of the two
-//! databases.
+//! Everything is read as a [`CalendarSnapshot`] and changed by [`CalendarStore::change`]: one transaction that locks
+//! the family, so that the checked state is the written state. `write_plan` translates a change into statements and
+//! `transaction` runs them; both are independent of the database. SQL is in `upserts`, `queries` and the modules of the
+//! two databases.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -78,9 +78,9 @@ impl StoreOptions {
         self
     }
 
-    /// Sets the conflict scan that runs with every change of members, resources, constraints and events; its result
-    /// is written in the same transaction. A change that contains [`CalendarChange::Conflicts`] is not scanned. Default: no
-    /// scan.
+    /// Sets the conflict scan that runs with every change of members, resources, constraints and events; its result is
+    /// written in the same transaction. A change that contains [`CalendarChange::Conflicts`] is not scanned. Default:
+    /// no scan.
     pub fn scan(mut self, scan: ConflictScanner) -> Self {
         self.scan = Some(scan);
         self
@@ -225,7 +225,7 @@ impl CalendarStore {
         let (id, creation) = (family.id.clone(), Some(family.clone()));
         let decide = move |snapshot: &CalendarSnapshot, _: &[AuditEntry]| {
             if snapshot.revision > 0 {
-                let message = format!("there is a family `{}` already", snapshot.family.id);
+                let message = format!("family `{}` already exists", snapshot.family.id);
                 return Err(Error::new(ErrorCode::InputInvalid, message));
             }
             let changes: Vec<CalendarChange> = std::iter::once(CalendarChange::Family(family)).chain(first).collect();
@@ -303,7 +303,7 @@ impl CalendarStore {
 
     async fn run(&self, work: ChangeJob) -> Result<ChangeResult> {
         if self.1 == AccessMode::ReadOnly {
-            return Err(Error::new(ErrorCode::PolicyRefused, "a question changes nothing on the calendar"));
+            return Err(Error::new(ErrorCode::PolicyRefused, "queries cannot modify the calendar"));
         }
         let changed = self.database().await?.change(work).await?;
         self.cache_snapshot(&changed.snapshot);

@@ -47,7 +47,7 @@ impl NamedTimeZone {
     /// Returns an error if the year is outside the supported range.
     pub fn to_instant(&self, local_time: DateTime) -> Result<Time> {
         let out =
-            |_| Error::new(ErrorCode::TypeMismatch, format!("{local_time} is beyond the years that can be written"));
+            |_| Error::new(ErrorCode::TypeMismatch, format!("{local_time} is outside of the supported range of years"));
         let instant = self.rules.to_ambiguous_timestamp(local_time).compatible().map_err(out)?;
         let fault = |fault: superstep::core::validation_error::ValidationError| {
             Error::new(ErrorCode::TypeMismatch, fault.to_string())

@@ -39,7 +39,7 @@ pub struct SuggestionsSettings {
     pub posts: Option<PathBuf>,
     /// Backend of the Microsoft 365 search. Default: the subfolder `m365` of `folder`.
     pub m365: Option<M365Settings>,
-    /// Microsoft Graph access token for requests that bring no token of their own.
+    /// Microsoft Graph access token for requests without a token of their own.
     pub token: Option<Secret>,
     /// Maximum number of model calls per run.
     pub max_tool_rounds: u32,
@@ -80,10 +80,9 @@ impl SuggestionsSettings {
 /// Returns an error if the configured folder is not a directory or `max_tool_rounds` is out of range.
 pub fn app(settings: SuggestionsSettings, models: ModelRegistry) -> Result<App> {
     if let Some(folder) = settings.folder.as_deref().filter(|folder| !folder.is_dir()) {
-        let fact = format!("`{}`, where suggestions are looked for, is no folder", folder.display());
-        return Err(
-            Error::new(ErrorCode::ConfigInvalid, fact).with_help("name a folder with `docs`, `issues` or `m365` in it")
-        );
+        let fact = format!("the suggestions folder `{}` is not a folder", folder.display());
+        return Err(Error::new(ErrorCode::ConfigInvalid, fact)
+            .with_help("set a folder that contains `docs`, `issues` or `m365`"));
     }
     let graph = create_suggestions_graph(settings.max_tool_rounds)?;
     let platform =
@@ -226,8 +225,8 @@ fn block_on_context<T>(work: impl Future<Output = Result<T, Problem>>) -> Result
             tokio::task::block_in_place(|| handle.block_on(work))
         }
         _ => {
-            let fact = "suggestions cannot be run by an order on a runtime of one thread";
-            Err(Problem::new(503, ErrorCode::ConfigInvalid, fact).with_hint("use the runtime of many threads"))
+            let fact = "run requests need a multi-threaded Tokio runtime";
+            Err(Problem::new(503, ErrorCode::ConfigInvalid, fact).with_hint("use a multi-threaded Tokio runtime"))
         }
     }
 }

@@ -84,14 +84,14 @@ impl SuggestionsContext {
         self
     }
 
-    /// Sets the Microsoft 365 access token. Call this before [`connected`](Self::connect_mcp).
+    /// Sets the Microsoft 365 access token. Call this before [`connect_mcp`](Self::connect_mcp).
     #[must_use]
     pub fn access_token(mut self, token: Secret) -> Self {
         self.access_token = Some(token);
         self
     }
 
-    /// Sets the language of the reader, such as `de`. Call this before [`connected`](Self::connect_mcp).
+    /// Sets the language of the reader, such as `de`. Call this before [`connect_mcp`](Self::connect_mcp).
     #[must_use]
     pub fn locale(mut self, locale: impl Into<String>) -> Self {
         self.locale = Some(locale.into());
@@ -151,7 +151,7 @@ impl SuggestionsContext {
             None => Vec::new(),
         };
         let tool = listed.into_iter().find(|tool| tool.spec().name == name);
-        tool.ok_or_else(|| Error::new(ErrorCode::ToolFailed, format!("the MCP server has no tool `{name}`")))
+        tool.ok_or_else(|| Error::new(ErrorCode::ToolFailed, format!("tool `{name}` not found on the MCP server")))
     }
 
     /// Returns a copy of this context with its own, empty report.

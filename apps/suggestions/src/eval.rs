@@ -20,7 +20,7 @@ pub struct SearchEvalScore {
     /// Total number of questions.
     #[serde(rename = "of")]
     pub total: usize,
-    /// Same count as `right`, with the unexpanded question as the query.
+    /// Same count as `right`, but with the unexpanded question as the query.
     pub plain_right: usize,
     /// Number of questions whose document ranks higher with expansion than without.
     pub better_than_plain: usize,
@@ -45,7 +45,7 @@ pub struct SearchEvalRow {
     /// Rank of the first expected document, starting at 1. `None` if it is not among the first three.
     #[serde(rename = "place")]
     pub rank: Option<usize>,
-    /// Same rank for the unexpanded question.
+    /// Same rank, but for the unexpanded question.
     #[serde(rename = "plainPlace")]
     pub unexpanded_rank: Option<usize>,
     /// Documents that were found, best first.

@@ -1,7 +1,7 @@
 //! Definition of the suggestions graph.
 //!
 //! ```text
-//! START ─► llmCall ─┬─► toolExec ─► llmCall        while tools are asked for and rounds are left
+//! START ─► llmCall ─┬─► toolExec ─► llmCall        while the model calls tools and rounds remain
 //!                   └─► formatResponse ─► END
 //! ```
 
@@ -31,7 +31,7 @@ pub fn create_suggestions_graph(rounds: u32) -> Result<CompiledGraph<Suggestions
 /// Returns an error if `rounds` is not between 1 and [`MAX_TOOL_ROUNDS_LIMIT`].
 pub fn state_graph(rounds: u32) -> Result<StateGraph<SuggestionsState, SuggestionsContext>> {
     if !(1..=MAX_TOOL_ROUNDS_LIMIT).contains(&rounds) {
-        let fact = format!("{rounds} rounds of tools: allowed are 1 to {MAX_TOOL_ROUNDS_LIMIT}");
+        let fact = format!("the number of tool rounds must be from 1 to {MAX_TOOL_ROUNDS_LIMIT}, not {rounds}");
         return Err(Error::new(ErrorCode::ConfigInvalid, fact));
     }
     let mut graph = StateGraph::<SuggestionsState, SuggestionsContext>::new("suggestions");

@@ -55,7 +55,7 @@ pub(crate) fn routes(platform: SuggestionsAppState) -> OpenApiRouter<RunService>
         .layer(Extension(platform))
 }
 
-/// Posts that have not expired, newest first.
+/// Lists the posts that have not expired, newest first.
 #[utoipa::path(get, path = "/api/posts", tag = "suggestions", params(ListPostsParams), responses((status = OK)))]
 async fn list_posts(
     Extension(platform): Extension<SuggestionsAppState>,
@@ -70,7 +70,7 @@ async fn list_posts(
     post, path = "/api/posts", tag = "suggestions", request_body = CreatePostSchema,
     responses(
         (status = CREATED),
-        (status = UNPROCESSABLE_ENTITY, description = "Every rule that is broken, with JSON pointers"),
+        (status = UNPROCESSABLE_ENTITY, description = "All validation errors, with JSON pointers"),
         (status = TOO_MANY_REQUESTS, description = "Too many posts from this address"),
     )
 )]
@@ -91,7 +91,7 @@ async fn create_post(
 /// A post.
 #[utoipa::path(
     get, path = "/api/posts/{id}", tag = "suggestions", params(("id" = String, Path)),
-    responses((status = OK), (status = NOT_FOUND, description = "Unknown, or expired"))
+    responses((status = OK), (status = NOT_FOUND, description = "The post does not exist or has expired"))
 )]
 async fn get_post(
     Extension(platform): Extension<SuggestionsAppState>,
@@ -100,13 +100,13 @@ async fn get_post(
     find_post(&platform, &id).await.map(Json)
 }
 
-/// Counts a user as interested or as taking part.
+/// Counts a user who is interested in a post or takes part.
 #[utoipa::path(
     post, path = "/api/posts/{id}/engagement", tag = "suggestions", params(("id" = String, Path)),
     request_body = EngagementRequest,
     responses(
         (status = OK),
-        (status = NOT_FOUND, description = "Unknown, or expired"),
+        (status = NOT_FOUND, description = "The post does not exist or has expired"),
         (status = TOO_MANY_REQUESTS, description = "Too many engagements from this address"),
     )
 )]
@@ -122,14 +122,14 @@ async fn engage_post(
     engaged.map(Json).ok_or_else(|| post_not_found(&id))
 }
 
-/// Suggestions for a post and one next action. With `stream=1`, the response is a stream of run events.
+/// Returns suggestions for a post and one next action. With `stream=1`, the response is a stream of run events.
 #[utoipa::path(
     get, path = "/api/posts/{id}/suggestions", tag = "suggestions", params(("id" = String, Path), SuggestionsParams),
     responses(
         (status = OK, description = "The suggestions, or server-sent events that end with `suggestions`"),
-        (status = NOT_FOUND, description = "Unknown, or expired"),
+        (status = NOT_FOUND, description = "The post does not exist or has expired"),
         (status = TOO_MANY_REQUESTS, description = "Too many searches from this address"),
-        (status = SERVICE_UNAVAILABLE, description = "The model has no key"),
+        (status = SERVICE_UNAVAILABLE, description = "No API key is configured for the model"),
     )
 )]
 async fn get_suggestions(
@@ -189,7 +189,7 @@ async fn search_all(
     Ok(Json(response))
 }
 
-/// Available models and sources, and the limits.
+/// Returns the available models and sources, and the limits.
 #[utoipa::path(get, path = "/api/suggestions/settings", tag = "suggestions", responses((status = OK)))]
 async fn get_settings(Extension(platform): Extension<SuggestionsAppState>) -> Result<Json<Value>, Problem> {
     platform.settings_json().await.map(Json)
@@ -210,6 +210,6 @@ async fn find_post(platform: &SuggestionsAppState, id: &str) -> Result<PostSumma
 }
 
 fn post_not_found(id: &str) -> Problem {
-    let detail = format!("there is no post `{id}`, or it has expired");
-    Problem::not_found(detail).with_hint("`GET /api/posts` lists those there are")
+    let detail = format!("post `{id}` not found, or expired");
+    Problem::not_found(detail).with_hint("see `GET /api/posts` for the current posts")
 }

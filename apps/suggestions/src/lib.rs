@@ -1,8 +1,9 @@
 //! The suggestions agent: for a post with a question it suggests what to read and one next action.
 //!
-//! The searched data is in [`sources`]; the agent accesses it through the MCP server of [`mcp`]. [`create_suggestions_graph()`] is the
-//! compiled graph, [`SuggestionsState`] its state, [`SuggestionsContext`] its run context, and [`suggest()`] runs a complete search.
-//! [`types`] contains the response types. [`sample`] contains the data of an invented company:
+//! The searched data is in [`sources`]; the agent accesses it through the MCP server of [`mcp`].
+//! [`create_suggestions_graph()`] is the compiled graph, [`SuggestionsState`] its state, [`SuggestionsContext`] its run
+//! context, and [`suggest()`] runs a complete search. [`types`] contains the response types. [`sample`] contains the
+//! data of an invented company:
 //!
 //! ```
 //! use superstep_suggestions::sources::{SourceSettings, Sources};

@@ -42,7 +42,7 @@ pub fn server_for(sources: Sources, hints: Option<SharedModel>, caller: Caller) 
         action_hint(hints, locale),
     ];
     McpServer::new("suggestions", env!("CARGO_PKG_VERSION"))
-        .instructions("Searches what an organisation knows, and proposes one next action.")
+        .instructions("Searches the knowledge of an organisation and proposes one next action.")
         .tools(tools)
 }
 

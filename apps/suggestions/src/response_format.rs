@@ -43,11 +43,12 @@ pub(crate) fn format_response(messages: &[&Message], post_id: &str) -> Formatted
 }
 
 fn unreadable(text: &str) -> Vec<String> {
-    let reason = if text.trim().is_empty() { "the model gave no answer" } else { "the model's answer cannot be read" };
-    vec![format!("{reason}: all that was found is shown")]
+    let reason =
+        if text.trim().is_empty() { "the model returned no answer" } else { "the model's answer cannot be read" };
+    vec![format!("{reason}: showing all results")]
 }
 
-/// Returns the names of the failed sources, in the order of `Search::ALL`.
+/// Returns the names of the failed sources, in the order of `SearchTool::ALL`.
 pub(crate) fn unavailable_sources(messages: &[&Message]) -> Vec<String> {
     let statuses = statuses(messages.iter().copied());
     let failed = |search: &SearchTool| statuses.get(search.source()) == Some(&crate::state::SourceStatus::Error);

@@ -27,7 +27,7 @@ pub struct EvalQuestion {
     pub expected: Vec<String>,
 }
 
-/// Writes the sample to a folder. Existing files are not overwritten, so that edits of the user are kept.
+/// Writes the sample to a folder. Existing files are not overwritten, so that edits of the user are preserved.
 ///
 /// # Errors
 /// Returns an error if a file cannot be written.

@@ -69,9 +69,9 @@ impl Sources {
     /// Searches Microsoft 365 with the permissions of the token's owner.
     ///
     /// # Errors
-    /// Returns an error if Microsoft 365 is not configured, rejects the request or fails in all parts; also if one
-    /// part fails and the others find nothing, because "nothing found" would be wrong then. See
-    /// [`ask_m365`](Self::search_m365_parts) for the result of each part.
+    /// Returns an error if Microsoft 365 is not configured, rejects the request or fails in all parts; also if one part
+    /// fails and the others find nothing, because "nothing found" would be wrong then. See
+    /// [`search_m365_parts`](Self::search_m365_parts) for the result of each part.
     pub async fn search_m365(
         &self,
         query: &str,
@@ -178,11 +178,11 @@ impl Sources {
 }
 
 fn no_docs() -> SourceUnavailable {
-    SourceUnavailable::not_configured("docs", "no folder of documents is set")
+    SourceUnavailable::not_configured("docs", "no documents folder is configured")
 }
 
 fn no_issues() -> SourceUnavailable {
-    SourceUnavailable::not_configured("issues", "no exports of issues are set")
+    SourceUnavailable::not_configured("issues", "no issue exports are configured")
 }
 
 /// Runs a blocking function on the blocking thread pool.

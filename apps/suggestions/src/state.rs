@@ -63,5 +63,5 @@ impl SuggestionsState {
 
 /// Returns the error for a post without text.
 pub(crate) fn without_text() -> Error {
-    Error::new(ErrorCode::InputInvalid, "the post has no text").with_help("say in a sentence what is asked")
+    Error::new(ErrorCode::InputInvalid, "the post has no text").with_help("enter the text of the post")
 }

@@ -82,7 +82,7 @@ impl SuggestionRun {
     }
 
     /// Returns the run, to be awaited or streamed, or `None` if the context has no model. Pass its result to
-    /// [`conclude`](Self::finish).
+    /// [`finish`](Self::finish).
     #[must_use]
     pub fn run(
         &self,
@@ -114,7 +114,7 @@ impl SuggestionRun {
     /// Searches without a model. If the fallback has a cause, the error is added to the warnings.
     pub async fn search_without_model(&self, error: Option<&Error>) -> SuggestionResult {
         let (response, mut report) = search_directly(&self.context, &self.text).await;
-        let warning = error.map(|error| format!("searched without the model: {}", error.message()));
+        let warning = error.map(|error| format!("searched without a model: {}", error.message()));
         report.warnings.splice(0..0, warning);
         self.suggested(response, report)
     }

@@ -116,7 +116,7 @@ async fn call(
     cx: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let Value::Object(args) = serde_json::to_value(args)? else {
-        return Err(ToolError::new("the arguments are no object"));
+        return Err(ToolError::new("the arguments are not an object"));
     };
     let tool = context.tool(name).await?;
     let mut invocation = ToolInvocation::new(cx.id(), args);

@@ -117,7 +117,7 @@ fn resume_fork(runtime: &Runtime, graph: &CompiledGraph<Count>, checkpoints: i64
     let copy = || {
         let number = copies.replace(copies.get() + 1);
         let (old, new) = (format!("f{number}"), format!("f{}", number + 1));
-        runtime.block_on(graph.threads().delete(old)).expect("nobody uses the last copy any more");
+        runtime.block_on(graph.threads().delete(old)).expect("the last copy is unused");
         runtime.block_on(graph.threads().copy(THREAD, new.as_str())).expect("a filled thread can be copied");
         new
     };

@@ -32,7 +32,7 @@ pub(crate) fn run(id: &str, runtime: &Runtime, executions: i64) {
     graph.add_edge(START, a).add_edge(b, c).add_edge(c, a);
     let decide = move |state: &CycleState| if state.counter >= executions { Goto::end() } else { Goto::node(b) };
     graph.add_conditional_edges(a, decide, [b.into(), END]).recursion_limit(u32::MAX);
-    let compiled = graph.compile().expect("a circle with a way out compiles");
+    let compiled = graph.compile().expect("the cycle compiles");
     let (times, done) = measure::time_batches(|| runtime.finish(compiled.invoke(CycleState::input().counter(0))).state);
     let result = json!({ "counter": done.counter, "recent": done.recent.concat() });
     Report::new(json!({ "executions": executions }), result).print(id, runtime, &times);

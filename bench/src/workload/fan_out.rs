@@ -60,7 +60,7 @@ fn work() -> CompiledGraph<SubjectState> {
         move |work: &SubjectState| if is_done(work) { Goto::end() } else { Goto::node(bump) },
         [bump.into(), END],
     );
-    graph.compile().expect("the graph inside compiles")
+    graph.compile().expect("the subgraph compiles")
 }
 
 fn overview() -> CompiledGraph<Overview> {
@@ -71,7 +71,7 @@ fn overview() -> CompiledGraph<Overview> {
         subjects.map(|subject| SendTo::new(work, Subject { subject })).collect::<Vec<_>>()
     };
     graph.set_conditional_entry_point(sends, [work]).add_edge(work, END);
-    graph.compile().expect("the graph around compiles")
+    graph.compile().expect("the parent graph compiles")
 }
 
 pub(crate) fn run(id: &str, runtime: &Runtime, sends: usize, store: CheckpointerKind) {

@@ -34,7 +34,7 @@ impl Model for ToolCallingModel {
     }
 }
 
-/// Looks something up.
+/// Looks up a query.
 #[tool(read_only)]
 async fn lookup(query: String) -> String {
     format!("result for query: {query}").repeat(10)

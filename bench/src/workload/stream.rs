@@ -1,4 +1,4 @@
-//! W9: one node calls a model that responds in many chunks, and a reader consumes them.
+//! W9: one node calls a model that responds in many chunks, and a subscriber reads them.
 
 use std::time::Instant;
 
@@ -103,7 +103,7 @@ async fn read(chat: &CompiledGraph<Chat, SharedModel>, model: &SharedModel, read
             stream.finish().await
         }
     };
-    let done = done.expect("a workload ends well");
+    let done = done.expect("the workload succeeds");
     let chars = done.state.messages.last().map_or(0, |message| message.text().len());
     (seen, chars, first)
 }

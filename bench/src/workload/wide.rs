@@ -12,7 +12,7 @@ use crate::fixture_text::text;
 use crate::measure::Report;
 use crate::runtime::Runtime;
 
-/// Any JSON-like value. Comparing a value with itself is free: the type is `Eq`, so `LayoutEdge` compares pointers first.
+/// A JSON-like value. Comparing a value with itself is free: the type is `Eq`, so `Arc` compares pointers first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Tree {
@@ -141,7 +141,7 @@ fn wide(length: usize) -> CompiledGraph<Wide, Text> {
         .add_edge(five, six);
     let decide = move |wide: &Wide| if wide.messages.len() > length { Goto::end() } else { Goto::node(one) };
     graph.add_conditional_edges(six, decide, [one.into(), END]).recursion_limit(1_000);
-    graph.compile().expect("six nodes in a circle with a way out compile")
+    graph.compile().expect("the graph compiles")
 }
 
 /// Returns the branching of a message with this number of leaves.

@@ -1,8 +1,8 @@
-//! The change log as rows: which rows a commit writes, and how rows become a checkpoint again.
+//! The change log as rows: converts commits to rows, and rows back to checkpoints.
 //!
-//! Shared by the checkpointers; contains no SQL. `plan` converts a commit to rows, `gather` finds the rows that are
-//! missing to assemble a checkpoint, `row`, `event` and `head` define the content of rows, `sum` detects corruption.
-//! `save` builds a transaction with the state of threads that `held` caches.
+//! Shared by the checkpointers; contains no SQL. `history_writer` converts a commit to rows, `assemble` builds
+//! checkpoints from rows and reports missing ones, `rows`, `event_row` and `value_index` define the content of rows,
+//! `checksum` detects corruption. `save` builds a transaction on the state of threads that `history_cache` caches.
 //!
 //! Each namespace of a thread has a history of checkpoints, numbered in commit order. A checkpoint states the
 //! location of the value of each field: a short value is stored in full in the row of a checkpoint; another value is
@@ -48,6 +48,7 @@ pub(crate) use superstep_core::port::errors::{
 
 /// Parses the field names of a history from its row.
 pub(crate) fn read_names(names: &[u8]) -> Result<Vec<Arc<str>>> {
-    serde_json::from_slice(names)
-        .map_err(|error| corrupt_row_error(CheckpointId::from_bits(0), &format!("the names of fields: {error}")))
+    serde_json::from_slice(names).map_err(|error| {
+        corrupt_row_error(CheckpointId::from_bits(0), &format!("the field names are invalid: {error}"))
+    })
 }

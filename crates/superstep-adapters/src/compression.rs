@@ -13,9 +13,9 @@ use zstd::bulk::{Compressor, Decompressor};
 const COMPRESSED_V1: u8 = 1;
 /// The fastest level that searches for repetitions; higher levels gain little on short parts.
 const LEVEL: i32 = 1;
-/// Minimum length in bytes without a prefix.
+/// Minimum length in bytes of a part that is compressed without a prefix.
 pub(crate) const MIN_BYTES: usize = 1_024;
-/// Minimum length in bytes with a prefix.
+/// Minimum length in bytes of a part that is compressed with a prefix.
 const MIN_BYTES_WITH_PREFIX: usize = 256;
 /// Largest value in bytes that is compressed or decompressed.
 const MAX_VALUE_BYTES: usize = 1 << 30;
@@ -30,59 +30,63 @@ thread_local! {
 }
 
 /// Compresses a part; `None` if that saves too little.
-pub(crate) fn compress(piece: &[u8], tail: &[u8]) -> Option<Vec<u8>> {
-    let worth = if tail.len() < MIN_BYTES { MIN_BYTES } else { MIN_BYTES_WITH_PREFIX };
-    if piece.len() < worth || piece.len() > MAX_VALUE_BYTES {
+pub(crate) fn compress(part: &[u8], prefix: &[u8]) -> Option<Vec<u8>> {
+    let min_bytes = if prefix.len() < MIN_BYTES { MIN_BYTES } else { MIN_BYTES_WITH_PREFIX };
+    if part.len() < min_bytes || part.len() > MAX_VALUE_BYTES {
         return None;
     }
     let compressed = SMALLER.with_borrow_mut(|cached| {
         let mut compressor = cached.take().map_or_else(|| Compressor::new(LEVEL), Ok).ok()?;
-        compressor.set_dictionary(LEVEL, tail).ok()?;
-        let compressed = compressor.compress(piece).ok()?;
+        compressor.set_dictionary(LEVEL, prefix).ok()?;
+        let compressed = compressor.compress(part).ok()?;
         *cached = Some(compressor);
         Some(compressed)
     })?;
     let compressed = compressed.strip_prefix(&MAGIC)?;
     // Compression has to save at least a tenth.
-    if (HEAD + compressed.len()) * 10 > piece.len() * 9 {
+    if (HEAD + compressed.len()) * 10 > part.len() * 9 {
         return None;
     }
     let mut out = Vec::with_capacity(HEAD + compressed.len());
     out.push(COMPRESSED_V1);
-    out.extend_from_slice(&u32::try_from(piece.len()).ok()?.to_le_bytes());
-    out.extend_from_slice(&u16::try_from(tail.len()).ok()?.to_le_bytes());
+    out.extend_from_slice(&u32::try_from(part.len()).ok()?.to_le_bytes());
+    out.extend_from_slice(&u16::try_from(prefix.len()).ok()?.to_le_bytes());
     out.extend_from_slice(compressed);
     Some(out)
 }
 
 /// Decompresses a part with the prefix with which it was compressed.
-pub(crate) fn decompress(stored: &[u8], tail: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn decompress(stored: &[u8], prefix: &[u8]) -> Result<Vec<u8>> {
     if stored.first().is_some_and(|form| *form != COMPRESSED_V1) {
-        let message = format!("a value is squeezed in form {}, which is newer than {COMPRESSED_V1}", stored[0]);
+        let message =
+            format!("compression format {} of a value is newer than the supported version {COMPRESSED_V1}", stored[0]);
         return Err(Error::new(ErrorCode::CheckpointTooNew, message));
     }
-    unpack(stored, tail).ok_or_else(|| {
-        Error::new(ErrorCode::CheckpointCorrupt, "a value cannot be unsqueezed: it, or what it builds on, was changed")
+    unpack(stored, prefix).ok_or_else(|| {
+        Error::new(
+            ErrorCode::CheckpointCorrupt,
+            "a value cannot be decompressed: it, or a value that it builds on, is corrupt",
+        )
     })
 }
 
-fn unpack(stored: &[u8], tail: &[u8]) -> Option<Vec<u8>> {
+fn unpack(stored: &[u8], prefix: &[u8]) -> Option<Vec<u8>> {
     let (head, compressed) = stored.split_at_checked(HEAD)?;
     let length = u32::from_le_bytes(head[1..5].try_into().ok()?) as usize;
     let used = usize::from(u16::from_le_bytes(head[5..].try_into().ok()?));
-    let tail = tail.get(tail.len().checked_sub(used)?..)?;
+    let prefix = prefix.get(prefix.len().checked_sub(used)?..)?;
     if length > MAX_VALUE_BYTES {
         return None;
     }
     let frame = [&MAGIC, compressed].concat();
-    let piece = LARGER.with_borrow_mut(|cached| {
+    let part = LARGER.with_borrow_mut(|cached| {
         let mut decompressor = cached.take().map_or_else(Decompressor::new, Ok).ok()?;
-        decompressor.set_dictionary(tail).ok()?;
-        let piece = decompressor.decompress(&frame, length).ok()?;
+        decompressor.set_dictionary(prefix).ok()?;
+        let part = decompressor.decompress(&frame, length).ok()?;
         *cached = Some(decompressor);
-        Some(piece)
+        Some(part)
     })?;
-    (piece.len() == length).then_some(piece)
+    (part.len() == length).then_some(part)
 }
 
 #[cfg(test)]
@@ -98,25 +102,25 @@ mod tests {
 
     /// R-FWK-41: short messages that do not compress alone do so with the preceding messages as a prefix.
     #[test]
-    fn pieces_shrink_on_their_tail_and_come_back() {
+    fn parts_compressed_with_a_prefix_round_trip() {
         let (mut stored, mut plain) = (0, 0);
         for number in 4..200 {
-            let (tail, piece) = ([message(number - 2), message(number - 1)].concat().repeat(2), message(number));
-            let compressed = compress(&piece, &tail).unwrap();
+            let (prefix, part) = ([message(number - 2), message(number - 1)].concat().repeat(2), message(number));
+            let compressed = compress(&part, &prefix).unwrap();
             assert_eq!(
-                decompress(&compressed, &[message(0), tail].concat()).unwrap(),
-                piece,
-                "more before it is no matter"
+                decompress(&compressed, &[message(0), prefix].concat()).unwrap(),
+                part,
+                "a longer prefix changes nothing"
             );
             stored += compressed.len();
-            plain += piece.len();
+            plain += part.len();
         }
         assert!(stored * 4 < plain, "{stored} of {plain}");
     }
 
     #[test]
-    fn what_does_not_shrink_stays_as_it_is() {
-        assert!(compress(&message(1), &[]).is_none(), "short, with nothing before it");
+    fn incompressible_parts_are_not_compressed() {
+        assert!(compress(&message(1), &[]).is_none(), "short and without a prefix");
         let next = |state: &u64| Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         let noise: Vec<u8> =
             std::iter::successors(Some(7), next).take(4_000).map(|state| (state >> 56) as u8).collect();
@@ -124,30 +128,30 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_does_not_come_back() {
-        let tail = message(1).repeat(4);
-        let compressed = compress(&message(2), &tail).unwrap();
-        assert!(decompress(&compressed[..compressed.len() / 2], &tail).is_err());
+    fn changed_parts_are_rejected() {
+        let prefix = message(1).repeat(4);
+        let compressed = compress(&message(2), &prefix).unwrap();
+        assert!(decompress(&compressed[..compressed.len() / 2], &prefix).is_err());
         assert!(decompress(&compressed, &[]).is_err());
-        assert!(decompress(&compressed[..3], &tail).is_err());
+        assert!(decompress(&compressed[..3], &prefix).is_err());
         let mut newer = compressed;
         newer[0] = 2;
-        assert_eq!(decompress(&newer, &tail).unwrap_err().code(), ErrorCode::CheckpointTooNew);
+        assert_eq!(decompress(&newer, &prefix).unwrap_err().code(), ErrorCode::CheckpointTooNew);
     }
 
     proptest! {
         #[test]
-        fn any_piece_on_any_tail_comes_back(piece in ".{0,900}", tail in ".{0,900}") {
-            let (piece, tail) = (piece.repeat(3).into_bytes(), tail.repeat(2).into_bytes());
-            if let Some(squeezed) = compress(&piece, &tail) {
-                prop_assert_eq!(decompress(&squeezed, &tail).unwrap(), piece);
+        fn any_part_with_any_prefix_round_trips(part in ".{0,900}", prefix in ".{0,900}") {
+            let (part, prefix) = (part.repeat(3).into_bytes(), prefix.repeat(2).into_bytes());
+            if let Some(compressed) = compress(&part, &prefix) {
+                prop_assert_eq!(decompress(&compressed, &prefix).unwrap(), part);
             }
         }
 
         #[test]
-        fn no_bytes_do_harm(bytes in proptest::collection::vec(any::<u8>(), 0..200), tail in ".{0,200}") {
-            drop(decompress(&[&[COMPRESSED_V1, 200, 0, 0, 0, 0, 0][..], &bytes].concat(), tail.as_bytes()));
-            drop(decompress(&bytes, tail.as_bytes()));
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), prefix in ".{0,200}") {
+            drop(decompress(&[&[COMPRESSED_V1, 200, 0, 0, 0, 0, 0][..], &bytes].concat(), prefix.as_bytes()));
+            drop(decompress(&bytes, prefix.as_bytes()));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Encryption at rest: a checkpointer that wraps another one, which sees only encrypted values.
 //!
-//! This module decides which values are encrypted and when; the encryption of bytes is in `key`, the associated data
-//! of a value in `pass`, the list of values of a checkpoint in `walk`. Stores nothing itself, and never passes a
-//! value on in plaintext.
+//! This module decides which values are encrypted and when; the encryption of bytes is in `key`, the conversion of one
+//! value and its associated data in `value_cipher`, the list of values of a checkpoint in `crate::value_visitor`.
+//! Stores nothing itself, and never passes a value on in plaintext.
 
 use std::sync::Arc;
 
@@ -91,8 +91,8 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
         self
     }
 
-    /// Sets a function that looks up decryption keys by their [number](EncryptionKey::key_id), for keys in a vault. Returned
-    /// keys are cached.
+    /// Sets a function that looks up decryption keys by their [id](EncryptionKey::key_id), for keys in a vault.
+    /// Returned keys are cached.
     #[must_use]
     pub fn key_lookup(mut self, find: impl Fn(&str) -> Option<EncryptionKey> + Send + Sync + 'static) -> Self {
         Arc::make_mut(&mut self.ring).find = Some(Arc::new(find));
@@ -109,8 +109,8 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
         self
     }
 
-    /// Encrypts all values of a commit. `known` is its checkpoint and `stored_events` are its events if they are stored
-    /// already.
+    /// Encrypts all values of a commit. `stored_pair` is its checkpoint, and `stored_events` are its events, if they
+    /// are already stored.
     fn encrypt_commit(
         &self,
         commit: &Commit,
@@ -143,8 +143,8 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
         })
     }
 
-    /// Encrypts a commit like `seal`, including its subgraph commits; `known` has one element for each of them,
-    /// followed by that of the commit itself.
+    /// Encrypts a commit like `encrypt_commit`, including its subgraph commits. `stored_pairs` has one element for each
+    /// subgraph commit, followed by the one of the commit itself.
     fn encrypt_with_subgraphs(
         &self,
         commit: &Commit,
@@ -164,7 +164,7 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
         })
     }
 
-    /// Encrypts an event. It is bound to its thread and its number, independent of the namespace that published it.
+    /// Encrypts an event, which is bound to its thread and its number, independent of the namespace that published it.
     fn encrypt_event(
         &self,
         thread: &ThreadId,
@@ -362,7 +362,8 @@ impl<C: Checkpointer> Checkpointer for EncryptedCheckpointer<C> {
             return Err(errors::thread_changed_while_reading(from));
         }
         let mut bits = [0; 16];
-        getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
+        getrandom::fill(&mut bits)
+            .map_err(|error| Error::internal(format!("the system returned no random bytes: {error}")))?;
         // The copy must know the last event number even if that event was deleted.
         let is_forgotten = copy.events.is_empty() && last > 0;
         if is_forgotten {

@@ -25,9 +25,9 @@ pub(crate) fn reject_network_filesystem(folder: &Path, name: &str) -> Result<()>
     let Ok(disk) = rustix::fs::statfs(folder) else { return Ok(()) };
     let network = NETWORK_FILESYSTEMS.iter().find(|(number, _)| *number == disk.f_type as u32);
     network.map_or(Ok(()), |(_, kind)| {
-        let message = format!("`{name}` is on a network disk ({kind})");
+        let message = format!("`{name}` is on a network filesystem ({kind})");
         Err(Error::new(ErrorCode::StoreUnavailable, message)
-            .with_help("put it on a disk of this machine; for several machines use PostgreSQL or Redis")
+            .with_help("use a local disk; for several machines use PostgreSQL or Redis")
             .with_retryable(false))
     })
 }

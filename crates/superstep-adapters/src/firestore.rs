@@ -1,9 +1,9 @@
 //! A [`KeyValue`] adapter for Firestore over its REST API.
 //!
-//! One key is one document. `values` implements the operations of the port, `parts` stores values that are too long
-//! for one document; both send requests through `service`, which retries and manages access tokens (`token`, from
-//! `credentials`). The JSON format of Firestore is in `form`, HTTP in `http`, errors in `trouble`; requests run on a
-//! dedicated thread (`crate::io_thread`).
+//! One key is one document. `key_value` implements the operations of the port, `chunked_values` stores values that are
+//! too long for one document; both send requests through `client`, which retries. `token_cache` manages access tokens,
+//! using `credentials`. The JSON format of Firestore is in `documents`, HTTP in `http`, errors in `error`; requests run
+//! on a dedicated thread (`crate::http::io_thread`).
 //!
 //! Expiry uses the clock of the server. Only the signed claim of a service account depends on the clock of this
 //! machine.
@@ -135,8 +135,8 @@ impl FirestoreOptions {
             Credentials::Emulator(host) => format!("http://{}", host.trim_start_matches("http://")),
             _ if is_safe(&self.endpoint) => self.endpoint.clone(),
             _ => {
-                let message = format!("the endpoint `{}` is not encrypted", self.endpoint);
-                return Err(Error::new(ErrorCode::ConfigInvalid, message).with_help("write `https://` before it"));
+                let message = format!("the endpoint `{}` does not use HTTPS", self.endpoint);
+                return Err(Error::new(ErrorCode::ConfigInvalid, message).with_help("use an `https://` address"));
             }
         };
         let service = Arc::new(FirestoreClient {
@@ -168,8 +168,8 @@ impl FirestoreOptions {
 /// use superstep_adapters::firestore::FirestoreKeyValue;
 /// use superstep_core::port::{KeyValue, PutOptions};
 ///
-/// # async fn keep() -> superstep_core::error::Result<()> {
-/// // By the environment: an emulator, a key file, or the account of the machine.
+/// # async fn example() -> superstep_core::error::Result<()> {
+/// // Uses the environment: an emulator, a key file, or the service account of the machine.
 /// let store = FirestoreKeyValue::connect("my-project").await?;
 ///
 /// let only_new = PutOptions { if_absent: true, ..PutOptions::default() };
@@ -177,7 +177,7 @@ impl FirestoreOptions {
 /// assert!(!store.put("orders/1", b"paid twice", only_new).await?);
 /// assert_eq!(store.list("orders/", None, 10).await?, ["orders/1"]);
 ///
-/// // Or as the program says.
+/// // Or uses explicit settings.
 /// let store = FirestoreKeyValue::options("my-project")
 ///     .database("agents")
 ///     .collection("threads")
@@ -212,9 +212,9 @@ impl FirestoreKeyValue {
         FirestoreOptions::new(project)
     }
 
-    /// Removes expired values and unreferenced parts. Parts are unreferenced if a process died while it wrote a
-    /// value; they are removed once they are older than [`FirestoreOptions::orphan_age`] by the clock of the server. May run
-    /// at any time and in any number of processes; once a day is enough.
+    /// Removes expired values and unreferenced parts. Parts are unreferenced if a process died while it wrote a value;
+    /// they are removed once they are older than [`FirestoreOptions::orphan_age`] by the clock of the server. The sweep
+    /// may run at any time and in any number of processes; once a day is enough.
     ///
     /// # Errors
     /// Returns an error if the service cannot be reached. Values removed before the error stay removed.

@@ -1,4 +1,4 @@
-//! HTTP client shared by the adapters that talk to remote services, with its TLS settings.
+//! HTTP client shared by the adapters for remote services, with its TLS settings.
 
 #[cfg(any(feature = "firestore", feature = "mcp", feature = "models", feature = "otlp", feature = "s3"))]
 pub(crate) mod client;

@@ -1,11 +1,11 @@
 //! A checkpointer on top of any key-value store: a folder of files, SQLite, Redis, or a store of your own.
 //!
-//! Each thread is a log of records (`record`), numbered without gaps. A commit puts one new key with the next number,
-//! and that put is the whole transaction: if several processes try, one succeeds and the others detect that the
-//! number is taken (`thread`). The tables that result from the records are cached in memory (`tables`); as in the
-//! database adapters, the change log (`crate::log`) decides which rows a commit consists of. Leases are in `lease`,
-//! background work in `handle`, the handling of corrupt threads in `damage`, key names in `keys`, the envelope around
-//! every value in `frame`. Each backend has its own module.
+//! Each thread is a log of records (`log_record`), numbered without gaps. A commit puts one new key with the next
+//! number, and that put is the entire transaction: if several processes try, one succeeds and the others detect that
+//! the number is in use (`thread_log`). The tables that result from the records are cached in memory (`thread_tables`);
+//! as in the database adapters, the change log (`crate::change_log`) decides which rows a commit consists of. Leases
+//! are in `lease`, background work in `background`, the handling of corrupt threads in `corruption`, key names in
+//! `keys`, the envelope around every value in `envelope`. Each backend has its own module.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -119,12 +119,12 @@ impl KeyValueOptions {
     /// Returns an error if the prefix is invalid, a time is zero, or the operating system provides no thread or no
     /// randomness.
     pub fn open<K: KeyValue>(&self, store: K) -> Result<KeyValueCheckpointer<K>> {
-        if self.lease_timeout.is_zero() || self.time_to_live.is_some_and(|life| life.is_zero()) {
-            return Err(Error::new(ErrorCode::ConfigInvalid, "a lapse or a time to live of nothing")
-                .with_help("give both some time, or leave them out"));
+        if self.lease_timeout.is_zero() || self.time_to_live.is_some_and(|time_to_live| time_to_live.is_zero()) {
+            return Err(Error::new(ErrorCode::ConfigInvalid, "the lease timeout or the time to live is zero")
+                .with_help("set both to more than zero, or omit them"));
         }
-        let (notes, inbox) = tokio::sync::mpsc::unbounded_channel();
-        let backend = Arc::new(Backend::new(store, self, notes)?);
+        let (tasks, inbox) = tokio::sync::mpsc::unbounded_channel();
+        let backend = Arc::new(Backend::new(store, self, tasks)?);
         let handle = background::start(backend.clone(), inbox)?;
         Ok(KeyValueCheckpointer(Arc::new(CheckpointerInner { backend, background: Some(handle) })))
     }
@@ -152,8 +152,8 @@ impl KeyValueOptions {
 /// graph.checkpointer(KeyValueCheckpointer::open(FileKeyValue::open(&folder)?)?);
 /// let visits = graph.compile()?;
 ///
-/// visits.invoke(Visits::input().count(0_u64)).thread("door").wait_blocking()?;
-/// assert_eq!(visits.invoke(Visits::input().count(0_u64)).thread("door").wait_blocking()?.state.count, 2);
+/// visits.invoke(Visits::input().count(0_u64)).thread("visit-1").wait_blocking()?;
+/// assert_eq!(visits.invoke(Visits::input().count(0_u64)).thread("visit-1").wait_blocking()?.state.count, 2);
 /// # drop((graph, visits));
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), superstep::Error>(())

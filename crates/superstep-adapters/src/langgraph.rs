@@ -31,12 +31,12 @@ use rows::ThreadRows;
 /// use superstep::MemoryCheckpointer;
 /// use superstep_adapters::langgraph::LangGraphImporter;
 ///
-/// # async fn bring() -> superstep::Result<()> {
+/// # async fn import() -> superstep::Result<()> {
 /// let python = LangGraphImporter::sqlite("checkpoints.sqlite")?;
 /// let store = MemoryCheckpointer::new();
 /// for thread in python.threads().await? {
-///     let brought = python.import(&thread, store.clone()).await?;
-///     println!("{}: {} checkpoints, {} open questions", brought.thread, brought.checkpoints, brought.interrupts);
+///     let report = python.import(&thread, store.clone()).await?;
+///     println!("{}: {} checkpoints, {} open interrupts", report.thread, report.checkpoints, report.interrupts);
 /// }
 /// # Ok(()) }
 /// ```
@@ -115,13 +115,13 @@ impl LangGraphImporter {
         store: impl Into<SharedCheckpointer>,
         name: impl Into<ThreadId>,
     ) -> Result<ImportReport> {
-        let (copy, brought) = self.read_thread(thread, name).await?;
+        let (copy, report) = self.read_thread(thread, name).await?;
         let mut run = [0; 16];
         getrandom::fill(&mut run).map_err(|error| {
-            Error::new(ErrorCode::StoreUnavailable, format!("the system gives no randomness: {error}"))
+            Error::new(ErrorCode::StoreUnavailable, format!("failed to generate random bytes: {error}"))
         })?;
         store.into().import_thread(copy, RunId::from_bits(u128::from_be_bytes(run))).await?;
-        Ok(brought)
+        Ok(report)
     }
 
     /// Reads and converts a thread without importing it, so that the caller can inspect or change it first.
@@ -131,8 +131,9 @@ impl LangGraphImporter {
     pub async fn read_thread(&self, thread: &str, name: impl Into<ThreadId>) -> Result<(ThreadExport, ImportReport)> {
         let name = name.into();
         if !name.is_valid() {
-            let message = format!("`{name}` is not the id of a thread");
-            let help = format!("name another with `import_as`: 1 to {} of `A-Z a-z 0-9 _ . : -`", ThreadId::MAX_BYTES);
+            let message = format!("`{name}` is not a valid thread id");
+            let help =
+                format!("choose another id with `import_as`: 1 to {} of `A-Z a-z 0-9 _ . : -`", ThreadId::MAX_BYTES);
             return Err(Error::new(ErrorCode::InputInvalid, message).with_help(help));
         }
         let thread_id = thread.to_owned();
@@ -141,12 +142,12 @@ impl LangGraphImporter {
             SourceTables::Postgres(server) => server.read(&thread_id).await?,
         };
         if rows.checkpoints.is_empty() {
-            return Err(Error::new(ErrorCode::NotFound, format!("LangGraph has no thread `{thread}` there"))
-                .with_help("`threads` lists those there are"));
+            return Err(Error::new(ErrorCode::NotFound, format!("LangGraph thread `{thread}` not found"))
+                .with_help("list the available threads with `threads`"));
         }
         // Converting a large history takes long and would block the runtime.
         let converted = tokio::task::spawn_blocking(move || convert(&rows, name)).await;
-        converted.unwrap_or_else(|panic| Err(Error::internal(format!("reading a thread of LangGraph: {panic}"))))
+        converted.unwrap_or_else(|panic| Err(Error::internal(format!("converting a LangGraph thread failed: {panic}"))))
     }
 }
 
@@ -157,7 +158,7 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T> {
     let file = file.clone();
     let done = tokio::task::spawn_blocking(move || work(&file)).await;
-    done.unwrap_or_else(|panic| Err(Error::internal(format!("reading a file of LangGraph: {panic}"))))
+    done.unwrap_or_else(|panic| Err(Error::internal(format!("reading a LangGraph file failed: {panic}"))))
 }
 
 fn convert(rows: &ThreadRows, thread: ThreadId) -> Result<(ThreadExport, ImportReport)> {
@@ -187,7 +188,7 @@ fn convert(rows: &ThreadRows, thread: ThreadId) -> Result<(ThreadExport, ImportR
     let next = newest.map(|item| item.copied.checkpoint.next_tasks.iter().map(|next| next.node.to_string()).collect());
     let graphs = conversion.lines.len();
     let checkpoints: Vec<_> = conversion.lines.into_values().flatten().map(|item| item.copied).collect();
-    let brought = ImportReport {
+    let report = ImportReport {
         thread: thread.clone(),
         graphs,
         checkpoints: checkpoints.len(),
@@ -196,5 +197,5 @@ fn convert(rows: &ThreadRows, thread: ThreadId) -> Result<(ThreadExport, ImportR
         skipped_channels: conversion.dropped.into_iter().collect(),
         warnings: conversion.notes,
     };
-    Ok((ThreadExport { thread, status, checkpoints, events: Vec::new() }, brought))
+    Ok((ThreadExport { thread, status, checkpoints, events: Vec::new() }, report))
 }

@@ -5,7 +5,7 @@
 #[cfg(any(feature = "key-value", feature = "postgres", feature = "sqlite"))]
 #[cfg_attr(
     not(any(feature = "postgres", feature = "sqlite")),
-    expect(dead_code, unused_imports, reason = "checksums of rows are for stores of tables")
+    expect(dead_code, unused_imports, reason = "only table-based checkpointers use the checksums of rows")
 )]
 mod change_log;
 #[cfg(any(

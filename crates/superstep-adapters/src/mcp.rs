@@ -1,9 +1,9 @@
 //! Tools, resources and prompts over MCP, the Model Context Protocol, as a client and as a server.
 //!
 //! A [`McpClient`] connects to a server in the same process ([`connect_in_process`]), to a program that it starts
-//! ([`McpClient::stdio`]) or to a server over HTTP ([`McpClient::http`]), and exposes the tools of the server as tools of
-//! this library. A [`McpServer`] offers tools to clients in the same process, over standard input and output, or over
-//! HTTP. Output of a server is never trusted: it is text for a model, limited in size, and a list of tools can be
+//! ([`McpClient::stdio`]) or to a server over HTTP ([`McpClient::http`]), and exposes the tools of the server as tools
+//! of this library. A [`McpServer`] offers tools to clients in the same process, over standard input and output, or
+//! over HTTP. Output of a server is never trusted: it is text for a model, limited in size, and a list of tools can be
 //! [pinned](McpClient::pin_tools).
 //!
 //! ```
@@ -17,7 +17,7 @@
 //! impl Tool for Greet {
 //!     fn spec(&self) -> ToolSpec {
 //!         let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
-//!         ToolSpec::new("greet", "Greets somebody.").with_input(schema).read_only()
+//!         ToolSpec::new("greet", "Greets a person.").with_input(schema).read_only()
 //!     }
 //!
 //!     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {

@@ -1,9 +1,10 @@
 //! Language models of providers over HTTP: OpenAI, Groq, Azure OpenAI, Anthropic, Google, Ollama, and every server
 //! with an OpenAI-compatible API.
 //!
-//! `service` defines the address and the authentication of each provider, `ask` and `parts` build requests; a
-//! response is streamed (`pieces`) or read at once (`whole`) and assembled in `gathered`; `trouble` converts errors,
-//! using the error bodies of providers (`said`). Nothing is retried here: retries are the decision of the caller.
+//! `provider_api` defines the address and the authentication of each provider, `request` and `messages` build requests;
+//! a response is streamed (`streaming`) or read at once (`non_streaming`) and assembled in `accumulator`; `error`
+//! converts errors, using the error bodies of providers (`provider_error`). Nothing is retried here: retries are the
+//! decision of the caller.
 //!
 //! The library `genai` writes and parses the JSON of each provider; its types are not part of the public API.
 
@@ -41,11 +42,11 @@ use provider_api::{ProviderApi, address, is_loopback};
 /// use superstep_adapters::models::ProviderModel;
 /// use superstep_core::port::SharedModel;
 ///
-/// # async fn ask() -> superstep_core::error::Result<()> {
+/// # async fn example() -> superstep_core::error::Result<()> {
 /// let groq = ProviderModel::groq("llama-3.1-8b-instant").idle_timeout(Duration::from_secs(20));
 /// let model = SharedModel::from(groq);
 /// let answer = model.complete("What is a superstep?").await?;
-/// println!("{} says: {}", answer.model, answer.message.text());
+/// println!("{}: {}", answer.model, answer.message.text());
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
@@ -196,7 +197,7 @@ impl ProviderModel {
             ApiKeySource::Explicit(key) if !key.trim().is_empty() => return Ok(Some(key.clone())),
             ApiKeySource::Explicit(_) if self.service.key_variables().is_empty() => return Ok(None),
             ApiKeySource::Explicit(_) => {
-                return Err(ModelErrorKind::MissingApiKey.error(info, "the key that it was given is empty"));
+                return Err(ModelErrorKind::MissingApiKey.error(info, "the API key is empty"));
             }
             ApiKeySource::In(variables) => variables,
         };
@@ -206,8 +207,8 @@ impl ProviderModel {
             return Ok(key);
         }
         let names = variables.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ");
-        let error = ModelErrorKind::MissingApiKey.error(info, format!("there is no key: {names} is not set"));
-        Err(error.with_help(format!("set {names} in the environment, or give the model a key")))
+        let error = ModelErrorKind::MissingApiKey.error(info, format!("no API key: {names} is not set"));
+        Err(error.with_help(format!("set {names} in the environment, or set the API key of the model")))
     }
 
     fn client(&self) -> Result<&genai::Client> {
@@ -226,21 +227,20 @@ impl ProviderModel {
             .user_agent(concat!("superstep/", env!("CARGO_PKG_VERSION")));
         let builder = match &self.proxy {
             Some(url) => {
-                builder.proxy(Proxy::all(url).map_err(|_| config_error("the proxy of a model is not an address"))?)
+                builder.proxy(Proxy::all(url).map_err(|_| config_error("the proxy of a model is not a valid URL"))?)
             }
             None if is_loopback(&address(&self.base)?) => builder.no_proxy(),
             None => builder,
         };
-        let client =
-            builder.build().map_err(|_| config_error("no client for HTTP can be made of the settings of a model"))?;
+        let client = builder.build().map_err(|_| config_error("failed to create the HTTP client of a model"))?;
         let genai_client = genai::Client::builder().with_reqwest(client).build();
-        genai_client.map_err(|_| config_error("no client can be made of the settings of a model"))
+        genai_client.map_err(|_| config_error("failed to create the client of a model"))
     }
 }
 
 /// Returns a configuration error without its cause, which may contain a URL with a password.
 fn config_error(fact: &str) -> Error {
-    Error::new(ErrorCode::ConfigInvalid, fact).with_help("look at its proxy and its base URL")
+    Error::new(ErrorCode::ConfigInvalid, fact).with_help("check its proxy and its base URL")
 }
 
 impl Model for ProviderModel {
@@ -293,9 +293,9 @@ const NAMES: [&str; 6] = ["openai", "groq", "azure", "anthropic", "google", "oll
 /// set.
 pub fn from_name(name: &str) -> Result<ProviderModel> {
     let Some((service, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty()) else {
-        let message = format!("`{name}` does not name a service and its model");
+        let message = format!("`{name}` does not have the form `provider/model`");
         return Err(
-            Error::new(ErrorCode::ConfigInvalid, message).with_help("write it as in `groq/llama-3.1-8b-instant`")
+            Error::new(ErrorCode::ConfigInvalid, message).with_help("use a name such as `groq/llama-3.1-8b-instant`")
         );
     };
     match service {
@@ -306,7 +306,7 @@ pub fn from_name(name: &str) -> Result<ProviderModel> {
         "google" => Ok(ProviderModel::google(model)),
         "ollama" => Ok(ProviderModel::ollama(model)),
         other => {
-            let message = format!("`{other}` is not a service that models are asked at");
+            let message = format!("unknown provider `{other}`");
             Err(Error::new(ErrorCode::ConfigInvalid, message).with_help(did_you_mean_or_list(other, &NAMES)))
         }
     }
@@ -314,7 +314,7 @@ pub fn from_name(name: &str) -> Result<ProviderModel> {
 
 fn azure_from_environment(deployment: &str) -> Result<ProviderModel> {
     let endpoint = std::env::var("AZURE_OPENAI_ENDPOINT").map_err(|_| {
-        Error::new(ErrorCode::ConfigInvalid, format!("nobody says where `azure/{deployment}` is"))
+        Error::new(ErrorCode::ConfigInvalid, format!("the endpoint of `azure/{deployment}` is not set"))
             .with_help("set `AZURE_OPENAI_ENDPOINT` to an address such as `https://resource.openai.azure.com`")
     })?;
     let version = std::env::var("AZURE_OPENAI_API_VERSION").unwrap_or_else(|_| AZURE_VERSION.to_owned());

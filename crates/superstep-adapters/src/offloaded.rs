@@ -1,7 +1,7 @@
 //! Offloading of large values: a checkpointer that wraps another one, which sees references instead of long values.
 //!
 //! This module decides when a value is offloaded and fetched; the format of references is in `reference`, the removal
-//! of unreferenced values in `collect`. A value is stored before its reference.
+//! of unreferenced values in `garbage_collection`. A value is stored before its reference.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,9 +34,10 @@ const DEFAULT_THRESHOLD_BYTES: usize = 256 * 1024;
 /// even if many checkpoints contain it.
 ///
 /// The checkpoint contains a reference, which is the SHA-256 of the value. A value that does not match its reference
-/// results in an error that names it, and never reaches a node. Unreferenced values stay until [`OffloadedCheckpointer::collect_garbage`].
+/// results in an error that names it, and never reaches a node. Unreferenced values stay until
+/// [`OffloadedCheckpointer::collect_garbage`] removes them.
 ///
-/// To encrypt large values as well, wrap this checkpointer: `Sealed::new(Spilled::new(store, values), key)`.
+/// To encrypt large values as well, wrap this checkpointer in an `EncryptedCheckpointer`.
 ///
 /// ```
 /// use superstep::prelude::*;
@@ -127,30 +128,31 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
     }
 
     /// Converts a commit for the wrapped checkpointer.
-    fn offload_commit(&self, commit: &Commit, down: &OffloadPass) -> Result<Commit> {
+    fn offload_commit(&self, commit: &Commit, offload_pass: &OffloadPass) -> Result<Commit> {
         let mut checkpoint = commit.checkpoint.clone();
-        checkpoint.as_mut().map_or(Ok(()), |checkpoint| down.record(checkpoint))?;
+        checkpoint.as_mut().map_or(Ok(()), |checkpoint| offload_pass.record(checkpoint))?;
         let mut changes = commit.changes.clone();
         for FieldChange { field, change, delta: part } in &mut changes {
-            down.field(field, change, part)?;
+            offload_pass.field(field, change, part)?;
         }
         let mut pending = commit.pending.clone();
-        pending.iter_mut().try_for_each(|pending| down.pending(pending))?;
-        let state = commit.state.as_ref().map(|state| self.state_with_references(commit, state, down)).transpose()?;
+        pending.iter_mut().try_for_each(|pending| offload_pass.pending(pending))?;
+        let state =
+            commit.state.as_ref().map(|state| self.state_with_references(commit, state, offload_pass)).transpose()?;
         let subgraph_commits = commit
             .subgraph_commits
             .iter()
-            .map(|subgraph_commit| self.offload_commit(subgraph_commit, down))
+            .map(|subgraph_commit| self.offload_commit(subgraph_commit, offload_pass))
             .collect::<Result<_>>()?;
         let mut events = commit.events.clone();
-        events.iter_mut().try_for_each(|event| down.event(event))?;
+        events.iter_mut().try_for_each(|event| offload_pass.event(event))?;
         let (lease, namespace, status) = (commit.lease.clone(), commit.namespace.clone(), commit.status);
         Ok(Commit { lease, namespace, checkpoint, changes, state, pending, status, events, subgraph_commits })
     }
 
     /// Returns full values on request of the wrapped checkpointer. A large one must be offloaded before it is
     /// referenced, so it is only returned if it was requested before.
-    fn state_with_references(&self, commit: &Commit, state: &StateRef, down: &OffloadPass) -> Result<StateRef> {
+    fn state_with_references(&self, commit: &Commit, state: &StateRef, offload_pass: &OffloadPass) -> Result<StateRef> {
         let (thread, namespace) = (commit.lease.thread.clone(), commit.namespace.clone());
         let mut full_values = BTreeMap::new();
         for FieldChange { field, .. } in &commit.changes {
@@ -160,10 +162,10 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
             }
             let Some(mut part) = state.full_value(field) else { continue };
             // A value found in the first pass is needed again in the second one.
-            if down.is_seeking() && !is_short_and_plain(&part, self.threshold) {
+            if offload_pass.is_seeking() && !is_short_and_plain(&part, self.threshold) {
                 self.full_value_requests.insert(key);
             }
-            down.field(field, &mut Change::Set, &mut part)?;
+            offload_pass.field(field, &mut Change::Set, &mut part)?;
             full_values.insert(field.clone(), part);
         }
         let (state, above, requests) = (state.clone(), self.threshold, self.full_value_requests.clone());
@@ -227,36 +229,35 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
 }
 
 /// Converts a checkpoint of the wrapped checkpointer.
-fn restore_tuple(up: &FetchPass, thread: &ThreadId, loaded: &mut CheckpointTuple) -> Result<()> {
+fn restore_tuple(fetch_pass: &FetchPass, thread: &ThreadId, loaded: &mut CheckpointTuple) -> Result<()> {
     let id = loaded.checkpoint.id;
     let mut pass = || {
-        up.record(&mut loaded.checkpoint)?;
+        fetch_pass.record(&mut loaded.checkpoint)?;
         for (field, log) in &mut loaded.fields {
-            log.iter_mut().try_for_each(|(change, part)| up.field(field, change, part))?;
+            log.iter_mut().try_for_each(|(change, part)| fetch_pass.field(field, change, part))?;
         }
-        loaded.pending.iter_mut().try_for_each(|pending| up.pending(pending))
+        loaded.pending.iter_mut().try_for_each(|pending| fetch_pass.pending(pending))
     };
     pass().map_err(|error: Error| {
         let message = format!("thread `{thread}`, checkpoint {id}: {}", error.message());
         Error::new(error.code(), message)
-            .with_help("the other values are not touched by this: open an earlier checkpoint, or restore the value from a copy")
+            .with_help("other values are not affected; open an earlier checkpoint, or restore the value from a backup")
             .with_thread(Some(thread))
     })
 }
 
 /// Converts an event of the wrapped checkpointer.
-fn restore_event(up: &FetchPass, thread: &ThreadId, event: &mut StoredEvent) -> Result<()> {
-    up.event(event).map_err(|error| {
+fn restore_event(fetch_pass: &FetchPass, thread: &ThreadId, event: &mut StoredEvent) -> Result<()> {
+    fetch_pass.event(event).map_err(|error| {
         Error::new(error.code(), format!("thread `{thread}`, {}", error.message()))
-            .with_help(
-                "the other events are not touched by this: ask for those after it, or restore the value from a copy",
-            )
+            .with_help("other events are not affected; read the events after it, or restore the value from a backup")
             .with_thread(Some(thread))
     })
 }
 
 impl<C: Checkpointer, K: KeyValue> Checkpointer for OffloadedCheckpointer<C, K> {
-    delegate_checkpointer!(this => this.store; acquire, release, threads, status, namespaces, last_event_number, delete_events);
+    delegate_checkpointer!(this => this.store; acquire, release, threads, status, namespaces);
+    delegate_checkpointer!(this => this.store; last_event_number, delete_events);
     delegate_checkpointer!(this => this.store; delete_thread, copy_thread, prune, stats);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
@@ -275,7 +276,7 @@ impl<C: Checkpointer, K: KeyValue> Checkpointer for OffloadedCheckpointer<C, K> 
     ) -> Result<Option<CheckpointTuple>> {
         let loaded = self.store.load(thread, namespace, at).await?;
         let loaded = loaded.into_iter().collect();
-        Ok(self.fetch(loaded, |up, loaded| restore_tuple(up, thread, loaded)).await?.pop())
+        Ok(self.fetch(loaded, |fetch_pass, loaded| restore_tuple(fetch_pass, thread, loaded)).await?.pop())
     }
 
     async fn history(
@@ -285,11 +286,11 @@ impl<C: Checkpointer, K: KeyValue> Checkpointer for OffloadedCheckpointer<C, K> 
         query: &HistoryQuery,
     ) -> Result<Vec<CheckpointTuple>> {
         let listed = self.store.history(thread, namespace, query).await?;
-        self.fetch(listed, |up, loaded| restore_tuple(up, thread, loaded)).await
+        self.fetch(listed, |fetch_pass, loaded| restore_tuple(fetch_pass, thread, loaded)).await
     }
 
     async fn events(&self, thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
         let events = self.store.events(thread, query).await?;
-        self.fetch(events, |up, event| restore_event(up, thread, event)).await
+        self.fetch(events, |fetch_pass, event| restore_event(fetch_pass, thread, event)).await
     }
 }

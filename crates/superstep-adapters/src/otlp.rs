@@ -53,7 +53,7 @@ const IGNORED_TARGETS: [&str; 6] = ["h2", "hyper", "hyper_util", "opentelemetry"
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
-#[must_use = "nothing is sent before it is installed"]
+#[must_use = "an exporter sends nothing until it is installed"]
 pub struct OtlpExporter {
     endpoint: Option<String>,
     service: Option<String>,
@@ -108,8 +108,8 @@ impl OtlpExporter {
     pub fn install(self) -> Result<ExporterGuard> {
         let (layer, guard) = self.layer()?;
         tracing::subscriber::set_global_default(Registry::default().with(layer)).map_err(|_| {
-            Error::new(ErrorCode::ConfigInvalid, "something else listens to the spans of this program already")
-                .with_help("use `layer`, and add what it gives to the registry that is there")
+            Error::new(ErrorCode::ConfigInvalid, "the program already has a global `tracing` subscriber")
+                .with_help("call `layer`, and add the returned layer to the existing registry")
         })?;
         Ok(guard)
     }
@@ -141,8 +141,9 @@ impl OtlpExporter {
     }
 
     fn provider(self) -> Result<SdkTracerProvider> {
-        let config_error =
-            |error: &dyn fmt::Display| Error::new(ErrorCode::ConfigInvalid, format!("spans cannot be sent: {error}"));
+        let config_error = |error: &dyn fmt::Display| {
+            Error::new(ErrorCode::ConfigInvalid, format!("failed to create the span exporter: {error}"))
+        };
         check_address(self.endpoint.as_deref())?;
         let endpoint = self.endpoint.map(|endpoint| format!("{}/v1/traces", endpoint.trim_end_matches('/')));
         let client = OtlpHttpClient::new(headers(&self.headers)?, timeout())?;
@@ -172,7 +173,7 @@ impl fmt::Debug for OtlpExporter {
 
 /// A guard that keeps the export running. When dropped, it sends the remaining spans and waits for at most five
 /// seconds.
-#[must_use = "dropped at once, it stops sending"]
+#[must_use = "the export stops when the guard is dropped"]
 pub struct ExporterGuard {
     provider: SdkTracerProvider,
 }
@@ -184,9 +185,9 @@ impl ExporterGuard {
     /// Returns an error if the collector cannot be reached or rejects the spans.
     pub fn flush(&self) -> Result<()> {
         self.provider.force_flush().map_err(|error| {
-            let message = format!("the collector did not take the spans: {error}");
+            let message = format!("failed to send spans to the collector: {error}");
             Error::new(ErrorCode::StoreUnavailable, message)
-                .with_help("the runs are not harmed; look whether a collector is there")
+                .with_help("check that the collector is running; runs are not affected")
         })
     }
 }
@@ -212,17 +213,14 @@ fn check_address(endpoint: Option<&str>) -> Result<()> {
     let Some(address) = endpoint.map(str::to_owned).or_else(of_environment) else { return Ok(()) };
     // The error does not contain the address, which may include a password.
     let invalid_address = |problem: &dyn fmt::Display| {
-        Error::new(
-            ErrorCode::ConfigInvalid,
-            format!("spans cannot be sent, the address of the collector is none: {problem}"),
-        )
-        .with_help("give one such as `http://127.0.0.1:4318`")
+        Error::new(ErrorCode::ConfigInvalid, format!("invalid address of the collector: {problem}"))
+            .with_help("use an address such as `http://127.0.0.1:4318`")
     };
     let address = reqwest::Url::parse(&address).map_err(|error| invalid_address(&error))?;
     match (address.scheme(), address.has_host()) {
         ("http" | "https", true) => Ok(()),
-        ("http" | "https", false) => Err(invalid_address(&"it has no host")),
-        _ => Err(invalid_address(&"it does not begin with `http://` or `https://`")),
+        ("http" | "https", false) => Err(invalid_address(&"the URL has no host")),
+        _ => Err(invalid_address(&"the URL does not begin with `http://` or `https://`")),
     }
 }
 

@@ -1,9 +1,9 @@
 //! A checkpointer in PostgreSQL, for many processes on many machines.
 //!
-//! The rows to write are determined by the change log (`crate::log`), which contains no SQL; all SQL of this
-//! checkpointer is in this folder. A commit is one call of a database function (`functions.sql`), so it needs one
-//! round trip. Connections run on the runtime of the caller (`pool`, `wire`); a dedicated thread sends the heartbeats
-//! of this process (`keeper`). No session state is used, so a connection pooler in transaction mode may be in
+//! The rows to write are determined by the change log (`crate::change_log`), which contains no SQL; all SQL of this
+//! checkpointer is in this folder. A commit is one call of a database function (`functions.sql`), so it needs one round
+//! trip. Connections run on the runtime of the caller (`pool`, `connection`); a dedicated thread sends the heartbeats
+//! of this process (`lease_heartbeat`). No session state is used, so a connection pooler in transaction mode may be in
 //! between. Errors and retries are in `error`.
 
 use std::sync::Arc;
@@ -117,8 +117,8 @@ impl PostgresOptions {
     /// # Errors
     /// Returns an error if the URL is invalid, if it requires TLS (`sslmode=require`, `verify-ca`, `verify-full`) and
     /// the server has none or its certificate is not trusted, if the server cannot be reached within
-    /// [`PostgresOptions::retry_timeout`] or rejects the user, or if the tables were created by a newer version. TLS needs the
-    /// feature `postgres-tls`.
+    /// [`PostgresOptions::retry_timeout`] or rejects the user, or if the tables were created by a newer version. TLS
+    /// requires the feature `postgres-tls`.
     pub async fn connect(&self, url: &str) -> Result<PostgresCheckpointer> {
         let address = PgConfig::new(url, self)?;
         let (notes, inbox) = tokio::sync::mpsc::unbounded_channel();
@@ -148,13 +148,13 @@ async fn start(
         Err(error) => drop(sender.send(Err(error))),
     };
     let thread = std::thread::Builder::new().name("superstep-postgres".to_owned()).spawn(work);
-    let thread = thread.map_err(|error| no_thread(&error))?;
-    let pool = started.await.map_err(|_| Error::internal("the thread of a store ended at once"))?;
-    Ok((thread, pool.map_err(|error| no_thread(&error))?))
+    let thread = thread.map_err(|error| thread_start_error(&error))?;
+    let pool = started.await.map_err(|_| Error::internal("the thread of the store ended unexpectedly"))?;
+    Ok((thread, pool.map_err(|error| thread_start_error(&error))?))
 }
 
-fn no_thread(error: &std::io::Error) -> Error {
-    Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}"))
+fn thread_start_error(error: &std::io::Error) -> Error {
+    Error::new(ErrorCode::StoreUnavailable, format!("failed to start the thread of the store: {error}"))
 }
 
 /// A checkpointer in a PostgreSQL database. Clones share one checkpointer.
@@ -179,7 +179,7 @@ fn no_thread(error: &std::io::Error) -> Error {
 /// graph.checkpointer(PostgresCheckpointer::connect("postgres://me:secret@localhost/work").await?);
 /// let visits = graph.compile()?;
 ///
-/// visits.invoke(Visits::input().count(0_u64)).thread("door").await?;
+/// visits.invoke(Visits::input().count(0_u64)).thread("visit-1").await?;
 /// # Ok(())
 /// # }
 /// ```

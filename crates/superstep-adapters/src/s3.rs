@@ -1,8 +1,9 @@
 //! A [`KeyValue`] adapter for S3 and servers with an S3-compatible API.
 //!
-//! A key is an object in a folder of a bucket (`address`). `values` implements the operations of the port; it sends
-//! requests through `service`, which signs (`sign`), retries, and tracks the time of the server (`clock`). The format
-//! of objects and responses is in `form`, errors in `trouble`; requests run on a dedicated thread (`crate::io_thread`).
+//! A key is an object in a folder of a bucket (`bucket`). `key_value` implements the operations of the port; it sends
+//! requests through `client`, which signs them (`sigv4`), retries, and tracks the time of the server (`server_clock`).
+//! The format of objects and responses is in `object_format`, errors in `error`; requests run on a dedicated thread
+//! (`crate::http::io_thread`).
 //!
 //! A new key is put with the condition that no object exists (`If-None-Match`), or that an expired object is
 //! unchanged (`If-Match`). Other puts and deletes are unconditional: if their connection breaks, the server may
@@ -77,7 +78,7 @@ impl S3Options {
         self
     }
 
-    /// Sets the endpoint of another service than Amazon's, such as `http://127.0.0.1:9000`. Default:
+    /// Sets the endpoint of a service other than Amazon S3, such as `http://127.0.0.1:9000`. Default:
     /// `AWS_ENDPOINT_URL`. The endpoint must use HTTPS or be on this machine; see [`S3Options::allow_http`].
     pub fn endpoint(mut self, url: impl Into<String>) -> Self {
         self.endpoint = Some(url.into());
@@ -168,8 +169,8 @@ impl S3Options {
 /// use superstep_adapters::s3::S3KeyValue;
 /// use superstep_core::port::{KeyValue, PutOptions};
 ///
-/// # async fn keep() -> superstep_core::error::Result<()> {
-/// // By the environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and so on.
+/// # async fn example() -> superstep_core::error::Result<()> {
+/// // Uses the environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and so on.
 /// let store = S3KeyValue::connect("my-bucket").await?;
 ///
 /// let only_new = PutOptions { if_absent: true, ..PutOptions::default() };
@@ -177,7 +178,7 @@ impl S3Options {
 /// assert!(!store.put("orders/1", b"paid twice", only_new).await?);
 /// assert_eq!(store.list("orders/", None, 10).await?, ["orders/1"]);
 ///
-/// // Or as the program says: here a MinIO of one's own.
+/// // Or uses explicit settings, here for a local MinIO server.
 /// let store = S3KeyValue::options("my-bucket")
 ///     .endpoint("http://127.0.0.1:9000")
 ///     .credentials("minio", std::fs::read_to_string("/run/secrets/minio").unwrap())
@@ -252,7 +253,7 @@ mod tests {
 
     /// R-FWK-40: options win over the environment.
     #[test]
-    fn the_environment_says_what_the_program_does_not() {
+    fn options_override_the_environment() {
         let environment = [
             ("AWS_ACCESS_KEY_ID", "id"),
             ("AWS_SECRET_ACCESS_KEY", "so secret"),

@@ -1,9 +1,9 @@
 //! A checkpointer in an SQLite file, which needs nothing but a path.
 //!
-//! One connection writes, on a dedicated thread (`writer`), and commits the changes of several runs in one
+//! One connection writes, on a dedicated thread (`writer_thread`), and commits the changes of several runs in one
 //! transaction; readers have their own connections (`read`). The rows to write are determined by the change log
-//! (`crate::log`), which contains no SQL; all SQL of this checkpointer is in this folder. Leases are in `lease`,
-//! errors in `trouble`.
+//! (`crate::change_log`), which contains no SQL; all SQL of this checkpointer is in this folder. Leases are in `lease`,
+//! errors in `error`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -131,8 +131,8 @@ impl SqliteOptions {
 /// graph.checkpointer(SqliteCheckpointer::open(&path)?);
 /// let visits = graph.compile()?;
 ///
-/// visits.invoke(Visits::input().count(0_u64)).thread("door").wait_blocking()?;
-/// assert_eq!(visits.invoke(Visits::input().count(0_u64)).thread("door").wait_blocking()?.state.count, 2);
+/// visits.invoke(Visits::input().count(0_u64)).thread("visit-1").wait_blocking()?;
+/// assert_eq!(visits.invoke(Visits::input().count(0_u64)).thread("visit-1").wait_blocking()?.state.count, 2);
 /// # drop((graph, visits));
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), superstep::Error>(())
@@ -170,11 +170,11 @@ impl SqliteCheckpointer {
     /// Runs a read on a reader connection; in memory there is only one connection, the writer.
     async fn read<T: Send + 'static>(
         &self,
-        question: impl FnMut(&rusqlite::Connection) -> error::SqliteResult<T> + Send + 'static,
+        operation: impl FnMut(&rusqlite::Connection) -> error::SqliteResult<T> + Send + 'static,
     ) -> Result<T> {
         match &self.0.readers {
-            ReadConnections::Files(files) => files.with_connection(question),
-            ReadConnections::Writer => self.0.writer.perform(writer_thread::SyncMode::NoSync, question).await,
+            ReadConnections::Files(files) => files.with_connection(operation),
+            ReadConnections::Writer => self.0.writer.perform(writer_thread::SyncMode::NoSync, operation).await,
         }
     }
 }
@@ -195,17 +195,17 @@ impl SqliteCheckpointer {
     /// Runs a read like `list`, but without blocking the thread of the caller if the read takes long.
     async fn read_blocking<T: Send + 'static>(
         &self,
-        mut question: impl FnMut(&rusqlite::Connection) -> error::SqliteResult<T> + Send + 'static,
+        mut operation: impl FnMut(&rusqlite::Connection) -> error::SqliteResult<T> + Send + 'static,
     ) -> Result<T> {
         let (ReadConnections::Files(_), Ok(runtime)) = (&self.0.readers, tokio::runtime::Handle::try_current()) else {
-            return self.read(question).await;
+            return self.read(operation).await;
         };
         let store = self.clone();
-        let answer = runtime.spawn_blocking(move || match &store.0.readers {
-            ReadConnections::Files(files) => files.with_connection(&mut question),
-            ReadConnections::Writer => Err(Error::internal("a file became a store in memory")),
+        let result = runtime.spawn_blocking(move || match &store.0.readers {
+            ReadConnections::Files(files) => files.with_connection(&mut operation),
+            ReadConnections::Writer => Err(Error::internal("a file-based checkpointer has no reader connections")),
         });
-        answer.await.unwrap_or_else(|error| Err(Error::internal(format!("a question came to nothing: {error}"))))
+        result.await.unwrap_or_else(|error| Err(Error::internal(format!("a blocking read failed: {error}"))))
     }
 }
 
@@ -275,8 +275,8 @@ impl Checkpointer for SqliteCheckpointer {
     }
 
     async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
-        let (name, watch) = (thread.clone(), self.0.writer.watch());
-        self.read(move |connection| lease::status(connection, &name, &watch)).await
+        let (name, monitor) = (thread.clone(), self.0.writer.monitor());
+        self.read(move |connection| lease::status(connection, &name, &monitor)).await
     }
 
     async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<CheckpointNamespace>> {
@@ -285,9 +285,9 @@ impl Checkpointer for SqliteCheckpointer {
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
-        let (name, watch) = (thread.clone(), self.0.writer.watch());
+        let (name, monitor) = (thread.clone(), self.0.writer.monitor());
         let deleted = self.0.writer.perform(writer_thread::SyncMode::Sync, move |connection| {
-            threads::delete_thread(connection, &name, &watch)
+            threads::delete_thread(connection, &name, &monitor)
         });
         deleted.await?;
         self.0.history_cache.remove(thread);

@@ -48,7 +48,7 @@ impl Clock for SystemClock {
         now.map_or(0, |time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX))
     }
 
-    /// Never completes: a store does not wait.
+    /// Returns a future that never completes: a store does not sleep.
     fn sleep(&self, _time: Duration) -> BoxFuture<'static, ()> {
         Box::pin(std::future::pending())
     }
@@ -87,8 +87,8 @@ impl ItemColumns<'_> {
         let corrupt_error = || {
             let (space, key) = (String::from_utf8_lossy(self.space), String::from_utf8_lossy(self.key));
             let name = format!("{}/{key}", space.replace('\0', "."));
-            Error::new(ErrorCode::CheckpointCorrupt, format!("item `{}` in {location} is damaged", name.escape_debug()))
-                .with_help("other items are whole; delete this one, or restore it from a copy")
+            Error::new(ErrorCode::CheckpointCorrupt, format!("item `{}` in {location} is corrupt", name.escape_debug()))
+                .with_help("other items are not affected; delete this one, or restore it from a backup")
         };
         Ok(Item {
             namespace: StoreNamespace::from_bytes(self.space).ok_or_else(corrupt_error)?,

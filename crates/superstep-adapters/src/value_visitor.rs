@@ -18,7 +18,7 @@ use superstep_core::value::AnyValue;
 type PathSegments<'a> = Vec<(&'a str, &'a str)>;
 
 /// Location of a value in a checkpoint: kinds with names, outermost first.
-#[cfg_attr(not(feature = "encrypted"), expect(dead_code, reason = "only what is sealed is bound to its place"))]
+#[cfg_attr(not(feature = "encrypted"), expect(dead_code, reason = "only encrypted values are bound to their location"))]
 pub(crate) struct ValueSlot<'a> {
     pub(crate) names: &'a [(&'a str, &'a str)],
     /// True if the value belongs to one checkpoint. Values of fields do not: later checkpoints contain them as well.
@@ -69,7 +69,7 @@ pub(crate) trait ValueVisitor {
         self.datum(part, &ValueSlot::of_field(&names, Some(change)))
     }
 
-    /// Converts the values of a checkpoint; without any, the pointer stays the same.
+    /// Converts the values of a checkpoint. A checkpoint without values is not copied.
     fn record(&self, checkpoint: &mut Arc<Checkpoint>) -> Result<()> {
         let merges = |(_, change): &(Arc<str>, Change)| matches!(change, Change::Merged { .. });
         let has_keys = checkpoint.changes_since_input.as_ref().is_some_and(|changes| changes.iter().any(merges));
@@ -98,21 +98,23 @@ pub(crate) trait ValueVisitor {
         match &mut pending.entry {
             TaskEntry::Done(output) => self.output(output, &names),
             TaskEntry::Failed(error) | TaskEntry::Rejected(error) => self.error(error, &names),
-            TaskEntry::Interrupt(question) => {
-                self.value(&mut question.value, &entry_slot)?;
-                if let Some(schema) = &mut question.resume_schema {
+            TaskEntry::Interrupt(interrupt) => {
+                self.value(&mut interrupt.value, &entry_slot)?;
+                if let Some(schema) = &mut interrupt.resume_schema {
                     self.value(schema, &ValueSlot::of_checkpoint(&and(&names, "part", "schema")))?;
                 }
-                match &mut question.prompt {
+                match &mut interrupt.prompt {
                     Some(text) => self.text(text, &ValueSlot::of_checkpoint(&and(&names, "part", "text"))),
                     None => Ok(()),
                 }
             }
-            TaskEntry::Resume(answer) => self.value(&mut answer.value, &entry_slot),
+            TaskEntry::Resume(resume) => self.value(&mut resume.value, &entry_slot),
             TaskEntry::Recorded { value, .. } => self.datum(value, &entry_slot),
             TaskEntry::Skipped => Ok(()),
             // An unknown kind of entry may contain values; passing it on could store them in plaintext.
-            other => Err(Error::internal(format!("a store around another does not know an entry `{}`", other.slot()))),
+            other => {
+                Err(Error::internal(format!("a wrapping checkpointer does not support the entry `{}`", other.slot())))
+            }
         }
     }
 

@@ -22,11 +22,11 @@ pub(crate) fn apps(setup: &CliConfig) -> superstep::Result<Vec<App>> {
 /// Builds the model registry of the settings. Models that the server cannot create, or must not use at the moment,
 /// are added here; so are local weights, if this build supports them.
 pub(crate) fn models(setup: &CliConfig) -> ModelRegistry {
-    let brought = setup.settings.models.iter().filter(|(_, set)| setup.is_offline || !is_remote(set));
+    let provided = setup.settings.models.iter().filter(|(_, set)| setup.is_offline || !is_remote(set));
     let set = ModelRegistry::from_settings(&setup.settings);
     // A request, or a persisted run, may name a service that the settings do not contain.
     let set = if setup.is_offline { set.offline() } else { set };
-    let models = brought.fold(set, |models, (name, set)| match usable_model(setup, name, set) {
+    let models = provided.fold(set, |models, (name, set)| match usable_model(setup, name, set) {
         Ok(model) => models.with(name, model),
         Err(error) => models.with_unavailable(name, error),
     });

@@ -17,17 +17,17 @@ pub(crate) use suggestions::{
     DemoSuggestions, EvalArgs, EvalTarget, McpArgs, McpCommand, McpServeArgs, McpTools, SuggestionSourceArgs,
 };
 
-/// Durable agent graphs: run, watch, stop and resume them.
+/// Run, watch, stop and resume durable agent graphs
 #[derive(Debug, Parser)]
 #[command(
     name = "superstep",
     version,
     disable_help_subcommand = true,
     before_long_help = "Examples:
-  superstep demo debate                             watch two voices argue, no key needed
+  superstep demo debate                             watch a debate; needs no key
   superstep run titles --input '{\"text\":\"…\"}'       run a graph of superstep.toml
-  superstep resume titles-3f9a1c --answer true      answer what a run asks, or go on after a stop
-  superstep serve                                   the same graphs over HTTP, with pages"
+  superstep resume titles-3f9a1c --answer true      answer a question, or resume after a stop
+  superstep serve                                   serve the graphs over HTTP, with web pages"
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) struct Cli {
 
 /// Options of every command.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
     /// Print one JSON document on stdout
     #[arg(long, global = true, hide_short_help = true, conflicts_with = "jsonl")]
@@ -59,10 +59,10 @@ pub(crate) struct GlobalArgs {
     /// Print only results and errors
     #[arg(short, long, global = true, hide_short_help = true)]
     pub(crate) quiet: bool,
-    /// Print more details; twice for all
+    /// Print more details; repeat for all details
     #[arg(short, long, global = true, hide_short_help = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Reject every use of the network
+    /// Reject all network access
     #[arg(long, global = true, hide_short_help = true)]
     pub(crate) offline: bool,
     /// Never prompt; exit with code 10 if an answer is needed
@@ -93,7 +93,7 @@ pub(crate) enum Command {
   superstep demo debate
   superstep demo debate --topic \"Should AI be regulated?\" --rounds 2
   superstep demo debate --approval before-summary
-  superstep demo debate --model weights             in a build with weights: a language model on this machine
+  superstep demo debate --model weights             local language model; needs a build with weights
   superstep demo suggestions --post \"How do I roll back a deployment?\"
   superstep demo assistant --ask \"What are our top 5 products by revenue?\"
   superstep demo scheduler --say \"When is everyone free this weekend?\"")]
@@ -140,8 +140,8 @@ pub(crate) enum Command {
         before_long_help = "Examples:
   superstep serve
   superstep serve --port 0 --open
-  superstep serve --assistant assistant.toml        the assistant over data of your own
-  superstep serve --family family.json              the scheduler for a family of your own"
+  superstep serve --assistant assistant.toml        assistant with your own data
+  superstep serve --family family.json              scheduler for your own family"
     )]
     Serve(ServeArgs),
     /// Evaluate an application on the questions of its sample
@@ -196,7 +196,7 @@ pub(crate) struct RunArgs {
     /// Thread of the run; default: a new thread
     #[arg(short, long)]
     pub(crate) thread: Option<String>,
-    /// Print progress on stdout while it runs
+    /// Print progress of the run on stdout
     #[arg(short, long, value_name = "MODE")]
     pub(crate) stream: Option<StreamModeArg>,
     #[command(flatten)]
@@ -225,7 +225,7 @@ pub(crate) struct ResumeArgs {
     /// Answer to the pending question: JSON, or plain text if the question expects text
     #[arg(short, long, value_name = "JSON", allow_hyphen_values = true)]
     pub(crate) answer: Option<String>,
-    /// Print progress on stdout while it runs
+    /// Print progress of the run on stdout
     #[arg(short, long, value_name = "MODE")]
     pub(crate) stream: Option<StreamModeArg>,
     #[command(flatten)]
@@ -322,13 +322,13 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DemoCommand {
-    /// An optimist and a skeptic argue, a moderator sums up
+    /// Run a debate: an optimist and a skeptic argue, a moderator sums up
     Debate(DemoDebate),
-    /// A question gets documents to read and one next action
+    /// Suggest documents and one next action for a question
     Suggestions(DemoSuggestions),
-    /// A question about a sample shop, or your own data, is planned, looked up, checked and answered
+    /// Answer a question about a sample shop or your own data
     Assistant(DemoAssistant),
-    /// A request plans, moves, cancels or looks up events on a family calendar
+    /// Plan, move, cancel or find events on a family calendar
     Scheduler(DemoScheduler),
 }
 
@@ -343,7 +343,7 @@ pub(crate) struct DemoDebate {
     /// Model of the agents: rules, weights, a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
     #[arg(long, default_value = "rules")]
     pub(crate) model: String,
-    /// Times at which you are asked for approval
+    /// Points at which the debate waits for your approval
     #[arg(long, value_name = "WHEN", default_value = "off")]
     pub(crate) approval: ApprovalModeArg,
     /// Seed for random choices of rules and weights; the same seed gives the same debate
@@ -351,7 +351,7 @@ pub(crate) struct DemoDebate {
     pub(crate) seed: Option<u64>,
 }
 
-/// Times at which the user is asked for approval.
+/// Points at which the debate waits for approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ApprovalModeArg {
     Off,
@@ -430,7 +430,7 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Show every setting with its value and its source; secrets as ***
+    /// Show every setting with its value and source; secrets appear as ***
     Show,
 }
 
@@ -442,13 +442,13 @@ pub(crate) struct CompletionsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// Folder for the pages
+    /// Folder for the man pages
     pub(crate) folder: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct NamesArgs {
-    /// Kind of names
+    /// Kind of names to print
     pub(crate) kind: NameKind,
 }
 
@@ -460,6 +460,6 @@ pub(crate) enum NameKind {
 }
 
 fn key_and_value(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE, as in `server.port=0`")?;
+    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE, such as `server.port=0`")?;
     Ok((key.trim().to_owned(), value.to_owned()))
 }

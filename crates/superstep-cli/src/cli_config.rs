@@ -17,7 +17,7 @@ use crate::graphs;
 use crate::output::Output;
 
 /// Default location of threads.
-pub(crate) const USUAL_STORE: &str = ".superstep/superstep.db";
+pub(crate) const DEFAULT_STORE: &str = ".superstep/superstep.db";
 
 /// Folder of the assistant's sample data.
 pub(crate) const ASSISTANT: &str = ".superstep/assistant";
@@ -50,9 +50,9 @@ impl CliConfig {
     pub(crate) fn load(global: &GlobalArgs) -> Result<Self, CliError> {
         let mut settings = Settings::load(global.config.as_deref(), &global.set)?;
         let store = settings.explain().iter().find(|row| row.key == "storage.checkpointer");
-        let is_usual_store = store.is_some_and(|row| row.origin == SettingOrigin::Default);
-        if is_usual_store {
-            settings.storage.checkpointer = CheckpointerSettings::Sqlite(USUAL_STORE.into());
+        let is_default_store = store.is_some_and(|row| row.origin == SettingOrigin::Default);
+        if is_default_store {
+            settings.storage.checkpointer = CheckpointerSettings::Sqlite(DEFAULT_STORE.into());
         }
         let folder = global.config.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
         let (debates, suggestions) = Default::default();
@@ -68,7 +68,7 @@ impl CliConfig {
             suggestions,
             assistant,
             family,
-            uses_default_store: is_usual_store,
+            uses_default_store: is_default_store,
         })
     }
 
@@ -106,14 +106,14 @@ impl CliConfig {
     /// Opens the storage for a run; creates the default file if it is missing.
     pub(crate) async fn open_stores(&self, out: &Output) -> Result<ServerConfig, CliError> {
         self.reject_network()?;
-        if self.uses_default_store && !Path::new(USUAL_STORE).exists() {
-            make_folder().map_err(|error| {
-                let message = format!("`{USUAL_STORE}` cannot be made: {}", error.kind());
+        if self.uses_default_store && !Path::new(DEFAULT_STORE).exists() {
+            create_store_folder().map_err(|error| {
+                let message = format!("`{DEFAULT_STORE}` cannot be created: {}", error.kind());
                 CliError::new(ErrorCode::StoreUnavailable, message)
-                    .help("run in a folder that can be written to, or set `storage.checkpointer`")
+                    .help("run the command in a writable folder, or set `storage.checkpointer`")
             })?;
             out.print_note(format_args!(
-                "threads are kept in {USUAL_STORE}; set `storage.checkpointer` for another place"
+                "threads are stored in {DEFAULT_STORE}; set `storage.checkpointer` to change the location"
             ));
         }
         Ok(ServerConfig::from_settings(&self.settings).await?)
@@ -122,7 +122,7 @@ impl CliConfig {
     /// Opens the storage for reading; creates nothing.
     pub(crate) async fn open_stores_read_only(&self) -> Result<ServerConfig, CliError> {
         self.reject_network()?;
-        if !self.uses_default_store || Path::new(USUAL_STORE).exists() {
+        if !self.uses_default_store || Path::new(DEFAULT_STORE).exists() {
             return Ok(ServerConfig::from_settings(&self.settings).await?);
         }
         let mut settings = self.settings.clone();
@@ -133,9 +133,8 @@ impl CliConfig {
     fn reject_network(&self) -> Result<(), CliError> {
         match &self.settings.storage.checkpointer {
             CheckpointerSettings::Postgres(_) if self.is_offline => {
-                let message = "threads are kept in a database behind the network, and `--offline` forbids it";
-                Err(CliError::new(ErrorCode::PolicyRefused, message)
-                    .help("superstep … --set storage.checkpointer=memory"))
+                let message = "the thread database needs the network, which `--offline` forbids";
+                Err(CliError::new(ErrorCode::PolicyRefused, message).help("use `--set storage.checkpointer=memory`"))
             }
             _ => Ok(()),
         }
@@ -152,8 +151,8 @@ impl CliConfig {
 }
 
 /// Creates the folder of the default storage with a `.gitignore`.
-fn make_folder() -> std::io::Result<()> {
-    let folder = Path::new(USUAL_STORE).parent().unwrap_or(Path::new("."));
+fn create_store_folder() -> std::io::Result<()> {
+    let folder = Path::new(DEFAULT_STORE).parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     std::fs::write(folder.join(".gitignore"), "*\n")
 }

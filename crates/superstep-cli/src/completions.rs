@@ -87,7 +87,8 @@ complete -F _superstep_names -o bashdefault -o default superstep
 fn fish() -> String {
     let line = |(command, kind): &(&str, &str)| {
         format!(
-            "complete -c superstep -n \"__fish_superstep_using_subcommand {command}\" -f -a \"(superstep __names {kind} 2>/dev/null)\"\n"
+            "complete -c superstep -n \"__fish_superstep_using_subcommand {command}\" \
+             -f -a \"(superstep __names {kind} 2>/dev/null)\"\n"
         )
     };
     NAMED.iter().map(line).collect()
@@ -105,7 +106,8 @@ fn zsh(script: &str) -> String {
         });
         script = lines.collect::<Vec<_>>().join("\n") + "\n";
     }
-    let names = "\n_superstep_names() {\n    local -a names\n    names=(${(f)\"$(superstep __names $1 2>/dev/null)\"})\n    compadd -a names\n}\n";
+    let names = "\n_superstep_names() {\n    local -a names\n    \
+                 names=(${(f)\"$(superstep __names $1 2>/dev/null)\"})\n    compadd -a names\n}\n";
     match script.split_once("\n\n") {
         Some((head, rest)) => format!("{head}\n{names}\n{rest}"),
         None => script,

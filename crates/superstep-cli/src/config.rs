@@ -24,6 +24,6 @@ pub(crate) fn config(args: &ConfigArgs, global: &GlobalArgs, out: &Output) -> Re
         let origin = styled(TextStyle::Faint, &row.origin.to_string());
         out.print_result(format_args!("{}  {}  {origin}", padded(&row.key, keys), padded(&row.value, values)));
     }
-    out.print_note(format_args!("without another setting, `run` keeps threads in {}", crate::cli_config::USUAL_STORE));
+    out.print_note(format_args!("default location of threads: {}", crate::cli_config::DEFAULT_STORE));
     Ok(0)
 }

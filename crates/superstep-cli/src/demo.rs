@@ -26,10 +26,10 @@ pub(crate) async fn demo(args: &DemoArgs, global: &GlobalArgs, out: &Output) -> 
         Some(DemoCommand::Scheduler(demo_args)) => scheduler::scheduler(demo_args, global, out).await,
         None if out.is_text() => {
             out.print_result("superstep demo debate         an optimist and a skeptic argue, a moderator sums up");
-            out.print_result("superstep demo suggestions    what to read for a question, and one next action");
-            out.print_result("superstep demo assistant      plans, looks up, checks and answers, about a sample shop");
+            out.print_result("superstep demo suggestions    documents and one next action for a question");
+            out.print_result("superstep demo assistant      answers a question about a sample shop");
             out.print_result(
-                "superstep demo scheduler      plans, moves, cancels and looks up, on a family's calendar",
+                "superstep demo scheduler      plans, moves, cancels or finds events on a family calendar",
             );
             Ok(0)
         }

@@ -12,7 +12,7 @@ use superstep::settings::{CheckpointerSettings, Settings};
 use superstep_server::{LOCAL_WEIGHTS_PROVIDER, Storage};
 
 use crate::args::GlobalArgs;
-use crate::cli_config::{CliConfig, USUAL_STORE};
+use crate::cli_config::{CliConfig, DEFAULT_STORE};
 use crate::error::CliError;
 use crate::graphs;
 use crate::models::{build_model, is_remote, key_variable};
@@ -88,9 +88,9 @@ fn print_report(checks: &[Check], is_broken: bool, out: &Output) {
         detail.iter().for_each(|detail| out.print_note(format_args!("   {}  {detail}", padded("", 10))));
     }
     out.print_note(if is_broken {
-        "something is broken; the report can be pasted:"
+        "problems found; copy this report to share it:"
     } else {
-        "all is well; the report can be pasted:"
+        "no problems found; copy this report to share it:"
     });
     out.print_result("```text");
     checks
@@ -111,7 +111,7 @@ fn compiler() -> Check {
     let compiler_output = Command::new("rustc").arg("--version").output().ok().filter(|output| output.status.success());
     match compiler_output {
         Some(output) => check("compiler", Health::Good, String::from_utf8_lossy(&output.stdout).trim()),
-        None => check("compiler", Health::Note, "no rustc; it is needed only for graphs in Rust"),
+        None => check("compiler", Health::Note, "rustc not found; only graphs in Rust need it"),
     }
 }
 
@@ -120,24 +120,24 @@ fn clock() -> Check {
     const BUILT: u64 = 1_735_689_600;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or(0);
     match now {
-        BUILT..4_102_444_800 => check("clock", Health::Good, "in this century, and after this program was written"),
-        _ => check("clock", Health::Broken, "the time of this machine is wrong: threads could not be ordered"),
+        BUILT..4_102_444_800 => check("clock", Health::Good, "the system time is plausible"),
+        _ => check("clock", Health::Broken, "the system time is wrong; threads cannot be ordered"),
     }
 }
 
 fn terminal() -> Check {
-    let stands = |is_terminal: bool| if is_terminal { "a terminal" } else { "not a terminal" };
-    let (input, output) = (stands(std::io::stdin().is_terminal()), stands(std::io::stdout().is_terminal()));
+    let describe = |is_terminal: bool| if is_terminal { "a terminal" } else { "not a terminal" };
+    let (input, output) = (describe(std::io::stdin().is_terminal()), describe(std::io::stdout().is_terminal()));
     let term = if std::env::var_os("TERM").is_some_and(|term| term == "dumb") { ", dumb" } else { "" };
     check("terminal", Health::Good, format!("input is {input}, output is {output}{term}"))
 }
 
 fn settings(global: &GlobalArgs) -> Check {
-    let is_there = std::path::Path::new("superstep.toml").is_file();
-    match (&global.config, is_there) {
-        (Some(_), _) => check("settings", Health::Good, "a file that was named"),
+    let has_default_file = std::path::Path::new("superstep.toml").is_file();
+    match (&global.config, has_default_file) {
+        (Some(_), _) => check("settings", Health::Good, "file given with `--config`"),
         (None, true) => check("settings", Health::Good, "superstep.toml"),
-        (None, false) => check("settings", Health::Note, "no superstep.toml here; defaults hold"),
+        (None, false) => check("settings", Health::Note, "no superstep.toml; using defaults"),
     }
 }
 
@@ -146,23 +146,23 @@ fn port(settings: &Settings) -> Check {
     match TcpListener::bind((host.trim_matches(['[', ']']), port)) {
         Ok(_) => check("port", Health::Good, format!("{port} is free")),
         Err(error) => {
-            let help = "`superstep serve --port 0` takes a free one";
-            check("port", Health::Note, format!("{port} cannot be listened on ({}); {help}", error.kind()))
+            let help = "`superstep serve --port 0` picks a free port";
+            check("port", Health::Note, format!("cannot listen on {port} ({}); {help}", error.kind()))
         }
     }
 }
 
 fn store(setup: &CliConfig) -> Check {
     let kind = match &setup.settings.storage.checkpointer {
-        CheckpointerSettings::Sqlite(path) if path.as_os_str() == USUAL_STORE && !path.exists() => {
-            return check("store", Health::Good, format!("{USUAL_STORE}, made by the first run"));
+        CheckpointerSettings::Sqlite(path) if path.as_os_str() == DEFAULT_STORE && !path.exists() => {
+            return check("store", Health::Good, format!("{DEFAULT_STORE}, created by the first run"));
         }
         CheckpointerSettings::Sqlite(_) => "sqlite",
         CheckpointerSettings::Postgres(_) if setup.is_offline => {
-            return check("store", Health::Note, "postgres, not asked: offline");
+            return check("store", Health::Note, "postgres, not checked because of `--offline`");
         }
         CheckpointerSettings::Postgres(_) => "postgres",
-        _ => return check("store", Health::Note, "memory: threads end with the process"),
+        _ => return check("store", Health::Note, "memory: threads are lost when the process ends"),
     };
     let written = block_on(async {
         let stores = Storage::open(&setup.settings.storage.checkpointer).await?;
@@ -171,7 +171,7 @@ fn store(setup: &CliConfig) -> Check {
         Ok(())
     });
     match written {
-        Ok(()) => check("store", Health::Good, format!("{kind} opens and writes")),
+        Ok(()) => check("store", Health::Good, format!("{kind} is readable and writable")),
         // The full error may contain the address of a database.
         Err(failure) => check("store", Health::Broken, format!("{kind}: {}", failure.code_text())),
     }
@@ -183,7 +183,7 @@ fn graphs(setup: &CliConfig) -> Vec<Check> {
         Err(failure) => return vec![failed_check("graphs", "", &failure)],
     };
     if names.is_empty() {
-        return vec![check("graphs", Health::Note, "none; name one in superstep.toml")];
+        return vec![check("graphs", Health::Note, "none; add one to superstep.toml")];
     }
     let each = names.iter().map(|name| match graphs::find(setup, name) {
         Ok(_) => check("graph", Health::Good, name.as_str()),
@@ -199,13 +199,16 @@ fn models(setup: &CliConfig) -> Vec<Check> {
         let (health, message) = match key_variable(set).filter(|_| set.api_key.is_none()) {
             // The reason is left out because it may contain a path.
             None if set.provider == LOCAL_WEIGHTS_PROVIDER => match build_model(setup, name, set) {
-                Ok(_) => (Health::Good, "its file is there".to_owned()),
-                Err(_) => (Health::Note, "cannot be asked: no file for it, or a build without weights".to_owned()),
+                Ok(_) => (Health::Good, "weights file found".to_owned()),
+                Err(_) => (
+                    Health::Note,
+                    "not available: the file is missing, or this build does not support weights".to_owned(),
+                ),
             },
             Some(variable) if !is_set(variable) => (Health::Note, format!("no key: {variable} is not set")),
             Some(variable) => (Health::Good, format!("key in {variable}")),
             None if set.api_key.is_some() => (Health::Good, "key in the settings".to_owned()),
-            None if is_remote(set) => (Health::Good, "asked without a key".to_owned()),
+            None if is_remote(set) => (Health::Good, "used without a key".to_owned()),
             None => (Health::Good, "needs no key".to_owned()),
         };
         check("model", health, format!("{name} ({}): {message}", set.provider))

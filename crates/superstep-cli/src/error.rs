@@ -55,7 +55,7 @@ impl CliError {
         self
     }
 
-    /// Exit code of the process.
+    /// Returns the exit code of the process.
     pub(crate) fn exit(&self) -> u8 {
         self.0.exit
     }
@@ -104,7 +104,7 @@ impl CliError {
             lines.push(format!("  more: superstep explain {code}"));
         }
         let saved = self.0.saved.iter().map(|thread| strip_control_characters(&resume_command(thread)));
-        lines.extend(saved.map(|command| format!("  state is saved: {command}")));
+        lines.extend(saved.map(|command| format!("  state is saved; resume with: {command}")));
         lines
     }
 
@@ -123,7 +123,7 @@ impl CliError {
     }
 }
 
-/// One line, for lists.
+/// Formats the error as one line, for lists.
 impl Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.code {

@@ -42,13 +42,14 @@ async fn suggestions(global: &GlobalArgs, out: &Output) -> Result<u8, CliError> 
 fn print_score(score: &SearchEvalScore, is_enough: bool, out: &Output) {
     let SearchEvalScore { right, total: of, plain_right, better_than_plain, worse_than_plain, .. } = score;
     let widest = score.rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
-    out.print_result(format!("{}  place  plain  question", padded("", widest)));
+    out.print_result(format!("{}   rank  plain  question", padded("", widest)));
     score.rows.iter().for_each(|row| out.print_result(line(row, widest)));
     out.print_result(format!(
-        "\n{right} of {of} right, {plain_right} with the plain question; {better_than_plain} better, {worse_than_plain} worse"
+        "\n{right} of {of} correct, {plain_right} without query expansion; \
+         {better_than_plain} better, {worse_than_plain} worse"
     ));
-    let (tone, word) = if is_enough { (TextStyle::Good, "enough") } else { (TextStyle::Bad, "too few") };
-    out.print_note(format_args!("{}: the bar is {} right and {} better", styled(tone, word), BAR.0, BAR.1));
+    let (tone, word) = if is_enough { (TextStyle::Good, "passed") } else { (TextStyle::Bad, "failed") };
+    out.print_note(format_args!("{}: the minimum is {} correct and {} better", styled(tone, word), BAR.0, BAR.1));
 }
 
 fn line(row: &SearchEvalRow, widest: usize) -> String {

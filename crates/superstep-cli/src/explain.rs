@@ -57,7 +57,7 @@ fn find(text: &str) -> Result<ErrorCode, CliError> {
     ErrorCode::ALL.iter().find(is_match).copied().ok_or_else(|| {
         let names: Vec<String> = ErrorCode::ALL.iter().map(ToString::to_string).collect();
         let candidates = names.iter().map(String::as_str).chain(ErrorCode::ALL.iter().map(|code| code.name()));
-        let failure = CliError::usage(format!("no error code `{text}`"));
+        let failure = CliError::usage(format!("unknown error code `{text}`"));
         failure.help(did_you_mean(text, candidates).unwrap_or_else(|| "superstep explain --list".to_owned()))
     })
 }

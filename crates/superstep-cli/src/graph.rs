@@ -17,8 +17,8 @@ pub(crate) fn print_graph(args: &GraphArgs, global: &GlobalArgs, out: &Output) -
         (GraphFormat::Rust, Some(file)) => file.to_rust(),
         (GraphFormat::Rust, None) => return Err(no_file(&setup, &args.graph)),
         (format, file) => {
-            let drawing = drawing(&setup, &args.graph, file.as_ref())?;
-            render(&drawing, if out.is_text() { format } else { GraphFormat::Json })
+            let diagram = diagram(&setup, &args.graph, file.as_ref())?;
+            render(&diagram, if out.is_text() { format } else { GraphFormat::Json })
         }
     };
     write_stdout(&text);
@@ -28,20 +28,20 @@ pub(crate) fn print_graph(args: &GraphArgs, global: &GlobalArgs, out: &Output) -
     Ok(0)
 }
 
-fn drawing(setup: &CliConfig, name: &str, file: Option<&GraphFile>) -> Result<Diagram, CliError> {
+fn diagram(setup: &CliConfig, name: &str, file: Option<&GraphFile>) -> Result<Diagram, CliError> {
     match file {
         Some(file) => Ok(file.build(&parts(setup))?.diagram()),
         None => Ok(graphs::find(setup, name)?.diagram()),
     }
 }
 
-fn render(drawing: &Diagram, format: GraphFormat) -> String {
+fn render(diagram: &Diagram, format: GraphFormat) -> String {
     match format {
-        GraphFormat::Mermaid => drawing.to_mermaid(),
-        GraphFormat::Dot => drawing.to_dot(),
-        GraphFormat::Svg => drawing.to_svg(),
-        GraphFormat::Json => serde_json::to_string_pretty(&drawing.to_json()).unwrap_or_default(),
-        GraphFormat::Text | GraphFormat::Rust => drawing.to_text(),
+        GraphFormat::Mermaid => diagram.to_mermaid(),
+        GraphFormat::Dot => diagram.to_dot(),
+        GraphFormat::Svg => diagram.to_svg(),
+        GraphFormat::Json => serde_json::to_string_pretty(&diagram.to_json()).unwrap_or_default(),
+        GraphFormat::Text | GraphFormat::Rust => diagram.to_text(),
     }
 }
 
@@ -49,8 +49,6 @@ fn render(drawing: &Diagram, format: GraphFormat) -> String {
 fn no_file(setup: &CliConfig, name: &str) -> CliError {
     match graphs::find(setup, name) {
         Err(unknown) => unknown,
-        Ok(_) => {
-            CliError::new(ErrorCode::InputInvalid, format!("graph `{name}` is no file: it is written in Rust already"))
-        }
+        Ok(_) => CliError::new(ErrorCode::InputInvalid, format!("graph `{name}` is already written in Rust")),
     }
 }

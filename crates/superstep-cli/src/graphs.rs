@@ -40,8 +40,8 @@ pub(crate) fn refers_to(setup: &CliConfig, name: &str, graph: &str) -> bool {
 /// Returns the names of all graphs.
 pub(crate) fn names(setup: &CliConfig) -> Result<Vec<String>, CliError> {
     let apps = apps(setup)?;
-    let of_apps = apps.iter().flat_map(|app| &app.graphs).map(|graph| graph.name().to_owned());
-    let names: BTreeSet<String> = setup.settings.graphs.keys().cloned().chain(of_apps).collect();
+    let app_graphs = apps.iter().flat_map(|app| &app.graphs).map(|graph| graph.name().to_owned());
+    let names: BTreeSet<String> = setup.settings.graphs.keys().cloned().chain(app_graphs).collect();
     Ok(names.into_iter().collect())
 }
 
@@ -81,13 +81,14 @@ fn graph_from_settings(setup: &CliConfig, name: &str, source: &GraphSource) -> s
         GraphSource::Rust(inner) => {
             let registered = graph_from_apps(setup, inner)?;
             let graph = registered.ok_or_else(|| {
-                let message = format!("`graphs.{name}.path` is `rust:{inner}`, and this program has no such graph");
+                let message =
+                    format!("`graphs.{name}.path` is `rust:{inner}`, but this program does not contain that graph");
                 Error::new(ErrorCode::ConfigInvalid, message)
-                    .with_help("name a graph file, or build a program of your own")
+                    .with_help("use a graph file, or build a program that contains the graph")
             })?;
             Ok(renamed::named(name, graph))
         }
-        _ => Err(Error::internal("a kind of graph that the command line does not know")),
+        _ => Err(Error::internal("unsupported graph source")),
     }
 }
 
@@ -99,9 +100,9 @@ fn graph_from_apps(setup: &CliConfig, name: &str) -> superstep::Result<Option<Ar
 fn unknown(setup: &CliConfig, name: &str) -> CliError {
     let registered = names(setup).unwrap_or_default();
     let registered: Vec<&str> = registered.iter().map(String::as_str).collect();
-    let failure = CliError::new(ErrorCode::NotFound, format!("no graph `{name}`"));
+    let failure = CliError::new(ErrorCode::NotFound, format!("graph `{name}` not found"));
     match registered.is_empty() {
-        true => failure.help(format!("name its file in superstep.toml: graphs.{name}.path = \"{name}.toml\"")),
+        true => failure.help(format!("add its file to superstep.toml: graphs.{name}.path = \"{name}.toml\"")),
         false => failure.help(did_you_mean_or_list(name, &registered)),
     }
 }

@@ -107,15 +107,15 @@ pub(crate) fn parse_answers(questions: &[ThreadInterrupt], text: &str) -> Result
     }
     let named: Map<String, Value> = serde_json::from_str(text).map_err(|_| {
         let example = questions.iter().map(|question| format!("\"{}\": …", question.name)).collect::<Vec<_>>();
-        invalid_answer(format!("{} questions are open, and one answer was given", questions.len()))
-            .help(format!("name them: --answer '{{{}}}'", example.join(", ")))
+        invalid_answer(format!("{} questions are open, but only one answer was given", questions.len()))
+            .help(format!("answer by name: --answer '{{{}}}'", example.join(", ")))
     })?;
     let mut answers = ResumeValues::new();
     for (name, answer) in named {
         let is_match = |question: &&ThreadInterrupt| question.name == name || question.id.to_string() == name;
         let question = questions.iter().find(is_match).ok_or_else(|| {
             let names: Vec<&str> = questions.iter().map(|question| question.name.as_str()).collect();
-            invalid_answer(format!("no question `{name}`"))
+            invalid_answer(format!("unknown question `{name}`"))
                 .help(superstep::core::suggest::did_you_mean_or_list(&name, &names))
         })?;
         answers.insert(question.id, answer);
@@ -126,16 +126,16 @@ pub(crate) fn parse_answers(questions: &[ThreadInterrupt], text: &str) -> Result
 /// Prints the question of an interrupt.
 pub(crate) fn print_question(question: &ThreadInterrupt, out: &Output) {
     out.print_note(format_args!(" {} {}", styled(TextStyle::Prompt, "?"), one_line(text(question))));
-    let most = width().saturating_sub(5);
+    let max = width().saturating_sub(5);
     match &question.value {
         Value::Null => {}
         Value::Object(fields) => {
             // The question itself is printed above.
             for (name, value) in fields.iter().filter(|(name, _)| *name != "question") {
-                out.print_note(format_args!("   {}", truncate(&format!("{name}: {}", display_text(value)), most)));
+                out.print_note(format_args!("   {}", truncate(&format!("{name}: {}", display_text(value)), max)));
             }
         }
-        other => out.print_note(format_args!("   {}", truncate(&display_text(other), most))),
+        other => out.print_note(format_args!("   {}", truncate(&display_text(other), max))),
     }
 }
 
@@ -190,11 +190,11 @@ async fn prompt_field(
         }
     }
     let name = if name.is_empty() { String::new() } else { format!("{name}, ") };
-    let leave = if is_required { "" } else { ", or nothing" };
+    let optional = if is_required { "" } else { ", optional" };
     loop {
         let mut stderr = anstream::stderr();
         // If the terminal is gone, reading the next line returns `None`.
-        let _ = write!(stderr, "   {name}{}{leave}: ", form.hint()).and_then(|()| stderr.flush());
+        let _ = write!(stderr, "   {name}{}{optional}: ", form.hint()).and_then(|()| stderr.flush());
         let typed = tokio::select! {
             typed = read_line() => typed?,
             () = interrupts.next() => {

@@ -1,9 +1,9 @@
 //! The command line `superstep` as a library, so that other programs can extend it.
 //!
 //! Arguments are in `args`; each command has a file of its own. Results go to stdout, everything else to stderr
-//! (`out`); errors become a `CliError`, which determines the printed text and the exit code. Only commands that run
-//! something start a runtime, and only commands that need settings or storage read them. Optional parts of a build
-//! are in [`Extensions`].
+//! (`output`); errors become a `CliError`, which determines the printed text and the exit code. Only commands that run
+//! something start a runtime, and only commands that need settings or storage read them. Optional parts of a build are
+//! in [`Extensions`].
 
 mod apps;
 mod args;

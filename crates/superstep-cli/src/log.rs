@@ -13,23 +13,23 @@ use crate::output::write_stderr;
 
 /// Installs the log output. Without `-v` only a server logs, because a run reports its own errors.
 pub(crate) fn init(global: &GlobalArgs, is_server: bool) {
-    let most = match global.verbose {
+    let max_level = match global.verbose {
         0 if is_server => Level::ERROR,
         0 => return,
         1 => Level::INFO,
         _ => Level::DEBUG,
     };
     // A test may have installed a subscriber already; that one stays.
-    let _ = tracing_subscriber::registry().with(StderrLayer { most }).try_init();
+    let _ = tracing_subscriber::registry().with(StderrLayer { max_level }).try_init();
 }
 
 struct StderrLayer {
-    most: Level,
+    max_level: Level,
 }
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for StderrLayer {
     fn enabled(&self, metadata: &tracing::Metadata<'_>, _: Context<'_, S>) -> bool {
-        *metadata.level() <= self.most && metadata.target().starts_with("superstep")
+        *metadata.level() <= self.max_level && metadata.target().starts_with("superstep")
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {

@@ -12,9 +12,9 @@ pub(crate) fn write_man_pages(args: &ManArgs, out: &Output) -> Result<u8, CliErr
     let written =
         std::fs::create_dir_all(&args.folder).and_then(|()| clap_mangen::generate_to(Cli::command(), &args.folder));
     written.map_err(|error| {
-        let message = format!("man pages cannot be written to `{}`: {}", args.folder.display(), error.kind());
+        let message = format!("cannot write man pages to `{}`: {}", args.folder.display(), error.kind());
         CliError::new(ErrorCode::StoreUnavailable, message)
     })?;
-    out.print_note(format_args!("man pages are in {}", args.folder.display()));
+    out.print_note(format_args!("wrote man pages to {}", args.folder.display()));
     Ok(0)
 }

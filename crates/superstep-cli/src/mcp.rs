@@ -30,7 +30,7 @@ pub(crate) async fn mcp(args: &McpArgs, global: &GlobalArgs, out: &Output) -> Re
 
 async fn tools(args: &McpServeArgs, global: &GlobalArgs, out: &Output) -> Result<McpServer, CliError> {
     let McpTools::Suggestions = args.tools;
-    let settings = args.looking.settings(global.offline)?;
+    let settings = args.sources.settings(global.offline)?;
     let sources = settings.open().await?;
     print_skipped_files(&sources, out);
     Ok(server_for(sources, None, Caller { token: settings.token, locale: None }))
@@ -38,7 +38,7 @@ async fn tools(args: &McpServeArgs, global: &GlobalArgs, out: &Output) -> Result
 
 async fn over_http(server: &McpServer, address: SocketAddr, out: &Output) -> Result<(), CliError> {
     if !address.ip().is_loopback() {
-        let message = format!("`{address}` can be reached by others, and nobody would have to say who they are");
+        let message = format!("other machines can reach `{address}`, and the server has no authentication");
         return Err(CliError::new(ErrorCode::PolicyRefused, message).help("listen on 127.0.0.1"));
     }
     let unbound = |error: std::io::Error| {

@@ -25,7 +25,7 @@ pub(crate) fn model(setup: &CliConfig, name: &str, set: &ModelSettings) -> Share
 /// Returns an error if this program cannot use the model, or must not because of `--offline`.
 pub(crate) fn usable_model(setup: &CliConfig, name: &str, set: &ModelSettings) -> Result<SharedModel> {
     if setup.is_offline && is_remote(set) {
-        let message = format!("model `{name}` is asked over the network, and `--offline` forbids it");
+        let message = format!("model `{name}` needs the network, which `--offline` forbids");
         return Err(
             Error::new(ErrorCode::PolicyRefused, message).with_help("use a model with `provider = \"local/rules\"`")
         );
@@ -39,12 +39,11 @@ pub(crate) fn default_weights(setup: &CliConfig) -> Option<Result<SharedModel>> 
     setup.extras.open_weights(None)
 }
 
-/// Error for a model of [`WEIGHTS`] in a build that does not support weights.
+/// Returns the error for a local weights model in a build that does not support weights.
 pub(crate) fn no_weights(name: &str) -> Error {
-    let message =
-        format!("model `{name}` runs in the process, out of a file of weights, and this build cannot do that");
+    let message = format!("model `{name}` needs local weights, which this build does not support");
     Error::new(ErrorCode::ConfigInvalid, message).with_help(
-        "the build that can: cargo run --release --manifest-path crates/superstep-weights/Cargo.toml \
+        "use a build that supports weights: cargo run --release --manifest-path crates/superstep-weights/Cargo.toml \
          -p superstep-weights-cli -- demo debate --model weights",
     )
 }
@@ -73,8 +72,8 @@ pub(crate) fn key_variable(set: &ModelSettings) -> Option<&'static str> {
 pub(crate) fn build_model(setup: &CliConfig, name: &str, set: &ModelSettings) -> Result<SharedModel> {
     let file = || {
         let file = set.model.as_deref().ok_or_else(|| {
-            Error::new(ErrorCode::ConfigInvalid, format!("model `{name}` names no file"))
-                .with_help(format!("set `models.{name}.model` to the file with its answers"))
+            Error::new(ErrorCode::ConfigInvalid, format!("model `{name}` has no file"))
+                .with_help(format!("set `models.{name}.model` to the file with its responses"))
         });
         file.map(|file| setup.folder.join(file))
     };
@@ -101,12 +100,12 @@ fn echo() -> RuleBasedModel {
     )
 }
 
-/// Reads the answers of a file, one per line.
+/// Reads the responses of a file, one per line.
 fn replies(path: &Path) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         Error::new(
             ErrorCode::ConfigInvalid,
-            format!("answers in `{}` cannot be read: {}", path.display(), error.kind()),
+            format!("responses in `{}` cannot be read: {}", path.display(), error.kind()),
         )
     })?;
     Ok(text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect())

@@ -24,9 +24,9 @@ pub(crate) async fn resume(args: &ResumeArgs, global: &GlobalArgs, out: &Output)
     let handle = open_thread(&setup, config, &args.thread).await?;
     let Some(input) = resume_input(&handle, args.answer.as_deref(), out).await? else { return Ok(WAITING) };
     let record = &handle.record;
-    let order = RunRequest::new(&record.graph, &record.thread, input).context(record.context.clone());
+    let request = RunRequest::new(&record.graph, &record.thread, input).context(record.context.clone());
     let mut view = RunView::new(args.stream, &handle.graph.diagram(), *out);
-    let done = run_interactive(&handle.runs, order, &mut view, out).await?;
+    let done = run_interactive(&handle.runs, request, &mut view, out).await?;
     print_output(done, args.stream, out)
 }
 
@@ -36,22 +36,21 @@ async fn resume_input(handle: &ThreadHandle, answer: Option<&str>, out: &Output)
     if served.status(&record.thread).await?.is_none() {
         // The process died before anything was saved: the run starts again with its original input.
         let run = runs.find_run(record.run).await?;
-        return run
-            .map(|run| Some(run.request.input))
-            .ok_or_else(|| nothing_to_resume(handle, "nothing is saved of it"));
+        return run.map(|run| Some(run.request.input)).ok_or_else(|| nothing_to_resume(handle, "no state is saved"));
     }
     let state = served.state(&record.thread).await?;
     let questions: Vec<ThreadInterrupt> = state.interrupts().cloned().collect();
     match answer {
         Some(_) if questions.is_empty() => {
-            let failure = CliError::new(ErrorCode::InvalidResume, format!("thread `{}` asks nothing", record.thread));
-            Err(failure.help(format!("go on without an answer: {}", resume_command(&record.thread))))
+            let failure =
+                CliError::new(ErrorCode::InvalidResume, format!("thread `{}` has no open question", record.thread));
+            Err(failure.help(format!("resume without an answer: {}", resume_command(&record.thread))))
         }
         Some(answer) => {
             interrupt_prompt::parse_answers(&questions, answer).map(|answers| Some(RunInput::Resume(answers)))
         }
         None if !questions.is_empty() => prompt_or_print_questions(handle, &questions, out).await,
-        None if is_over(&state.next, record.status) => Err(nothing_to_resume(handle, "it has ended")),
+        None if is_over(&state.next, record.status) => Err(nothing_to_resume(handle, "the run has ended")),
         None => Ok(Some(RunInput::Continue)),
     }
 }
@@ -68,7 +67,7 @@ async fn prompt_or_print_questions(
             true => questions.iter().for_each(|question| interrupt_prompt::print_question(question, out)),
             false => out.json(&json!({ "thread": thread, "status": handle.record.status, "questions": questions })),
         }
-        out.print_note(format_args!("go on: {} --answer JSON", resume_command(thread)));
+        out.print_note(format_args!("resume with: {} --answer JSON", resume_command(thread)));
     }
     Ok(answers.map(RunInput::Resume))
 }
@@ -83,8 +82,8 @@ fn is_over(next_nodes: &[String], status: RunStatus) -> bool {
 
 fn nothing_to_resume(handle: &ThreadHandle, reason: &str) -> CliError {
     let (thread, graph) = (&handle.record.thread, &handle.record.graph);
-    CliError::new(ErrorCode::InvalidResume, format!("thread `{thread}` has nothing to go on with: {reason}"))
-        .help(format!("give it a new input: superstep run {graph} --thread {thread} --input JSON"))
+    CliError::new(ErrorCode::InvalidResume, format!("thread `{thread}` cannot be resumed: {reason}"))
+        .help(format!("start a new run: superstep run {graph} --thread {thread} --input JSON"))
 }
 
 #[cfg(test)]

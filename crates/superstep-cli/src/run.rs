@@ -32,18 +32,18 @@ pub(crate) async fn run(args: &RunArgs, global: &GlobalArgs, out: &Output) -> Re
     setup.configure_family(&args.family, &args.graph);
     let graph = graphs::find(&setup, &args.graph)?;
     let input = input(args.input.as_deref())?;
-    let (example, drawing) = (example(&*graph), graph.diagram());
+    let (example, diagram) = (example(&*graph), graph.diagram());
     let runs = RunService::open([graph.clone()], setup.open_stores(out).await?)?;
     let thread = match args.thread.as_deref() {
         Some(thread) => ThreadId::from(thread),
         None => new_thread(&runs, &args.graph).await?,
     };
-    let mut order = RunRequest::new(&args.graph, &thread, RunInput::Input(input));
+    let mut request = RunRequest::new(&args.graph, &thread, RunInput::Input(input));
     // A thread that already exists keeps its annotations.
     if runs.find_thread(&thread).await?.is_none() {
-        order = graph.annotate(order);
+        request = graph.annotate(request);
     }
-    let done = run_interactive(&runs, order, &mut RunView::new(args.stream, &drawing, *out), out).await;
+    let done = run_interactive(&runs, request, &mut RunView::new(args.stream, &diagram, *out), out).await;
     // An invalid thread id does not become valid with another input.
     let is_about_input = |failure: &CliError| failure.is_input_error() && thread.is_valid();
     let done = done.map_err(|failure| if is_about_input(&failure) { failure.help(example) } else { failure })?;
@@ -53,17 +53,17 @@ pub(crate) async fn run(args: &RunArgs, global: &GlobalArgs, out: &Output) -> Re
 /// Runs a run to its end, and prompts for the answers to its interrupts if a user is present.
 pub(crate) async fn run_interactive(
     runs: &RunService,
-    order: RunRequest,
+    request: RunRequest,
     view: &mut dyn RunDisplay,
     out: &Output,
 ) -> Result<RunSummary, CliError> {
-    let options = order.context.clone();
-    let mut done = run_to_end(runs, order, view).await?;
+    let options = request.context.clone();
+    let mut done = run_to_end(runs, request, view).await?;
     while done.status == RunStatus::AwaitingInput && !done.questions.is_empty() && out.is_interactive() {
         let Some(answers) = interrupt_prompt::prompt_answers(&done.questions, out).await? else { break };
-        let order = RunRequest::new(&done.graph, &done.thread, RunInput::Resume(answers)).context(options.clone());
+        let request = RunRequest::new(&done.graph, &done.thread, RunInput::Resume(answers)).context(options.clone());
         let (tokens, took) = (done.tokens, done.duration);
-        done = run_to_end(runs, order, view).await?;
+        done = run_to_end(runs, request, view).await?;
         (done.tokens, done.duration) = (done.tokens + tokens, done.duration + took);
     }
     Ok(done)
@@ -101,9 +101,9 @@ pub(crate) fn print_summary(done: RunSummary, out: &Output) -> Result<u8, CliErr
         }
         RunStatus::AwaitingInput => {
             done.questions.iter().for_each(|question| interrupt_prompt::print_question(question, out));
-            out.print_note(format_args!("waiting for you · {facts}"));
+            out.print_note(format_args!("waiting for an answer · {facts}"));
             let answer = if done.questions.is_empty() { "" } else { " --answer JSON" };
-            out.print_note(format_args!("go on: {}{answer}", resume_command(&done.thread)));
+            out.print_note(format_args!("resume with: {}{answer}", resume_command(&done.thread)));
             Ok(WAITING)
         }
         RunStatus::Failed => {
@@ -113,8 +113,8 @@ pub(crate) fn print_summary(done: RunSummary, out: &Output) -> Result<u8, CliErr
                 .with_resume_hint(&done.thread))
         }
         _ => {
-            out.print_note(format_args!("stopped, and saved · {facts}"));
-            out.print_note(format_args!("go on: {}", resume_command(&done.thread)));
+            out.print_note(format_args!("stopped and saved · {facts}"));
+            out.print_note(format_args!("resume with: {}", resume_command(&done.thread)));
             Ok(STOPPED)
         }
     }
@@ -173,7 +173,7 @@ fn input(argument: Option<&str>) -> Result<Value, CliError> {
         let failure = CliError::new(ErrorCode::InputInvalid, format!("`{source}` is not JSON: {error}"));
         match source == "--input" {
             true => {
-                failure.help("write an object: --input '{\"field\": \"value\"}'; @FILE reads a file, - reads stdin")
+                failure.help("pass a JSON object: --input '{\"field\": \"value\"}'; @FILE reads a file, - reads stdin")
             }
             false => failure,
         }
@@ -198,7 +198,7 @@ fn example(graph: &dyn ServedGraph) -> String {
     let input: Map<String, Value> = needed.map(|(name, field)| (name.clone(), sample(field))).collect();
     if input.is_empty() {
         let names: Vec<String> = fields().map(|(name, _)| format!("`{name}`")).collect();
-        return format!("its input may have {}", names.join(", "));
+        return format!("input fields: {}", names.join(", "));
     }
     format!(
         "for example: superstep run {} --input {}",

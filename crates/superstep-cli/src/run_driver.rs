@@ -58,13 +58,13 @@ pub(crate) struct RunSummary {
 /// Runs a run to its end.
 pub(crate) async fn run_to_end(
     runs: &RunService,
-    order: RunRequest,
+    request: RunRequest,
     view: &mut dyn RunDisplay,
 ) -> Result<RunSummary, CliError> {
-    let (thread, run, graph) = (order.thread.clone(), order.run, order.graph.clone());
+    let (thread, run, graph) = (request.thread.clone(), request.run, request.graph.clone());
     let (mut interrupts, started) = (ShutdownSignals::new()?, Instant::now());
     let after = runs.last_event_number(&thread).await?;
-    runs.start(order).await?;
+    runs.start(request).await?;
     let mut progress = RunProgress { after, ..RunProgress::default() };
     while progress.follow_events(runs, &thread, view, &mut interrupts).await? {}
     view.clear();
@@ -96,19 +96,19 @@ impl RunProgress {
         view: &mut dyn RunDisplay,
         interrupts: &mut ShutdownSignals,
     ) -> Result<bool, CliError> {
-        let mut feed = runs.subscribe(thread, Some(self.after)).await?;
+        let mut subscription = runs.subscribe(thread, Some(self.after)).await?;
         let mut ticks = tokio::time::interval(Duration::from_millis(80));
         loop {
             tokio::select! {
-                told = feed.next() => match told {
-                    Some(told) => self.handle_event(runs, thread, &told, view).await?,
+                event = subscription.next() => match event {
+                    Some(event) => self.handle_event(runs, thread, &event, view).await?,
                     None => break,
                 },
                 _ = ticks.tick() => view.tick(),
                 () = interrupts.next() => self.stop(runs, thread, view),
             }
         }
-        match feed.end() {
+        match subscription.end() {
             Some(SubscriptionEnd::Lagged) => Ok(true),
             Some(SubscriptionEnd::Failed(problem)) if problem.is_retryable() => {
                 tokio::select! {

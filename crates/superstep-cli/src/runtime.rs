@@ -20,7 +20,7 @@ const CLOSING: Duration = Duration::from_secs(3);
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| {
-        CliError::new(ErrorCode::Internal, format!("the runtime cannot start: {}", error.kind()))
+        CliError::new(ErrorCode::Internal, format!("cannot start the async runtime: {}", error.kind()))
             .help("there may be too many processes on this machine")
     })?;
     let done = runtime.block_on(work);
@@ -59,5 +59,5 @@ pub(crate) async fn find_thread(runs: &RunService, thread: &str) -> Result<Threa
     let records = runs.search_threads(&query).await?;
     let near = did_you_mean(thread, records.iter().map(|record| record.thread.as_str()));
     let help = near.unwrap_or_else(|| "superstep threads".to_owned());
-    Err(CliError::new(ErrorCode::NotFound, format!("no thread `{thread}`")).help(help))
+    Err(CliError::new(ErrorCode::NotFound, format!("thread `{thread}` not found")).help(help))
 }

@@ -36,9 +36,9 @@ pub(crate) async fn serve(args: &ServeArgs, global: &GlobalArgs, out: &Output) -
     config.port = args.port.unwrap_or(config.port);
     config.allow_insecure |= args.insecure;
     if config.allow_insecure && setup.suggestions.token.is_some() {
-        let message =
-            "with `SUPERSTEP_GRAPH_TOKEN`, whoever reaches this server would search Microsoft 365 in its name";
-        return Err(CliError::new(ErrorCode::PolicyRefused, message).help("leave `--insecure` out, or the token"));
+        let message = "anyone who can reach this server would search Microsoft 365 with `SUPERSTEP_GRAPH_TOKEN`";
+        return Err(CliError::new(ErrorCode::PolicyRefused, message)
+            .help("omit `--insecure`, or unset `SUPERSTEP_GRAPH_TOKEN`"));
     }
     config.models = models(&setup).summaries();
     config.start_page = Some("index.html".to_owned());
@@ -47,10 +47,10 @@ pub(crate) async fn serve(args: &ServeArgs, global: &GlobalArgs, out: &Output) -
     let server = superstep_server::serve(apps, config).await?;
     print_startup(&server, &pages, &graphs, (&setup, out));
     if args.open && !open(&server.url()) {
-        out.print_note("no browser could be opened");
+        out.print_note("cannot open a browser");
     }
     interrupts.next().await;
-    out.print_note("stopping: what runs is saved and goes on when the server is back");
+    out.print_note("stopping; unfinished runs are saved and resume when the server starts again");
     tokio::select! {
         () = server.shutdown() => Ok(0),
         () = interrupts.next() => Ok(STOPPED),
@@ -66,15 +66,15 @@ fn print_startup(server: &Server, pages: &[String], graphs: &[String], (setup, o
     for page in pages {
         out.print_note(format_args!("page    {url}{page}"));
     }
-    let graphs = if graphs.is_empty() { "none; name one in superstep.toml".to_owned() } else { graphs.join(", ") };
+    let graphs = if graphs.is_empty() { "none; add one to superstep.toml".to_owned() } else { graphs.join(", ") };
     out.print_note(format_args!("graphs  {graphs}"));
     out.print_note(format_args!("store   {}", setup.store()));
     if server.recovered_runs() > 0 {
         let number = u64::try_from(server.recovered_runs()).unwrap_or(u64::MAX);
-        out.print_note(format_args!("{} of an earlier server had not ended", pluralize(number, "run")));
+        out.print_note(format_args!("found {} left unfinished by an earlier server", pluralize(number, "run")));
     }
     if std::io::stderr().is_terminal() {
-        out.print_note("Ctrl-C stops it");
+        out.print_note("press Ctrl-C to stop");
     }
 }
 

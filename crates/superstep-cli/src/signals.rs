@@ -16,7 +16,7 @@ impl ShutdownSignals {
     pub(crate) fn new() -> Result<Self, CliError> {
         let listen = |kind| {
             signal(kind).map_err(|error| {
-                let message = format!("signals cannot be listened to: {}", error.kind());
+                let message = format!("cannot listen for signals: {}", error.kind());
                 CliError::new(superstep::ErrorCode::Internal, message)
             })
         };

@@ -27,22 +27,22 @@ pub(crate) fn columns(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// Shortens a text to one line of at most `most` columns, with a mark at the cut.
-pub(crate) fn truncate(text: &str, most: usize) -> String {
+/// Shortens a text to one line of at most `max` columns, with a mark at the cut.
+pub(crate) fn truncate(text: &str, max: usize) -> String {
     let text = one_line(text);
-    if columns(&text) <= most {
+    if columns(&text) <= max {
         return text;
     }
-    let (mut taken, mut used) = (String::new(), 0);
+    let (mut shortened, mut used) = (String::new(), 0);
     for letter in text.chars() {
         used += letter.width().unwrap_or(0);
-        if used + 1 > most {
+        if used + 1 > max {
             break;
         }
-        taken.push(letter);
+        shortened.push(letter);
     }
-    taken.push('…');
-    taken
+    shortened.push('…');
+    shortened
 }
 
 /// Converts a text to one line. Text from models and storage must not move the cursor or change colours.
@@ -73,12 +73,12 @@ pub(crate) fn escaped(text: &str) -> String {
     output
 }
 
-/// Wraps a text between words into lines of at most `most` columns.
-pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
+/// Wraps a text between words into lines of at most `max` columns.
+pub(crate) fn wrap(text: &str, max: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in one_line(text).split(' ').filter(|word| !word.is_empty()) {
-        let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && columns(line) + 1 + columns(word) > most {
+        let line = lines.last_mut().expect("`lines` is never empty");
+        if !line.is_empty() && columns(line) + 1 + columns(word) > max {
             lines.push(word.to_owned());
         } else {
             if !line.is_empty() {
@@ -91,8 +91,8 @@ pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
 }
 
 /// Pads a text with spaces to a number of columns.
-pub(crate) fn padded(text: &str, most: usize) -> String {
-    format!("{text}{}", " ".repeat(most.saturating_sub(columns(text))))
+pub(crate) fn padded(text: &str, max: usize) -> String {
+    format!("{text}{}", " ".repeat(max.saturating_sub(columns(text))))
 }
 
 /// Formats a duration: `0.3 s`, `2 min 5 s`.

@@ -39,7 +39,7 @@ async fn list(runs: &RunService, filter: &ListThreadsArgs, out: &Output) -> Resu
         return Ok(0);
     }
     if records.is_empty() {
-        out.print_note("no threads yet: superstep run GRAPH makes one");
+        out.print_note("no threads yet; `superstep run GRAPH` creates one");
     }
     let widest = |of: fn(&ThreadRecord) -> usize| records.iter().map(of).max().unwrap_or(0);
     let (threads, graphs) = (widest(|it| columns(it.thread.as_str())), widest(|it| columns(&it.graph)));
@@ -77,23 +77,23 @@ async fn print_thread(setup: &CliConfig, thread: &str, out: &Output) -> Result<u
     row("thread", record.thread.as_str());
     row("graph", &record.graph);
     row("status", &status(&record));
-    row("begun", &format_timestamp(&record.created_at));
-    row("changed", &format_timestamp(&record.updated_at));
+    row("started", &format_timestamp(&record.created_at));
+    row("updated", &format_timestamp(&record.updated_at));
     record.title.iter().for_each(|title| row("title", title));
     if let Some(failure) = &record.error {
-        row("failed", &format!("[{}] {}", failure.code, failure.message));
+        row("error", &format!("[{}] {}", failure.code, failure.message));
     }
     let Some(state) = state else { return Ok(0) };
     row("superstep", &state.step.to_string());
-    row("due", &next_nodes(&state));
+    row("next", &next_nodes(&state));
     for question in state.interrupts() {
-        row("asks", interrupt_prompt::text(question));
+        row("question", interrupt_prompt::text(question));
     }
     Ok(0)
 }
 
 fn next_nodes(state: &ThreadState) -> String {
-    if state.next.is_empty() { "nothing".to_owned() } else { one_line(&state.next.join(", ")) }
+    if state.next.is_empty() { "none".to_owned() } else { one_line(&state.next.join(", ")) }
 }
 
 async fn remove(runs: &RunService, threads: &[String], yes: bool, out: &Output) -> Result<u8, CliError> {
@@ -103,11 +103,11 @@ async fn remove(runs: &RunService, threads: &[String], yes: bool, out: &Output) 
     if !yes {
         if !out.is_interactive() {
             let words: Vec<String> = threads.iter().map(|thread| shell_quote(thread)).collect();
-            return Err(CliError::usage("removing threads cannot be taken back, and nobody can be asked")
+            return Err(CliError::usage("removing threads is permanent and needs confirmation")
                 .help(format!("superstep threads rm --yes {}", words.join(" "))));
         }
         let number = u64::try_from(threads.len()).unwrap_or(u64::MAX);
-        if !interrupt_prompt::confirm(&format!("remove {} for good?", pluralize(number, "thread")), out).await? {
+        if !interrupt_prompt::confirm(&format!("permanently remove {}?", pluralize(number, "thread")), out).await? {
             return Ok(1);
         }
     }
@@ -134,7 +134,7 @@ pub(crate) async fn state(args: &StateArgs, global: &GlobalArgs, out: &Output) -
         false => out.json(&state),
     }
     out.print_note(format_args!(
-        "step {} · due: {} · {}",
+        "step {} · next: {} · {}",
         state.step,
         next_nodes(&state),
         format_timestamp(&state.created_at)
@@ -168,7 +168,7 @@ pub(crate) async fn history(args: &HistoryArgs, global: &GlobalArgs, out: &Outpu
         // The history is the newest first, so each state is compared with the next, older one.
         let changed = changed(state, states.get(at + 1));
         let line = format!("{:>4}  {}  {}", state.step, state.checkpoint_id, format_timestamp(&state.created_at));
-        out.print_result(format_args!("{line}  {}", styled(TextStyle::Faint, &format!("due: {}", next_nodes(state)))));
+        out.print_result(format_args!("{line}  {}", styled(TextStyle::Faint, &format!("next: {}", next_nodes(state)))));
         if !changed.is_empty() {
             out.print_result(format_args!("      {}", truncate(&changed, width().saturating_sub(8))));
         }

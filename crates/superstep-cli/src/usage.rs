@@ -25,10 +25,10 @@ pub(crate) fn read(words: Vec<OsString>) -> Result<Cli, ExitCode> {
 
 /// Prints the text of `superstep` without arguments.
 pub(crate) fn print_welcome(out: &Output) -> u8 {
-    out.print_result("superstep runs durable agent graphs: they stop, are saved, and go on where they were.");
-    out.print_result("  superstep demo debate        watch two voices argue; no project, no key");
+    out.print_result("superstep runs durable agent graphs that can be stopped and resumed.");
+    out.print_result("  superstep demo debate        watch a debate; needs no project and no key");
     out.print_result("  superstep run GRAPH          run a graph of ./superstep.toml");
-    out.print_result("  superstep --help             everything else");
+    out.print_result("  superstep --help             show all commands and options");
     0
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn print_version(out: &Output) -> u8 {
     0
 }
 
-/// Platform of this build.
+/// Returns the platform of this build.
 pub(crate) fn platform() -> String {
     format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)
 }

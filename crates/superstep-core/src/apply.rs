@@ -1,8 +1,7 @@
 //! Applies the updates of one superstep to the state.
 //!
-//! Pure: the same state and the same updates give the same result in any order of arrival. All or nothing: if a
-//! write is rejected, the others are undone. Scheduling is not part of this file (see `advance`), and no clock is
-//! read.
+//! Pure: the same state and the same updates give the same result in any order of arrival. All or nothing: if a write
+//! is rejected, the others are undone. Scheduling is not part of this file (see `schedule`), and no clock is read.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -73,7 +72,7 @@ pub fn apply(
     apply_with_undo(schema, state, written, updates, rules).map(|(applied, _)| applied)
 }
 
-/// Same as [`apply`]; with `rules.keep_undo` all writes can be undone.
+/// Same as [`apply`]; with `ApplyOptions::undoable` all writes can be undone.
 pub(crate) fn apply_with_undo(
     schema: &Schema,
     state: &mut Arc<AnyState>,
@@ -175,7 +174,7 @@ impl<'a> Applier<'a> {
         if Arc::get_mut(state).is_none() {
             *state = self.schema.ops.copy(&**state);
         }
-        let target = Arc::get_mut(state).expect("a copied state has one owner");
+        let target = Arc::get_mut(state).expect("a copied state has a single owner");
         for (index, write) in writes.enumerate() {
             let may_fail_later = last_risky.is_some_and(|last| index < last);
             // Rejected external values are reported after the last fallible write: all writes until then are
@@ -268,10 +267,10 @@ impl<'a> Applier<'a> {
         if same {
             return Ok(());
         }
-        let message = format!("field `{}` is set once and has a value already", field.name);
+        let message = format!("field `{}` is `set_once` and already has a value", field.name);
         if self.rules.strict_set_once {
             return Err(Error::new(ErrorCode::SetOnceViolation, message)
-                .with_help("leave the field out, start a new thread, or drop `set_once`")
+                .with_help("omit the field, start a new thread, or remove `set_once`")
                 .with_node(&**node));
         }
         let message = format!("{message}: the value from `{node}` was ignored");
@@ -318,7 +317,7 @@ impl<'a> Applier<'a> {
     fn write_error(&self, id: FieldId, node: &Arc<str>, fault: ValidationError) -> Error {
         let message = format!("field `{}`: {fault}", self.schema.field(id).name);
         let error = Error::new(fault.code.unwrap_or(ErrorCode::ReducerFailed), message).with_node(&**node);
-        match fault.with_help {
+        match fault.help {
             Some(help) => error.with_help(help),
             None => error,
         }
@@ -329,7 +328,12 @@ impl<'a> Applier<'a> {
 /// writes.
 fn undo_to_current(field: &Field, state: &AnyState) -> UndoFn {
     let (ops, before) = (field.ops.clone(), field.ops.delta(state, &Change::Set));
-    Box::new(move |state| ops.apply_delta(state, &Change::Set, before).expect("a value fits the field it is from"))
+    Box::new(move |state| {
+        ops.apply_delta(state, &Change::Set, before).expect(
+            "a value taken from a field \
+         matches that field",
+        )
+    })
 }
 
 /// Adds the current value and the update to the message, because a custom reducer may not name them.
@@ -341,7 +345,7 @@ fn with_values_in_message(
 ) -> ValidationError {
     if let (Some(update), Ok(current)) = (update, field.ops.to_json(state)) {
         let current = truncate_for_message(&AnyValue::json(current));
-        fault.message = format!("{} (it has {current}, the update is {})", fault.message, truncate_for_message(update));
+        fault.message = format!("{} (current value {current}, update {})", fault.message, truncate_for_message(update));
     }
     fault
 }

@@ -69,11 +69,11 @@ impl From<&str> for CheckpointNamespace {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CheckpointSource {
-    /// An input.
+    /// Input of a run.
     Input,
-    /// A superstep.
+    /// Completed superstep.
     Loop,
-    /// An interrupt.
+    /// Interrupt of a task.
     Interrupt,
     /// A state update from outside the graph.
     Update,
@@ -213,7 +213,7 @@ pub struct StoredJoin {
 pub struct FieldChange {
     /// Name of the field.
     pub field: Arc<str>,
-    /// The change.
+    /// Change of the value.
     pub change: Change,
     /// Delta: the part of the value that the change covers.
     #[serde(rename = "part")]
@@ -229,7 +229,7 @@ pub struct PendingEntry {
     pub task: TaskId,
     /// Name of its node.
     pub node: Arc<str>,
-    /// The stored fact.
+    /// Stored fact.
     pub entry: TaskEntry,
 }
 
@@ -352,7 +352,7 @@ pub struct StoredWrite {
     /// True if the value replaces the field without its reducer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overwrite: bool,
-    /// The written value.
+    /// Written value.
     pub value: AnyValue,
 }
 

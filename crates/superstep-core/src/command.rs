@@ -198,7 +198,7 @@ pub struct TaskOutput {
 /// A command for a parent graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParentCommand {
-    /// The addressed graph.
+    /// Graph that the command addresses.
     pub scope: CommandScope,
     /// Updates for that graph, in order, as JSON objects: this graph does not know the schema of the other.
     pub updates: Vec<Map<String, Value>>,

@@ -1,8 +1,8 @@
 //! The diagram of a graph as plain values, and its five output formats.
 //!
 //! A [`Diagram`] contains names and edges, never node code or state, so it can be sent to a browser or printed in a
-//! test. All formats are rendered here: no program is started and nothing is fetched. Names and labels are treated
-//! as hostile text; see `label` for the rules. Each format has its own file in this module.
+//! test. All formats are rendered here: no program is started and nothing is fetched. Names and labels are treated as
+//! hostile text; see `escape` for the rules. Each format has its own file in this module.
 
 mod dot;
 mod escape;
@@ -223,7 +223,7 @@ impl Diagram {
     /// ```
     #[must_use]
     pub fn to_json(&self) -> Value {
-        serde_json::to_value(self).expect("a drawing has only text keys and no failing field")
+        serde_json::to_value(self).expect("a diagram has only string keys and infallible fields")
     }
 
     /// Returns the diagram as a Mermaid flowchart, for Mermaid 10 and 11.

@@ -107,12 +107,12 @@ impl DynamicState {
 /// Returns the error for a write to a hidden field: only views of nodes have hidden fields, and a view receives no
 /// writes.
 fn hidden_field_error() -> ValidationError {
-    ValidationError::new("a hidden field was written").with_code(ErrorCode::Internal)
+    ValidationError::new("write to a hidden field").with_code(ErrorCode::Internal)
 }
 
 /// Unwinds a node that reads a hidden field to the executor, which converts this into the task's error.
 fn panic_hidden_field(name: &str) -> ! {
-    let fault = ValidationError::new(format!("it read private field `{name}` without declaring it"));
+    let fault = ValidationError::new(format!("read of undeclared private field `{name}`"));
     let help = format!("declare it: `.reads([\"{name}\"])`");
     std::panic::resume_unwind(Box::new(fault.with_help(help).with_code(ErrorCode::UnknownField)))
 }
@@ -190,11 +190,13 @@ pub(crate) struct DynamicField {
 
 impl DynamicField {
     fn slot<'a>(&self, state: &'a AnyState) -> &'a FieldSlot {
-        &state.downcast_ref::<DynamicState>().expect("a dynamic schema is only used on records").slots[self.index]
+        &state.downcast_ref::<DynamicState>().expect("a dynamic schema is only used with `DynamicState`").slots
+            [self.index]
     }
 
     fn slot_mut<'a>(&self, state: &'a mut AnyState) -> &'a mut FieldSlot {
-        &mut state.downcast_mut::<DynamicState>().expect("a dynamic schema is only used on records").slots[self.index]
+        &mut state.downcast_mut::<DynamicState>().expect("a dynamic schema is only used with `DynamicState`").slots
+            [self.index]
     }
 
     pub(crate) fn initial(&self) -> FieldSlot {
@@ -216,8 +218,8 @@ impl DynamicField {
     fn undo_next(&self, state: &AnyState) -> UndoFn {
         let index = self.index;
         let slot_of = move |state: &mut AnyState, value: FieldSlot| {
-            state.downcast_mut::<DynamicState>().expect("a dynamic schema is only used on records").slots[index] =
-                value;
+            state.downcast_mut::<DynamicState>().expect("a dynamic schema is only used with `DynamicState`").slots
+                [index] = value;
         };
         match self.slot(state) {
             // A long list is not cloned for the undo of an append; its length suffices.
@@ -229,8 +231,10 @@ impl DynamicField {
             {
                 let length = items.len();
                 Box::new(move |state| {
-                    let record =
-                        state.downcast_mut::<DynamicState>().expect("a dynamic schema is only used on records");
+                    let record = state.downcast_mut::<DynamicState>().expect(
+                        "a dynamic schema is only used with \
+                             `DynamicState`",
+                    );
                     if let FieldSlot::Json(Value::Array(items)) = &mut record.slots[index] {
                         items.truncate(length);
                     }
@@ -254,7 +258,7 @@ impl FieldOps for DynamicField {
                 Ok(Change::Set)
             }
             (FieldSlot::Json(_), DynamicReducer::Messages) => {
-                Err(ValidationError::new("a message list holds something else"))
+                Err(ValidationError::new("a message list holds a value of another type"))
             }
             (FieldSlot::Hidden, _) => Err(hidden_field_error()),
         }
@@ -369,7 +373,9 @@ impl StateOps for DynamicStateOps {
     }
 
     fn copy(&self, state: &AnyState) -> Arc<AnyState> {
-        Arc::new(state.downcast_ref::<DynamicState>().expect("a dynamic schema is only used on records").clone())
+        Arc::new(
+            state.downcast_ref::<DynamicState>().expect("a dynamic schema is only used with `DynamicState`").clone(),
+        )
     }
 }
 

@@ -61,7 +61,7 @@ pub struct ErrorLocation {
 pub struct Diagnostic {
     /// Location as a JSON pointer; empty for the whole value.
     pub pointer: String,
-    /// The fact.
+    /// Fact, in lower case, without a full stop.
     pub message: String,
     /// Advice for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub struct Diagnostic {
 
 impl From<ValidationError> for Diagnostic {
     fn from(fault: ValidationError) -> Self {
-        Self { pointer: fault.pointer, message: fault.message, help: fault.with_help }
+        Self { pointer: fault.pointer, message: fault.message, help: fault.help }
     }
 }
 
@@ -130,7 +130,10 @@ impl Error {
 
     /// Creates an error for a broken invariant of superstep.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::Internal, message).with_help("this is a bug in superstep: please report it with this text")
+        Self::new(ErrorCode::Internal, message).with_help(
+            "this is a bug in superstep; please report it with \
+             this text",
+        )
     }
 
     /// Sets the help text.

@@ -1,7 +1,7 @@
 //! The topology of a graph: nodes, edges, joins and conditional edges, with dense ids.
 //!
-//! Contains the connections only. The engine runs the nodes; `advance` schedules them. A graph gets here only
-//! through [`TopologyBuilder::compile`], which rejects every mistake that is visible before a run.
+//! Contains the connections only. The engine runs the nodes; `schedule` schedules them. A graph gets here only through
+//! [`TopologyBuilder::compile`], which rejects every mistake that is visible before a run.
 
 use std::collections::BTreeMap;
 use std::fmt;

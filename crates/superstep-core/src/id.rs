@@ -95,10 +95,12 @@ macro_rules! stable_id {
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 let digits: String = text.chars().filter(|c| *c != '-').collect();
                 if digits.len() != 32 {
-                    return Err(crate::validation_error::ValidationError::new(format!("`{text}` is not an id: expected 32 hexadecimal digits")));
+                    return Err(crate::validation_error::ValidationError::new(format!("`{text}` is not a valid \
+                         id: expected 32 hexadecimal digits")));
                 }
                 u128::from_str_radix(&digits, 16).map(Self).map_err(|_| {
-                    crate::validation_error::ValidationError::new(format!("`{text}` is not an id: expected hexadecimal digits"))
+                    crate::validation_error::ValidationError::new(format!("`{text}` is not a valid id: \
+                         expected hexadecimal digits"))
                 })
             }
         }

@@ -212,7 +212,7 @@ pub(crate) mod tests {
         check(reducer, json!("low"), json!([3]), Err(r#"expected one of "low", "high", null, 3, found array of 1"#));
         let fault =
             JsonReducer::parse(reducer).expect("known").reduce(&mut json!(3), json!("hihg")).expect_err("refused");
-        assert_eq!(fault.with_help.as_deref(), Some("did you mean `high`?"));
+        assert_eq!(fault.help.as_deref(), Some("did you mean `high`?"));
     }
 
     #[test]

@@ -5,9 +5,9 @@
 //!
 //! # The machine
 //!
-//! [`machine::Machine`] is a synchronous state machine. Ask it for the next action, perform the action, and report
-//! the result. The same checkpoint and the same results always lead to the same actions, whatever the order in which
-//! tasks finish.
+//! [`machine::Machine`] is a synchronous state machine. Its caller gets the next action, performs it, and reports the
+//! result. The same checkpoint and the same results always lead to the same actions, whatever the order in which tasks
+//! finish.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -83,17 +83,18 @@
 //!
 //! # Ports
 //!
-//! [`port`] has the traits that adapters implement ([`port::Checkpointer`]); [`store`], [`model`] and [`tool`] have those
-//! of long-term memory, chat models and tools. Adapters depend on this crate only.
+//! [`port`] has the traits that adapters implement: [`port::Checkpointer`], [`port::Store`], [`port::Model`],
+//! [`port::Tool`] and others. [`store`], [`model`] and [`tool`] have the data of long-term memory, chat models and
+//! tools. Adapters depend on this crate only.
 //!
 //! # Modules
 //!
 //! - [`schema`], [`field`], [`reducer`], [`state`], [`dynamic_state`]: state and reducers.
-//! - [`graph`], [`diagram`]: topology, validation, drawing.
+//! - [`graph`], [`diagram`]: topology, validation, diagrams.
 //! - [`machine`], [`apply`], [`command`]: execution.
 //! - [`checkpoint`], [`change`], [`canonical`], [`migration`]: the stored form and its versions.
 //! - [`message`], [`redaction`]: chat messages, removal of secrets.
-//! - [`error`]: error codes, validation errors with JSON pointers.
+//! - [`error`], [`validation_error`]: error codes, validation errors with JSON pointers.
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout, clippy::print_stderr)]
 

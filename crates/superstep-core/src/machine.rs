@@ -1,9 +1,9 @@
 //! The state machine of a run, without I/O: decides what to run, what to commit and when to stop; the engine
 //! performs it.
 //!
-//! Nothing awaits here, and the only inputs from outside are those of [`Environment`]. The engine calls [`Machine::next_action`]
-//! until it returns a stop, and reports back with [`Machine::task_ended`] and [`Machine::commit_completed`]. Reducing is in
-//! `apply`, scheduling in `advance`.
+//! Nothing awaits here, and the only inputs from outside are those of [`Environment`]. The engine calls
+//! [`Machine::next_action`] until it returns a stop, and reports back with [`Machine::task_ended`] and
+//! [`Machine::commit_completed`]. Reducing is in `apply`, scheduling in `schedule`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -117,11 +117,11 @@ pub struct MachineOutcome {
     pub state: Arc<AnyState>,
     /// Reason why the run ended.
     pub end: MachineEnd,
-    /// The newest checkpoint.
+    /// Newest checkpoint, or `None` without a checkpointer.
     pub checkpoint: Option<CheckpointId>,
     /// Step of that checkpoint.
     pub step: i64,
-    /// The scheduled nodes.
+    /// Names of the scheduled nodes.
     pub next: Vec<Arc<str>>,
     /// Number of supersteps that ran.
     pub supersteps: u64,
@@ -486,5 +486,5 @@ impl Machine {
 
 /// Returns the error for a violation of the protocol between engine and machine.
 fn protocol_error(input: &str) -> Error {
-    Error::new(ErrorCode::Internal, format!("the machine was told {input} out of turn"))
+    Error::new(ErrorCode::Internal, format!("unexpected machine input: {input}"))
 }

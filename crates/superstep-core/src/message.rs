@@ -1,8 +1,8 @@
 //! Messages of users, models and tools, and the list that holds them.
 //!
-//! Three JSON forms are parsed (role, class name, LangChain; see `read`), and the role form is written by default.
-//! Nothing here creates ids or reads a clock: the engine assigns ids to an update before it is reduced. The list
-//! and its reducer are in `list` and `fold`, the updates in `edit`, the trimming for a provider in `trim`.
+//! Three JSON forms are parsed (role, class name, LangChain; see `parse`), and the role form is written by default.
+//! Nothing here creates ids or reads a clock: the engine assigns ids to an update before it is reduced. The list and
+//! its reducer are in `list` and `reduce`, the updates in `update`, the trimming for a provider in `trim`.
 
 mod content;
 mod list;

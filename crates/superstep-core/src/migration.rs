@@ -1,7 +1,7 @@
 //! Migrations: the declared changes of a state schema, for threads of older versions.
 //!
-//! A migration is applied whenever a checkpoint is read, and never writes by itself. The declarations are checked
-//! in `plan` and applied to a checkpoint in `apply`.
+//! A migration is applied whenever a checkpoint is read, and never writes by itself. The declarations are checked in
+//! `registry` and applied to a checkpoint in `apply`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub use registry::Migrations;
 /// assert_eq!(migration.version(), 2);
 /// ```
 #[derive(Debug, Clone)]
-#[must_use = "give it to the graph: `graph.add_migration(1, migration)`"]
+#[must_use = "add it to the graph with `graph.add_migration(1, migration)`"]
 pub struct Migration {
     to_version: u32,
     steps: Vec<MigrationStep>,
@@ -166,7 +166,7 @@ impl fmt::Display for MigrationStep {
             Self::Add { field, .. } => write!(f, "add `{field}`"),
             Self::Rename { from, to } => write!(f, "rename `{from}` to `{to}`"),
             Self::Convert { field, .. } => write!(f, "convert `{field}`"),
-            Self::ConvertWrites { field, .. } => write!(f, "convert what was written to `{field}`"),
+            Self::ConvertWrites { field, .. } => write!(f, "convert pending writes of `{field}`"),
             Self::Remove { field } => write!(f, "remove `{field}`"),
             Self::RenameNode { from, to } => write!(f, "rename node `{from}` to `{to}`"),
         }

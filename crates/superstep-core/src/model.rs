@@ -136,7 +136,7 @@ pub enum StopReason {
 }
 
 impl ChatResponse {
-    /// Creates a response. The stop reason is `ToolCalls` if the message has tool calls, else `MachineEnd`.
+    /// Creates a response. The stop reason is `ToolCalls` if the message has tool calls, otherwise `End`.
     pub fn new(message: Message, model: ModelInfo) -> Self {
         let stop = if message.tool_calls.is_empty() { StopReason::End } else { StopReason::ToolCalls };
         Self { message, stop, model }
@@ -170,7 +170,7 @@ impl ChatResponse {
         let text = self.message.text();
         serde_json::from_str(strip_code_fence(&text)).map_err(|error| {
             let problem =
-                if self.stop == StopReason::Length { "the answer was cut off" } else { "the answer is not JSON" };
+                if self.stop == StopReason::Length { "the response was truncated" } else { "the response is not JSON" };
             ModelErrorKind::InvalidResponse.error(&self.model, format!("{problem}: {error}"))
         })
     }
@@ -182,7 +182,13 @@ impl ChatResponse {
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
         serde_path_to_error::deserialize(self.json()?).map_err(|error| {
             let (path, error) = (error.path().to_string(), error.into_inner());
-            ModelErrorKind::InvalidResponse.error(&self.model, format!("the answer does not fit at `{path}`: {error}"))
+            ModelErrorKind::InvalidResponse.error(
+                &self.model,
+                format!(
+                    "the response does not match the type \
+                 at `{path}`: {error}"
+                ),
+            )
         })
     }
 
@@ -193,14 +199,14 @@ impl ChatResponse {
     pub fn validate(&self, format: &ResponseFormat) -> Result<Value> {
         let value = self.json()?;
         let validator = jsonschema::validator_for(&format.schema).map_err(|error| {
-            Error::new(ErrorCode::ConfigInvalid, format!("the schema `{}` is not one: {error}", format.name))
+            Error::new(ErrorCode::ConfigInvalid, format!("`{}` is not a valid JSON Schema: {error}", format.name))
         })?;
         let problems: Vec<String> =
             validator.iter_errors(&value).take(5).map(|error| format!("{}: {error}", error.instance_path())).collect();
         match problems.is_empty() {
             true => Ok(value),
             false => {
-                let message = format!("the answer breaks the schema `{}`: {}", format.name, problems.join("; "));
+                let message = format!("the response violates the schema `{}`: {}", format.name, problems.join("; "));
                 Err(ModelErrorKind::InvalidResponse.error(&self.model, message))
             }
         }
@@ -242,7 +248,7 @@ mod tests {
         assert!(parse_error.message().contains("`city`"), "{parse_error}");
         assert_eq!(answer("Paris!").json().unwrap_err().code(), ErrorCode::ModelBadAnswer);
         let cut = answer(r#"{"city": "Par"#).with_stop(StopReason::Length);
-        assert!(cut.json().unwrap_err().message().contains("cut off"));
+        assert!(cut.json().unwrap_err().message().contains("the response was truncated"));
     }
 
     /// R-FWK-69, R-FWK-71: a response that violates the schema is an invalid response, and the error names the

@@ -1,9 +1,9 @@
 //! Redaction of secrets and personal data in texts, JSON, messages and tool results.
 //!
-//! A match becomes `[REDACTED:kind]`, and redacting twice changes nothing. Every kind is recognised by its shape,
-//! and by its check digits if it has some, in one pass over the text. Redaction never verifies a secret with its
-//! service, and never retains a match. Streamed text is handled in `stream`, the prefilter that skips most of a
-//! text in `quiet`, the shapes of the kinds in the files named after them.
+//! A match becomes `[REDACTED:kind]`, and redacting twice changes nothing. Every kind is recognised by its shape, and
+//! by its check digits if it has some, in one pass over the text. Redaction never verifies a secret with its service,
+//! and never retains a match. Streamed text is handled in `stream`, the prefilter that skips most of a text in
+//! `prefilter`, the shapes of the kinds in the files named after them.
 
 mod api_keys;
 mod counts;
@@ -115,7 +115,7 @@ const FIELD: &str = "field";
 /// # Ok::<(), superstep_core::error::Error>(())
 /// ```
 #[derive(Clone)]
-#[must_use = "give it to whatever redacts"]
+#[must_use = "a redaction has no effect until it is used"]
 pub struct Redaction(Arc<RedactionRules>);
 
 #[derive(Clone, Default)]
@@ -170,12 +170,12 @@ impl Redaction {
     pub fn pattern(mut self, name: &str, pattern: &str) -> Result<Self> {
         let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
         if name.is_empty() || name.len() > 32 || !name.bytes().all(is_word) {
-            return Err(Error::new(ErrorCode::ConfigInvalid, format!("`{name}` is no name for a pattern"))
+            return Err(Error::new(ErrorCode::ConfigInvalid, format!("`{name}` is not a valid pattern name"))
                 .with_help("use 1 to 32 lower-case letters, digits, `_` or `-`"));
         }
         if self.names().any(|existing| existing == name) {
-            return Err(Error::new(ErrorCode::ConfigInvalid, format!("the name `{name}` of a pattern is taken"))
-                .with_help("give each pattern a name of its own"));
+            return Err(Error::new(ErrorCode::ConfigInvalid, format!("duplicate pattern name `{name}`"))
+                .with_help("give each pattern a unique name"));
         }
         let pattern = compile_pattern(name, pattern)?;
         self.rules().custom_patterns.push(CustomPattern { name: name.into(), pattern });
@@ -330,12 +330,12 @@ impl Redaction {
 
 fn compile_pattern(name: &str, pattern: &str) -> Result<Regex> {
     let regex = Regex::new(pattern).map_err(|error| {
-        Error::new(ErrorCode::ConfigInvalid, format!("the pattern `{name}` is no regular expression: {error}"))
-            .with_help("see the syntax of the `regex` crate; look-around and back-references are not part of it")
+        Error::new(ErrorCode::ConfigInvalid, format!("pattern `{name}` is not a valid regular expression: {error}"))
+            .with_help("see the syntax of the `regex` crate; look-around and back-references are not supported")
     })?;
     match regex.is_match("") {
-        true => Err(Error::new(ErrorCode::ConfigInvalid, format!("the pattern `{name}` fits the empty text"))
-            .with_help("ask for at least one character")),
+        true => Err(Error::new(ErrorCode::ConfigInvalid, format!("pattern `{name}` matches the empty string"))
+            .with_help("require at least one character")),
         false => Ok(regex),
     }
 }

@@ -33,7 +33,7 @@ pub use write::IntoWrite;
 /// Requirements on the value of a field: it can be cloned, serialized and deserialized.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a state",
-    label = "this type cannot be copied, saved and read back",
+    label = "values of this type cannot be cloned, saved and restored",
     note = "derive `Clone`, `Serialize` and `Deserialize` on it, or mark the field `#[state(untracked)]`"
 )]
 pub trait FieldValue: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
@@ -55,10 +55,11 @@ pub enum UndoValue<T> {
 /// exact [`Change`], so that checkpointers store only what changed.
 #[diagnostic::on_unimplemented(
     message = "reducer `{Self}` does not work on a field of type `{T}`",
-    label = "this reducer does not fold into a `{T}`",
+    label = "this reducer does not apply to `{T}`",
     note = "`append`, `keep_last`, `capped`, `merge_by` work on `Vec`, `set_union` on `Vec` and `BTreeSet`, `add` on numbers, `String` and `Vec`",
-    note = "`merge` works on `BTreeMap`, `deep_merge` on `Value` and `BTreeMap<String, Value>`, `messages` on `Messages`, `max` and `min` on what can be compared",
-    note = "for other types write `#[reduce(with = my_fold)]`"
+    note = "`merge` works on `BTreeMap`, `deep_merge` on `Value` and `BTreeMap<String, Value>`, `messages` on \
+         `Messages`, `max` and `min` on ordered types",
+    note = "for other types use `#[reduce(with = my_reducer)]`"
 )]
 pub trait Reducer<T: FieldValue>: Send + Sync + 'static {
     /// Type of an update of the field.

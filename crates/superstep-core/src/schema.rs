@@ -72,7 +72,7 @@ impl Schema {
         if !problems.is_empty() {
             return Err(Error::with_diagnostics(
                 ErrorCode::InvalidGraph,
-                format!("schema `{name}` is not valid"),
+                format!("schema `{name}` is invalid"),
                 problems,
             ));
         }
@@ -172,7 +172,7 @@ impl Schema {
         self.to_json_of(state, |field| !field.flags.untracked)
     }
 
-    /// Returns the fields that `wanted` selects, as one JSON object.
+    /// Returns the fields that `select` selects, as one JSON object.
     ///
     /// # Errors
     /// Returns an error that names the field if a value cannot be written as JSON.
@@ -182,7 +182,7 @@ impl Schema {
             let value = field.ops.to_json(state).map_err(|fault| {
                 Error::new(
                     ErrorCode::TypeMismatch,
-                    format!("field `{}` cannot be written as JSON: {fault}", field.name),
+                    format!("failed to serialize field `{}` as JSON: {fault}", field.name),
                 )
             })?;
             match value {
@@ -199,7 +199,7 @@ impl Schema {
     /// Returns an error that lists every field that cannot be parsed.
     pub fn state_from_json(&self, object: Map<String, Value>) -> Result<Arc<AnyState>> {
         let mut state = self.initial_state();
-        let target = Arc::get_mut(&mut state).expect("a new state has one owner");
+        let target = Arc::get_mut(&mut state).expect("a new state has a single owner");
         let (mut problems, mut more) = (Vec::new(), Map::new());
         for (name, value) in object.into_iter().collect::<BTreeMap<_, _>>() {
             let Some(id) = self.find_declared(&name) else {
@@ -224,7 +224,7 @@ impl Schema {
         if problems.is_empty() {
             Ok(state)
         } else {
-            Err(Error::with_diagnostics(ErrorCode::TypeMismatch, "the state does not fit", problems))
+            Err(Error::with_diagnostics(ErrorCode::TypeMismatch, "the state does not match the schema", problems))
         }
     }
 
@@ -289,7 +289,7 @@ impl Schema {
         Diagnostic { pointer: pointer(name), message: format!("no field `{name}`"), help: Some(help) }
     }
 
-    /// Returns the JSON Schema of the fields that `wanted` selects.
+    /// Returns the JSON Schema of the fields that `select` selects.
     pub fn json_schema(&self, select: impl Fn(&Field) -> bool) -> Value {
         let mut properties = Map::new();
         let mut required = Vec::new();
@@ -336,7 +336,7 @@ fn pointer(name: &str) -> String {
 
 /// Converts an error of a value into a diagnostic with a pointer below its field.
 fn below(name: &str, fault: ValidationError) -> Diagnostic {
-    Diagnostic { pointer: pointer(name) + &fault.pointer, message: fault.message, help: fault.with_help }
+    Diagnostic { pointer: pointer(name) + &fault.pointer, message: fault.message, help: fault.help }
 }
 
 /// Returns a diagnostic for every name that is empty, reserved or repeated.
@@ -345,8 +345,8 @@ fn name_problems<'a>(names: impl IntoIterator<Item = &'a Arc<str>>) -> Vec<Diagn
     for name in names {
         problems.extend(bad_name(name).map(|message| below(name, ValidationError::new(message))));
         if !seen.insert(name) {
-            let fault = ValidationError::new(format!("field `{name}` is declared twice"))
-                .with_help("rename or remove one of them");
+            let fault =
+                ValidationError::new(format!("duplicate field `{name}`")).with_help("rename or remove one of them");
             problems.push(below(name, fault));
         }
     }
@@ -355,9 +355,9 @@ fn name_problems<'a>(names: impl IntoIterator<Item = &'a Arc<str>>) -> Vec<Diagn
 
 fn bad_name(name: &str) -> Option<String> {
     if name.is_empty() {
-        return Some("a field needs a name".to_owned());
+        return Some("the name of a field is empty".to_owned());
     }
-    name.starts_with("__").then(|| format!("field name `{name}` is reserved: names do not start with `__`"))
+    name.starts_with("__").then(|| format!("field name `{name}` is reserved: names must not start with `__`"))
 }
 
 #[cfg(test)]

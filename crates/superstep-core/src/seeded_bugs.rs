@@ -1,7 +1,7 @@
 //! Seeded bugs: deliberate bugs that the simulation must find.
 //!
-//! The simulation in `testing/sim/` enables them one at a time and must find each of them. Without the feature `seeded-bugs`,
-//! [`is_enabled`] is a constant `false` and costs nothing; no other code may depend on the feature.
+//! The simulation in `testing/sim/` enables them one at a time and must find each of them. Without the feature
+//! `seeded-bugs`, [`is_enabled`] is a constant `false` and costs nothing; no other code may depend on the feature.
 
 use std::fmt;
 #[cfg(feature = "seeded-bugs")]

@@ -18,8 +18,8 @@ pub mod derive;
 /// The state of a graph.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a state",
-    label = "this type has no `#[derive(GraphState)]`",
-    note = "write `#[derive(GraphState, Clone, Serialize, Deserialize)]` above `struct {Self}`"
+    label = "this type does not derive `GraphState`",
+    note = "add `#[derive(GraphState, Clone, Serialize, Deserialize)]` to `struct {Self}`"
 )]
 pub trait GraphState: Clone + Send + Sync + 'static {
     /// Partial state, as returned by a node.
@@ -47,7 +47,7 @@ impl<S: Clone + Send + Sync + 'static> StateOps for TypedState<S> {
 
     fn copy(&self, state: &AnyState) -> Arc<AnyState> {
         let any: &dyn Any = state;
-        Arc::new(any.downcast_ref::<S>().expect("a schema is only used on states of its own type").clone())
+        Arc::new(any.downcast_ref::<S>().expect("a schema is only used with states of its own type").clone())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The data and the operations of a long-term store: values besides checkpoints, shared by all threads.
+//! The data and the operations of a long-term store: values outside of checkpoints, shared by all threads.
 //!
 //! Everything that defines the semantics of an operation is here, once for all stores: valid names, filters, the
 //! words of a text, the order of results. A store only persists items and narrows down the candidates. Pure: the

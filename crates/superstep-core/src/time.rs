@@ -44,7 +44,7 @@ impl Time {
     /// Returns an error if the text is not RFC 3339, has no offset, or names a day or hour that does not exist.
     pub fn parse(text: &str) -> Result<Self, ValidationError> {
         if !is_rfc3339(text) {
-            let fault = ValidationError::new(format!("`{}` is not a time with offset in RFC 3339", excerpt(text)));
+            let fault = ValidationError::new(format!("`{}` is not an RFC 3339 time with offset", excerpt(text)));
             return Err(fault.with_help(EXAMPLE));
         }
         read(text, &TimeZone::UTC)
@@ -109,16 +109,16 @@ impl Time {
     }
 }
 
-const EXAMPLE: &str = "write it like `2026-03-01T09:30:00Z` or `2026-03-01T10:30:00+01:00`";
+const EXAMPLE: &str = "use the form `2026-03-01T09:30:00Z` or `2026-03-01T10:30:00+01:00`";
 
 /// The bundled rules and no others, whatever features another crate enables in jiff.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 fn read(text: &str, zone: &TimeZone) -> Result<Time, ValidationError> {
     let invalid = |reason: &str| ValidationError::new(format!("`{}` {reason}", excerpt(text))).with_help(EXAMPLE);
-    let pieces = Pieces::parse(text).map_err(|_| invalid("is not a time"))?;
+    let pieces = Pieces::parse(text).map_err(|_| invalid("is not a valid time"))?;
     if pieces.time_zone_annotation().is_some() {
-        return Err(invalid("carries a zone name in brackets, which a stored time cannot keep"));
+        return Err(invalid("has a time zone name in brackets, which is not supported"));
     }
     let time_of_day = pieces.time().ok_or_else(|| invalid("is a date without a time of day"))?;
     let civil = pieces.date().to_datetime(time_of_day);
@@ -149,7 +149,7 @@ fn find_zone(name: &str) -> Result<TimeZone, ValidationError> {
 }
 
 fn out_of_range() -> ValidationError {
-    ValidationError::new("the time is not within the years 0000 to 9999")
+    ValidationError::new("the time is outside the years 0000 to 9999")
 }
 
 /// Returns true if the text has the shape of RFC 3339; the existence of the day is checked later.
@@ -286,18 +286,18 @@ mod tests {
     #[test]
     fn text_that_is_not_a_time_is_rejected() {
         let rows = [
-            ("", "`` is not a time"),
-            ("tomorrow", "`tomorrow` is not a time"),
-            ("2026-02-30T09:30:00Z", "`2026-02-30T09:30:00Z` is not a time"),
-            ("2026-03-01T25:00:00Z", "`2026-03-01T25:00:00Z` is not a time"),
+            ("", "`` is not a valid time"),
+            ("tomorrow", "`tomorrow` is not a valid time"),
+            ("2026-02-30T09:30:00Z", "`2026-02-30T09:30:00Z` is not a valid time"),
+            ("2026-03-01T25:00:00Z", "`2026-03-01T25:00:00Z` is not a valid time"),
             ("2026-03-01", "`2026-03-01` is a date without a time of day"),
             ("2026-03-01T09:30:00+25:00", "`2026-03-01T09:30:00+25:00` has an offset of a day or more"),
             (
                 "2026-03-01T09:30:00+01:00[Europe/Berlin]",
-                "`2026-03-01T09:30:00+01:00[Europe/Berlin]` carries a zone name in brackets, which a stored time cannot keep",
+                "`2026-03-01T09:30:00+01:00[Europe/Berlin]` has a time zone name in brackets, which is not supported",
             ),
-            ("9999-12-31T23:59:59Z", "the time is not within the years 0000 to 9999"),
-            ("-000001-01-01T00:00:00Z", "the time is not within the years 0000 to 9999"),
+            ("9999-12-31T23:59:59Z", "the time is outside the years 0000 to 9999"),
+            ("-000001-01-01T00:00:00Z", "the time is outside the years 0000 to 9999"),
         ];
         for (text, expected) in rows {
             assert_eq!(written(Time::parse_system(text)), Err(expected.into()), "{text}");
@@ -320,8 +320,8 @@ mod tests {
         ];
         for text in rejected {
             let fault = Time::parse(text).expect_err(text);
-            assert_eq!(fault.message, format!("`{text}` is not a time with offset in RFC 3339"));
-            assert!(fault.with_help.is_some());
+            assert_eq!(fault.message, format!("`{text}` is not an RFC 3339 time with offset"));
+            assert!(fault.help.is_some());
         }
     }
 
@@ -362,7 +362,7 @@ mod tests {
         ];
         for (zone, help) in rows {
             let fault = Time::parse_event("2026-07-15T10:00:00Z", zone).expect_err("unknown");
-            assert_eq!((fault.message, fault.with_help.as_deref()), (format!("unknown time zone `{zone}`"), help));
+            assert_eq!((fault.message, fault.help.as_deref()), (format!("unknown time zone `{zone}`"), help));
         }
     }
 

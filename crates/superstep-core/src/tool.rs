@@ -211,7 +211,7 @@ impl ToolError {
 
     /// Wraps a value that the engine passes on and the model never sees.
     pub fn passthrough(value: Passthrough) -> Self {
-        Self { passthrough: Some(value), ..Self::new("passed on") }
+        Self { passthrough: Some(value), ..Self::new("passed through") }
     }
 }
 

@@ -108,10 +108,10 @@ impl FieldType {
     /// Returns an error if `values` is empty or contains null.
     pub fn enumeration(values: Vec<Value>) -> Result<Self, ValidationError> {
         if values.is_empty() {
-            return Err(ValidationError::new("an enumeration needs at least one value"));
+            return Err(ValidationError::new("an enum requires at least one value"));
         }
         if values.contains(&Value::Null) {
-            return Err(ValidationError::new("null cannot be a value of an enumeration")
+            return Err(ValidationError::new("an enum must not contain null")
                 .with_help("use `{\"nullable\": {\"enum\": [..]}}`"));
         }
         Ok(FieldType::Enum(values))
@@ -185,9 +185,7 @@ impl FieldType {
     fn mismatch(&self, value: &Value) -> ValidationError {
         let fault = ValidationError::new(format!("expected {}, found {}", self.name(), kind(value)));
         match (self, value) {
-            (FieldType::Integer, Value::Number(number)) => {
-                fault.with_help(format!("`{number}` is written as a fraction"))
-            }
+            (FieldType::Integer, Value::Number(number)) => fault.with_help(format!("`{number}` has a fractional part")),
             (_, Value::Null) => fault.with_help(format!("the type `{}?` accepts null", self.name())),
             _ => fault,
         }
@@ -224,7 +222,8 @@ impl FieldType {
     }
 }
 
-const FORMS: &str = "a type is a name such as `\"integer\"` or `\"string?\"`, `{\"nullable\": ..}`, `{\"enum\": [..]}` or `{\"schema\": {..}}`";
+const FORMS: &str = "a type is a name such as `\"integer\"` or `\"string?\"`, or `{\"nullable\": ..}`, \
+     `{\"enum\": [..]}` or `{\"schema\": {..}}`";
 
 fn parse_name(name: &str) -> Result<FieldType, ValidationError> {
     let (base, is_nullable) = name.strip_suffix('?').map_or((name, false), |base| (base, true));
@@ -259,7 +258,7 @@ fn parse_map(map: &Map<String, Value>) -> Result<FieldType, ValidationError> {
             Err(with_form_pointer(ValidationError::new(format!("expected array, found {}", kind(other)))))
         }
         _ => {
-            let fault = ValidationError::new(format!("unknown form of a type `{}`", excerpt(form)));
+            let fault = ValidationError::new(format!("unknown type form `{}`", excerpt(form)));
             Err(fault.with_help(did_you_mean_or_list(form, &["nullable", "enum", "schema"])))
         }
     }
@@ -366,7 +365,7 @@ impl<'de> Deserialize<'de> for FieldType {
 
 /// Converts the error of a value into the error of a deserializer, which has one text for message and help.
 pub(crate) fn explain<E: serde::de::Error>(fault: ValidationError) -> E {
-    match fault.with_help {
+    match fault.help {
         Some(help) => E::custom(format!("{}; {help}", fault.message)),
         None => E::custom(fault.message),
     }
@@ -422,7 +421,7 @@ mod tests {
             ("object", json!([]), "expected object, found array"),
             ("object", json!(null), "expected object, found null"),
             ("datetime", json!(1), "expected datetime, found integer"),
-            ("datetime", json!("2026-03-01T09:30:00"), "`2026-03-01T09:30:00` is not a time with offset in RFC 3339"),
+            ("datetime", json!("2026-03-01T09:30:00"), "`2026-03-01T09:30:00` is not an RFC 3339 time with offset"),
             ("messages", json!("hi"), "expected messages, found string"),
             ("messages", json!(null), "expected messages, found null"),
         ];
@@ -451,7 +450,7 @@ mod tests {
         check(form.clone(), json!(null), &[("", "expected one of \"open\", \"closed\", 3, found null")]);
         check(json!({ "nullable": form }), json!(null), &[]);
         let faults = parse(form).check(&json!("opne")).expect_err("refused");
-        assert_eq!(faults[0].with_help.as_deref(), Some("did you mean `open`?"));
+        assert_eq!(faults[0].help.as_deref(), Some("did you mean `open`?"));
     }
 
     /// R-GRA-12 for types: an unknown name is an error that lists the valid ones, the nearest first.
@@ -466,16 +465,16 @@ mod tests {
             (json!(3), "expected a type, found integer", Some(FORMS.into())),
             (json!({}), "expected a type, found object with 0 keys", Some(FORMS.into())),
             (json!({ "enum": [1], "nullable": true }), "expected a type, found object with 2 keys", Some(FORMS.into())),
-            (json!({ "enum": [] }), "an enumeration needs at least one value", None),
+            (json!({ "enum": [] }), "an enum requires at least one value", None),
             (json!({ "enum": "a" }), "expected array, found string", None),
-            (json!({ "enum": [null] }), "null cannot be a value of an enumeration", None),
+            (json!({ "enum": [null] }), "an enum must not contain null", None),
         ];
         for (form, message, help) in rows {
             let fault = FieldType::parse(&form).expect_err("refused");
             assert_eq!(fault.message, message);
-            assert!(help.is_none() || fault.with_help == help, "{:?}", fault.with_help);
+            assert!(help.is_none() || fault.help == help, "{:?}", fault.help);
         }
-        let first = |name: &str| FieldType::parse(&json!(name)).expect_err("refused").with_help.expect("advice");
+        let first = |name: &str| FieldType::parse(&json!(name)).expect_err("refused").help.expect("advice");
         assert!(first("Dict").starts_with("did you mean `object`?"));
         assert!(first("list").starts_with("did you mean `array`?"));
         let fault = FieldType::parse(&json!({ "nullable": { "schema": { "type": "strin" } } })).expect_err("refused");

@@ -23,7 +23,7 @@ pub struct Write {
     pub field: FieldId,
     /// Mode: with the reducer or without.
     pub mode: WriteMode,
-    /// The value.
+    /// Value to write.
     pub value: AnyValue,
 }
 

@@ -19,7 +19,7 @@ pub struct ValidationError {
     /// The fact, in lower case, without a full stop.
     pub message: String,
     /// Advice for the user.
-    pub with_help: Option<String>,
+    pub help: Option<String>,
     /// JSON pointer below the field; empty for the field itself.
     pub pointer: String,
     /// Code of the error, if it is already known.
@@ -29,13 +29,13 @@ pub struct ValidationError {
 impl ValidationError {
     /// Creates an error about the field itself.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), with_help: None, pointer: String::new(), code: None }
+        Self { message: message.into(), help: None, pointer: String::new(), code: None }
     }
 
     /// Sets the help text.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.with_help = Some(help.into());
+        self.help = Some(help.into());
         self
     }
 

@@ -89,7 +89,7 @@ impl AnyValue {
         match self {
             Self::Native(payload) if (&*payload as &dyn Any).is::<T>() => {
                 let value = (payload as Arc<dyn Any + Send + Sync>).downcast::<T>();
-                value.map(Arc::unwrap_or_clone).map_err(|_| ValidationError::new("a live value changed its type"))
+                value.map(Arc::unwrap_or_clone).map_err(|_| ValidationError::new("a native value changed its type"))
             }
             Self::Native(payload) => Ok(serde_json::from_value(payload.to_json()?)?),
             Self::Json(value) => match (value.clone() as Arc<dyn Any + Send + Sync>).downcast::<T>() {
@@ -129,7 +129,7 @@ impl fmt::Debug for AnyValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.to_json() {
             Ok(value) => write!(f, "{value}"),
-            Err(_) => f.write_str("(not plain data)"),
+            Err(_) => f.write_str("(not serializable)"),
         }
     }
 }
@@ -199,7 +199,7 @@ mod tests {
         let keys_are_lists = std::collections::BTreeMap::from([(vec![1], 2)]);
         let datum = AnyValue::native(keys_are_lists);
         assert!(datum.to_json().is_err());
-        assert_eq!(format!("{datum:?}"), "(not plain data)");
+        assert_eq!(format!("{datum:?}"), "(not serializable)");
         assert_ne!(datum, datum.clone());
         assert_eq!(AnyValue::native(Unserialized(keys())).to_json().unwrap(), Value::Null);
     }

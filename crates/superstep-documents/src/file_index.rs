@@ -77,18 +77,18 @@ impl<T: IndexedItem> FileIndex<T> {
     pub fn open(folder: &Path, bounds: ReadLimits) -> Result<Self> {
         let folder = folder::root(folder)?;
         let (index, now) = (FullTextIndex::new()?, Instant::now());
-        let mut books = IndexState { index, read: BTreeMap::new(), notes: SkippedFiles::default(), refreshed_at: now };
-        books.refresh_changed_files(&folder, bounds)?;
-        Ok(Self { folder, bounds, state: Mutex::new(books) })
+        let mut state = IndexState { index, read: BTreeMap::new(), notes: SkippedFiles::default(), refreshed_at: now };
+        state.refresh_changed_files(&folder, bounds)?;
+        Ok(Self { folder, bounds, state: Mutex::new(state) })
     }
 
     /// Searches items, and passes the best results to a function that converts them while the index is locked.
     pub fn search<R>(&self, query: &str, limit: usize, convert: impl FnOnce(Vec<SearchHit<'_, T>>) -> R) -> R {
-        let books = self.lock_refreshed();
-        let hits = books.index.search(query, limit);
+        let state = self.lock_refreshed();
+        let hits = state.index.search(query, limit);
         let matches = hits.iter().filter_map(|hit| {
-            let (file, book) = books.read.get_key_value(&hit.file)?;
-            let item = book.items().get(hit.number)?;
+            let (file, entry) = state.read.get_key_value(&hit.file)?;
+            let item = entry.items().get(hit.number)?;
             Some(SearchHit { item, file, number: hit.number, score: hit.score })
         });
         convert(matches.collect())
@@ -112,14 +112,14 @@ impl<T: IndexedItem> FileIndex<T> {
     /// Reads the content of a file again; `None` if the file is not searched, even if the folder contains it.
     #[must_use]
     pub fn bytes(&self, file: &str) -> Option<Vec<u8>> {
-        let seen = self.lock_refreshed().read.get(file).filter(|book| book.items.is_ok())?.seen.clone();
+        let seen = self.lock_refreshed().read.get(file).filter(|entry| entry.items.is_ok())?.seen.clone();
         seen.read(&self.folder).ok()
     }
 
     /// Returns the number of files that were read.
     #[must_use]
     pub fn files(&self) -> usize {
-        self.lock().read.values().filter(|book| book.items.is_ok()).count()
+        self.lock().read.values().filter(|entry| entry.items.is_ok()).count()
     }
 
     /// Returns the number of items.
@@ -131,9 +131,9 @@ impl<T: IndexedItem> FileIndex<T> {
     /// Returns the skipped files, with reasons.
     #[must_use]
     pub fn skipped(&self) -> Vec<String> {
-        let books = self.lock();
-        let failed = books.read.iter().filter_map(|(name, book)| Some((name, book.items.as_ref().err()?)));
-        failed.map(|(name, reason)| format!("{name}: {reason}")).chain(books.notes.list()).collect()
+        let state = self.lock();
+        let failed = state.read.iter().filter_map(|(name, entry)| Some((name, entry.items.as_ref().err()?)));
+        failed.map(|(name, reason)| format!("{name}: {reason}")).chain(state.notes.list()).collect()
     }
 
     /// Checks for new, changed and removed files now; searches do so themselves, at most once per second.
@@ -145,12 +145,12 @@ impl<T: IndexedItem> FileIndex<T> {
     }
 
     fn lock_refreshed(&self) -> MutexGuard<'_, IndexState<T>> {
-        let mut books = self.lock();
-        if books.refreshed_at.elapsed() >= LISTING_TTL {
+        let mut state = self.lock();
+        if state.refreshed_at.elapsed() >= LISTING_TTL {
             // If the folder is temporarily unreadable, the earlier content stays.
-            books.refresh_changed_files(&self.folder, self.bounds).ok();
+            state.refresh_changed_files(&self.folder, self.bounds).ok();
         }
-        books
+        state
     }
 
     fn lock(&self) -> MutexGuard<'_, IndexState<T>> {
@@ -172,11 +172,11 @@ impl<T: IndexedItem> IndexState<T> {
         let listing =
             folder::list(folder, FileFilter { is_wanted: T::accepts_file, skip_reason: T::STRANGER, bounds })?;
         self.refreshed_at = Instant::now();
-        let is_other = |(name, book): &(&String, &IndexedFile<T>)| listing.files.get(*name) != Some(&book.seen);
+        let is_other = |(name, entry): &(&String, &IndexedFile<T>)| listing.files.get(*name) != Some(&entry.seen);
         let mut removed: Vec<String> = self.read.iter().filter(is_other).map(|(name, _)| name.clone()).collect();
         if !removed.is_empty() {
             // Removed files may free capacity for files that exceeded the limits.
-            removed.extend(self.read.iter().filter(|(_, book)| book.items.is_err()).map(|(name, _)| name.clone()));
+            removed.extend(self.read.iter().filter(|(_, entry)| entry.items.is_err()).map(|(name, _)| name.clone()));
         }
         for name in removed {
             self.index.remove(&name)?;
@@ -189,8 +189,8 @@ impl<T: IndexedItem> IndexState<T> {
             }
             match seen.read(folder) {
                 Ok(bytes) => {
-                    let held = self.index_file(&name, &bytes, bounds)?;
-                    self.read.insert(name, IndexedFile { seen, items: held });
+                    let items = self.index_file(&name, &bytes, bounds)?;
+                    self.read.insert(name, IndexedFile { seen, items });
                 }
                 Err(reason) => notes.add(&name, &reason),
             }
@@ -205,8 +205,8 @@ impl<T: IndexedItem> IndexState<T> {
             Err(reason) => return Ok(Err(reason)),
         };
         if self.item_count() + items.len() > bounds.max_items {
-            let (here, most) = (items.len(), bounds.max_items);
-            return Ok(Err(format!("with its {here} entries there would be more than {most}, and that is the limit")));
+            let (count, max) = (items.len(), bounds.max_items);
+            return Ok(Err(format!("its {count} entries exceed the limit of {max} entries in total")));
         }
         self.index.add(name, items.iter().map(IndexedItem::search_fields))?;
         Ok(Ok(items))
@@ -215,12 +215,12 @@ impl<T: IndexedItem> IndexState<T> {
 
 impl<T> IndexState<T> {
     fn item_count(&self) -> usize {
-        self.read.values().map(|book| book.items().len()).sum()
+        self.read.values().map(|entry| entry.items().len()).sum()
     }
 }
 
 impl<T: IndexedItem> std::fmt::Debug for FileIndex<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "FileIndex({} files read, {} left out)", self.files(), self.skipped().len())
+        write!(f, "FileIndex({} files read, {} skipped)", self.files(), self.skipped().len())
     }
 }

@@ -81,7 +81,7 @@ impl SkippedFiles {
     }
 
     pub(crate) fn list(&self) -> Vec<String> {
-        let others = (self.others > 0).then(|| format!("and {} more were left out", self.others));
+        let others = (self.others > 0).then(|| format!("and {} more", self.others));
         self.named.iter().cloned().chain(others).collect()
     }
 }
@@ -90,8 +90,8 @@ impl SkippedFiles {
 pub(crate) fn root(folder: &Path) -> Result<PathBuf> {
     let root = folder.canonicalize().map_err(|cause| unreadable(folder, cause))?;
     if !root.is_dir() {
-        let fact = format!("cannot read the folder `{}`: it is none", folder.display());
-        return Err(Error::new(ErrorCode::ConfigInvalid, fact).with_help("name a folder"));
+        let fact = format!("cannot read the folder `{}`: it is not a folder", folder.display());
+        return Err(Error::new(ErrorCode::ConfigInvalid, fact).with_help("specify a folder"));
     }
     Ok(root)
 }
@@ -101,7 +101,7 @@ pub(crate) fn list(root: &Path, filter: FileFilter) -> Result<FolderListing> {
     let mut walk = FolderWalker { root, filter, listing: FolderListing::default() };
     walk.walk_folder(root, 0).map_err(|cause| unreadable(root, cause))?;
     if walk.listing.entries > MAX_ENTRIES {
-        walk.listing.notes.add(".", &format!("there is more in it than {MAX_ENTRIES} files and folders"));
+        walk.listing.notes.add(".", &format!("the folder has more than {MAX_ENTRIES} files and folders"));
     }
     Ok(walk.listing)
 }
@@ -148,8 +148,8 @@ impl FolderWalker<'_> {
         if metadata.is_dir() {
             // A linked folder inside the root is visited at its own path, and a link could form a cycle.
             return match (is_link, depth >= MAX_DEPTH) {
-                (true, _) => Ok(Some("it is a link to a folder".to_owned())),
-                (_, true) => Ok(Some(format!("folders are read {MAX_DEPTH} deep"))),
+                (true, _) => Ok(Some("it is a symbolic link to a folder".to_owned())),
+                (_, true) => Ok(Some(format!("folders are nested more than {MAX_DEPTH} levels deep"))),
                 _ => self.walk_folder(&path, depth + 1).map(|()| None),
             };
         }
@@ -168,13 +168,13 @@ impl FolderWalker<'_> {
     fn exceeds_limits(&self, length: u64) -> Option<String> {
         let ReadLimits { files, max_file_bytes: largest, total, .. } = self.filter.bounds;
         if length > largest {
-            return Some(format!("it has {length} bytes, more than {largest}"));
+            return Some(format!("it has {length} bytes; the maximum is {largest}"));
         }
         if self.listing.files.len() >= files {
-            return Some(format!("{files} files are read already, and that is the limit"));
+            return Some(format!("the limit of {files} files is reached"));
         }
         let is_over = self.listing.bytes + length > total;
-        is_over.then(|| format!("with it more than {total} bytes would be read in all, and that is the limit"))
+        is_over.then(|| format!("it exceeds the limit of {total} bytes in total"))
     }
 }
 
@@ -193,7 +193,7 @@ impl FileStamp {
     }
 }
 
-const OUTSIDE: &str = "it is a link out of the folder";
+const OUTSIDE: &str = "it is a symbolic link out of the folder";
 
 fn read_error(cause: io::Error) -> String {
     format!("cannot be read ({cause})")

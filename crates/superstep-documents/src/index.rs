@@ -103,5 +103,5 @@ fn any_word(query: &str) -> Option<String> {
 
 fn broken(cause: rusqlite::Error) -> Error {
     let cause: Arc<dyn std::error::Error + Send + Sync> = Arc::new(cause);
-    Error::new(ErrorCode::Internal, "the index in memory failed").with_source(cause)
+    Error::new(ErrorCode::Internal, "the in-memory index failed").with_source(cause)
 }

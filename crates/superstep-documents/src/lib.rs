@@ -89,6 +89,6 @@ impl Documents {
 
 impl std::fmt::Debug for Documents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Documents({} read, {} left out)", self.documents(), self.skipped().len())
+        write!(f, "Documents({} read, {} skipped)", self.documents(), self.skipped().len())
     }
 }

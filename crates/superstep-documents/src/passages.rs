@@ -31,18 +31,18 @@ impl Passage {
 }
 
 impl IndexedItem for Passage {
-    const STRANGER: Option<&'static str> = Some("it is neither Markdown, HTML nor text");
+    const STRANGER: Option<&'static str> = Some("it is not a Markdown, HTML or text file");
 
     fn accepts_file(name: &str) -> bool {
         DocumentFormat::from_file_name(name).is_some()
     }
 
     fn read(name: &str, bytes: &[u8]) -> Result<Vec<Self>, String> {
-        let lines = read_lines(name, bytes).ok_or("it is not text in UTF-8")?;
+        let lines = read_lines(name, bytes).ok_or("it is not valid UTF-8 text")?;
         Ok(split(name, lines))
     }
 
-    /// The headings above a passage and the name of its file are searched too.
+    /// Returns the text of the passage, with the headings above it and the name of its file.
     fn search_fields(&self) -> SearchFields<'_> {
         let stem = self.file.rsplit_once('.').map_or(self.file.as_str(), |(stem, _)| stem);
         let file = stem.replace(['-', '_', '/'], " ");

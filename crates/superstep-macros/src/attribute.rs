@@ -52,7 +52,7 @@ pub(crate) fn entries(attributes: &[Attribute], path: &str, problems: &mut Diagn
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident(path)) {
         match attribute.parse_args_with(Punctuated::<AttributeEntry, Token![,]>::parse_terminated) {
             Ok(entries) if entries.is_empty() => {
-                problems.add(attribute, format!("`#[{path}(..)]` says nothing: fill it or leave it out"));
+                problems.add(attribute, format!("`#[{path}(..)]` is empty; add an option, or remove it"));
             }
             Ok(entries) => all.extend(entries),
             Err(error) => problems.push(error),
@@ -83,7 +83,7 @@ impl AttributeEntry {
         if value.is_none() {
             match &self.value {
                 EntryValue::Value(expr) => problems.add(expr, format!("write `{example}`")),
-                _ => problems.add(&self.name, format!("`{}` needs a value: write `{example}`", self.name)),
+                _ => problems.add(&self.name, format!("`{}` requires a value: write `{example}`", self.name)),
             }
         }
         value

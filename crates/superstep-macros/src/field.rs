@@ -57,19 +57,19 @@ const OPTION_NAMES: [&str; 12] = [
 
 /// Pairs of options that exclude each other, with the reason.
 const CONFLICTING_OPTIONS: [(&str, &str, &str); 13] = [
-    ("set_once", "reduce", "the first value stays, so there is nothing to fold"),
-    ("set_once", "ephemeral", "the one value would be gone after a superstep"),
-    ("set_once", "topic", "the one value would be gone after a superstep"),
+    ("set_once", "reduce", "`set_once` keeps the first value, so a reducer has no effect"),
+    ("set_once", "ephemeral", "an ephemeral value is reset after each superstep"),
+    ("set_once", "topic", "an ephemeral value is reset after each superstep"),
     ("untracked", "reduce", "an untracked field keeps the last value"),
     ("untracked", "topic", "an untracked field keeps the last value"),
-    ("untracked", "one_of", "an untracked value is never looked at"),
-    ("untracked", "min", "an untracked value is never looked at"),
-    ("untracked", "max", "an untracked value is never looked at"),
-    ("topic", "reduce", "a topic appends"),
-    ("topic", "ephemeral", "a topic is ephemeral"),
-    ("last_wins", "reduce", "a reducer takes every write, so none has to win"),
-    ("last_wins", "topic", "a topic takes every write, so none has to win"),
-    ("required", "private", "a private field cannot be given with the input"),
+    ("untracked", "one_of", "an untracked value is never validated"),
+    ("untracked", "min", "an untracked value is never validated"),
+    ("untracked", "max", "an untracked value is never validated"),
+    ("topic", "reduce", "a topic always appends"),
+    ("topic", "ephemeral", "a topic is always ephemeral"),
+    ("last_wins", "reduce", "a reducer accepts every write, so there is no conflict"),
+    ("last_wins", "topic", "a topic accepts every write, so there is no conflict"),
+    ("required", "private", "a private field cannot be part of the input"),
 ];
 
 /// Returns true if the word is an option of `#[state(..)]` on a field.
@@ -111,7 +111,7 @@ impl FieldOptions {
         let mut options = Self::default();
         for entry in entries(&field.attrs, "state", problems) {
             if options.names.contains(&entry.name) {
-                problems.add(&entry.name, format!("`{}` is given twice", entry.name));
+                problems.add(&entry.name, format!("duplicate option `{}`", entry.name));
                 continue;
             }
             options.parse_entry(&entry, problems);
@@ -141,15 +141,15 @@ impl FieldOptions {
 
     fn take_one_of(&mut self, entry: &AttributeEntry, problems: &mut Diagnostics) {
         let EntryValue::List(values) = &entry.value else {
-            return problems.add(&entry.name, "`one_of` needs values: write `one_of(\"a\", \"b\")`");
+            return problems.add(&entry.name, "`one_of` requires values: write `one_of(\"a\", \"b\")`");
         };
         if values.is_empty() {
-            problems.add(&entry.name, "`one_of` needs at least one value");
+            problems.add(&entry.name, "`one_of` requires at least one value");
         }
         for value in values {
             match literals::scalar(value) {
                 Some(value) => self.one_of.push(value),
-                None => problems.add(value, "a value of `one_of` is a text, number, `true` or `false`"),
+                None => problems.add(value, "a value of `one_of` must be a string, number, `true` or `false`"),
             }
         }
     }
@@ -164,19 +164,19 @@ impl FieldOptions {
             else {
                 continue;
             };
-            problems.add(ident, format!("`{one}` and `{other}` do not go together: {reason}"));
+            problems.add(ident, format!("`{one}` and `{other}` cannot be combined: {reason}"));
         }
         if let (Some(min), Some(max)) = (self.min, self.max)
             && min > max
         {
-            problems.add(&field.ident, format!("no value is both at least {min} and at most {max}"));
+            problems.add(&field.ident, format!("the range from {min} to {max} is empty"));
         }
     }
 }
 
 fn unknown(word: &str) -> String {
     if word == "reduce" || ReducerSpec::is_known(word) {
-        return format!("`{word}` is no option of a field: write `#[reduce(..)]`");
+        return format!("`{word}` is a reducer, not an option of a field: write `#[reduce(..)]`");
     }
     format!("unknown option `{word}`; {}", suggest::known_names(word, &OPTION_NAMES))
 }

@@ -1,7 +1,7 @@
 //! Derives and attributes for superstep. Expands to paths of the `superstep` crate; contains no logic of its own.
 //!
-//! The parser (`attribute`, `state`, `field`, `reduce`) checks everything an attribute can get wrong and reports
-//! all errors at once; the expansion (`expand`) cannot fail. Expanded code calls `superstep_core::state::derive`.
+//! The parser (`attribute`, `state`, `field`, `reducer_attribute`) rejects invalid attributes and reports all errors at
+//! once; the expansion (`expand`) cannot fail. Expanded code calls `superstep_core::state::derive`.
 
 use proc_macro::TokenStream;
 
@@ -17,13 +17,13 @@ mod suggest;
 mod task_and_entrypoint;
 mod tool;
 
-/// Implements the state trait for a struct, and generates its update builder (`Chat` gets `ChatUpdate`).
+/// Implements `GraphState` for a struct, and generates its update builder: `ChatUpdate` for `Chat`.
 ///
 /// On the struct: `#[state(version = 2, name = "chat", rename_all = "camelCase")]`.
 ///
 /// On a field, `#[reduce(..)]` selects the reducer that merges updates into the field: `append`, `add`, `merge`,
 /// `deep_merge`, `max`, `min`, `set_union`, `messages`, `replace`, `keep_last = 10`, `capped = 10`, `merge_by =
-/// id`, or `with = my_fold` for a function `fn(&mut T, I)`, `fn(&mut T, I) -> Result<(), E>` or `fn(T, I) -> T`,
+/// id`, or `with = my_reducer` for a function `fn(&mut T, I)`, `fn(&mut T, I) -> Result<(), E>` or `fn(T, I) -> T`,
 /// where `input = I` declares an input type other than the field's.
 ///
 /// `#[state(..)]` sets the other options: `set_once`, `private`, `untracked`, `ephemeral`, `topic`, `required`,
@@ -59,11 +59,11 @@ pub fn entrypoint(_options: TokenStream, function: TokenStream) -> TokenStream {
 /// `read_only`, `idempotent`, `destructive`, `timeout = "30s"` (or whole seconds), `retries = 2`, `return_direct`,
 /// and `blocking` for a plain `fn` that blocks.
 ///
-/// The parameters are the arguments that a model provides: any type that is `Deserialize` and `JsonSchema`, with
-/// doc comments for the model; `Option<T>` and `#[default(10)]` are optional. Parameters of type `TaskContext`,
-/// `View<GraphState>`, `RunContext<ErasedContext>`, `SharedStore`, `Ask`, `Writer`, `TaskInfo`, `ToolCallId`, `ToolProgress` and `ToolContext` are
-/// injected by the run: the model neither sees nor provides them. `#[inject]` marks an injected parameter whose
-/// type has another name.
+/// The parameters are the arguments that a model provides: any type that is `Deserialize` and `JsonSchema`, with doc
+/// comments for the model; `Option<T>` and `#[default(10)]` are optional. Parameters of type `TaskContext`, `View<S>`,
+/// `RunContext<C>`, `SharedStore`, `Interrupts`, `StreamWriter`, `TaskInfo`, `ToolCallId`, `ToolProgress` and
+/// `ToolContext` are injected by the run: the model neither sees nor provides them. `#[inject]` marks an injected
+/// parameter whose type has another name.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, function: TokenStream) -> TokenStream {
     let function = syn::parse_macro_input!(function as syn::ItemFn);

@@ -67,12 +67,12 @@ impl ReducerSpec {
         for entry in entries(&field.attrs, "reduce", problems) {
             if let EntryValue::Type(input_type) = entry.value {
                 if input.replace(input_type).is_some() {
-                    problems.add(&entry.name, "`input` is given twice");
+                    problems.add(&entry.name, "duplicate option `input`");
                 }
                 continue;
             }
             if let Some((first, _)) = &parsed {
-                problems.add(&entry.name, format!("a field has one reducer, and this one has `{first}` already"));
+                problems.add(&entry.name, format!("a field has one reducer; this one already has `{first}`"));
                 continue;
             }
             let reduce = Self::from_entry(&entry, problems);
@@ -82,7 +82,7 @@ impl ReducerSpec {
             (Some((_, Some(Self::With(path, None)))), input) => Some(Self::With(path, input)),
             (parsed, Some(input)) => {
                 if !matches!(parsed, Some((_, None))) {
-                    problems.add(input, "`input` belongs to `with`: `#[reduce(with = my_fold, input = Type)]`");
+                    problems.add(input, "`input` requires `with`: `#[reduce(with = my_reducer, input = Type)]`");
                 }
                 None
             }
@@ -105,7 +105,7 @@ impl ReducerSpec {
                 let key = |expr: &Expr| path(expr)?.get_ident().cloned();
                 Some(Self::MergeBy(entry.name.clone(), entry.value(key, "merge_by = id", problems)?))
             }
-            "with" => Some(Self::With(entry.value(path, "with = my_fold", problems)?, None)),
+            "with" => Some(Self::With(entry.value(path, "with = my_reducer", problems)?, None)),
             _ => {
                 problems.add(&entry.name, unknown(&word));
                 None
@@ -113,7 +113,7 @@ impl ReducerSpec {
         }
     }
 
-    /// Returns true for the reducer that behaves as no reducer.
+    /// Returns true for `replace`, which behaves like a field without a reducer.
     pub(crate) fn is_replace(&self) -> bool {
         matches!(self, Self::Plain(_, "Replace"))
     }

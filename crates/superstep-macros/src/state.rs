@@ -35,7 +35,8 @@ impl StateSpec {
         let fields = named_fields(input)?;
         let mut problems = Diagnostics::default();
         if !input.generics.params.is_empty() {
-            let message = "a state cannot have type or lifetime parameters: its schema is one for all threads";
+            let message = "a state cannot have type or lifetime parameters, because its schema is the same for \
+                 all threads";
             problems.add(&input.generics, message);
         }
         let mut options = StateOptions::default();
@@ -60,13 +61,13 @@ struct StateOptions {
 impl StateOptions {
     fn read(&mut self, input: &DeriveInput, problems: &mut Diagnostics) {
         if let Some(attribute) = input.attrs.iter().find(|attribute| attribute.path().is_ident("reduce")) {
-            problems.add(attribute, "`#[reduce(..)]` belongs on a field");
+            problems.add(attribute, "`#[reduce(..)]` is only valid on a field");
         }
         let mut seen: Vec<Ident> = Vec::new();
         for entry in entries(&input.attrs, "state", problems) {
             match entry.name.to_string().as_str() {
                 word if seen.contains(&entry.name) => {
-                    problems.add(&entry.name, format!("`{word}` is given twice"));
+                    problems.add(&entry.name, format!("duplicate option `{word}`"));
                 }
                 "version" => self.version = entry.value(literals::version, "version = 2", problems),
                 "name" => self.name = entry.value(literals::text, "name = \"chat\"", problems),
@@ -81,7 +82,7 @@ impl StateOptions {
                     }
                 }
                 word if crate::field::is_option(word) => {
-                    problems.add(&entry.name, format!("`{word}` belongs on a field"));
+                    problems.add(&entry.name, format!("`{word}` is only valid on a field"));
                 }
                 word => {
                     let advice = suggest::known_names(word, &STATE_OPTIONS);
@@ -95,7 +96,7 @@ impl StateOptions {
 
 fn named_fields(input: &DeriveInput) -> syn::Result<Vec<&Field>> {
     let reject = |actual: &str| {
-        let message = format!("a state is a struct with named fields, and `{}` is {actual}", input.ident);
+        let message = format!("a state must be a struct with named fields, but `{}` is {actual}", input.ident);
         Err(syn::Error::new_spanned(&input.ident, message))
     };
     match &input.data {
@@ -114,13 +115,13 @@ fn check_names(fields: &[FieldSpec], problems: &mut Diagnostics) {
     for field in fields {
         let (name, tokens) = (field.name.as_str(), field.name_tokens());
         if name.is_empty() {
-            problems.add(&tokens, "a field needs a name");
+            problems.add(&tokens, "the name of a field is empty");
         }
         if name.starts_with("__") {
-            problems.add(&tokens, format!("field name `{name}` is reserved: names do not start with `__`"));
+            problems.add(&tokens, format!("field name `{name}` is reserved: names must not start with `__`"));
         }
         if let Some(first) = seen.insert(name, &field.ident) {
-            problems.add(&tokens, format!("field name `{name}` is taken by `{first}`"));
+            problems.add(&tokens, format!("duplicate field name `{name}`, also used by `{first}`"));
         }
     }
 }

@@ -10,7 +10,7 @@ use syn::{Error, FnArg, GenericArgument, ItemFn, Pat, PathArguments, ReturnType,
 /// Expands an async function whose result is recorded: `async fn name(cx: &Cx, ..) -> Result<T, NodeError>`.
 pub(crate) fn task(function: ItemFn) -> syn::Result<TokenStream> {
     require_async(&function)?;
-    let help = "a task takes the context first: `async fn name(cx: &TaskContext, ..)`";
+    let help = "the first argument of a task is the context: `async fn name(cx: &TaskContext, ..)`";
     let Some(FnArg::Typed(first)) = function.sig.inputs.first() else {
         return Err(Error::new_spanned(&function.sig, help));
     };
@@ -18,7 +18,7 @@ pub(crate) fn task(function: ItemFn) -> syn::Result<TokenStream> {
     let cx = &cx.ident;
     let ItemFn { attrs, vis, sig, block } = &function;
     let ReturnType::Type(_, returned) = &sig.output else {
-        return Err(Error::new_spanned(sig, "a task returns a `Result<T, NodeError>`"));
+        return Err(Error::new_spanned(sig, "a task must return a `Result<T, NodeError>`"));
     };
     let name = sig.ident.to_string();
     // The type is repeated: inside the wrapped body `?` and `Ok` could not infer the error type otherwise.
@@ -41,7 +41,7 @@ pub(crate) fn entrypoint(function: ItemFn) -> syn::Result<TokenStream> {
     let (Some(FnArg::Typed(input)), Some(FnArg::Typed(_)), None) =
         (arguments.next(), arguments.next(), arguments.next())
     else {
-        let help = "an entry point takes its input and the context: `async fn name(input: I, cx: TaskContext)`";
+        let help = "an entrypoint takes its input and the context: `async fn name(input: I, cx: TaskContext)`";
         return Err(Error::new_spanned(&function.sig, help));
     };
     let (input, output) = (&input.ty, output_of(&function)?);
@@ -61,13 +61,13 @@ pub(crate) fn entrypoint(function: ItemFn) -> syn::Result<TokenStream> {
 fn require_async(function: &ItemFn) -> syn::Result<()> {
     match function.sig.asyncness {
         Some(_) => Ok(()),
-        None => Err(Error::new_spanned(function.sig.fn_token, "write `async fn`: what is recorded is awaited")),
+        None => Err(Error::new_spanned(function.sig.fn_token, "must be an `async fn`")),
     }
 }
 
 /// Returns the `T` of `-> Result<T, ..>`.
 fn output_of(function: &ItemFn) -> syn::Result<&Type> {
-    let help = "an entry point returns a `Result<T, NodeError>`";
+    let help = "an entrypoint must return a `Result<T, NodeError>`";
     let ReturnType::Type(_, returned) = &function.sig.output else {
         return Err(Error::new_spanned(&function.sig, help));
     };

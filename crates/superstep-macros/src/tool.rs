@@ -1,6 +1,6 @@
 //! `#[tool]`: a function as a tool.
 //!
-//! This module parses the function and reports all its errors; `write` expands it to a function without parameters
+//! This module parses the function and reports all its errors; `expand` expands it to a function without parameters
 //! that returns the tool. The options are documented in `superstep::tool`.
 
 use proc_macro2::TokenStream;
@@ -78,16 +78,16 @@ impl ToolFn {
         let description = doc_of(&function.attrs);
         if description.is_empty() {
             let help =
-                "a tool needs a description for the model: write a doc comment above it, `/// Adds two numbers.`";
+                "a tool requires a description for the model: add a doc comment, such as `/// Adds two numbers.`";
             problems.add(&function.sig.ident, help);
         }
         if let Some(generic) = function.sig.generics.params.first() {
-            problems.add(generic, "a tool has no generic parameters: a model cannot choose types");
+            problems.add(generic, "a tool cannot have generic parameters: a model cannot choose types");
         }
         if options.blocking
             && let Some(word) = &function.sig.asyncness
         {
-            problems.add(word, "`blocking` is for a plain `fn`: an async one must not block");
+            problems.add(word, "`blocking` is only valid on a plain `fn`: an async function must not block");
         }
         let parameters = function.sig.inputs.iter().filter_map(|input| Parameter::read(input, &mut problems)).collect();
         problems.finish(Self { function, name, description, options, parameters })
@@ -117,7 +117,7 @@ fn read_options(entries: &[AttributeEntry], function: &ItemFn, problems: &mut Di
         }
     }
     if options.read_only && options.destructive {
-        problems.add(&function.sig.ident, "a tool cannot be `read_only` and `destructive`: drop one");
+        problems.add(&function.sig.ident, "a tool cannot be both `read_only` and `destructive`; remove one");
     }
     (name, options)
 }
@@ -163,11 +163,11 @@ fn doc_of(attributes: &[Attribute]) -> String {
 impl Parameter {
     fn read(input: &FnArg, problems: &mut Diagnostics) -> Option<Self> {
         let FnArg::Typed(input) = input else {
-            problems.add(input, "a tool is a plain function: `self` has no place in it");
+            problems.add(input, "a tool must be a free function: `self` is not supported");
             return None;
         };
         let Pat::Ident(name) = &*input.pat else {
-            problems.add(&input.pat, "a tool's arguments have names: write `name: Type`");
+            problems.add(&input.pat, "an argument of a tool requires a name: write `name: Type`");
             return None;
         };
         let (mut default, mut taken) = (None, is_injected(&input.ty));
@@ -179,7 +179,7 @@ impl Parameter {
             } else if path.is_ident("default") {
                 match attribute.parse_args::<Expr>() {
                     Ok(value) => default = Some(value),
-                    Err(_) => problems.add(attribute, "write the value: `#[default(10)]`"),
+                    Err(_) => problems.add(attribute, "`default` requires a value: `#[default(10)]`"),
                 }
             } else {
                 problems
@@ -189,11 +189,11 @@ impl Parameter {
         if let Type::Reference(reference) = &*input.ty {
             problems.add(
                 reference,
-                "a tool owns its arguments: take `String` in place of `&str`, `Vec<T>` in place of `&[T]`",
+                "a tool owns its arguments: use `String` instead of `&str`, `Vec<T>` instead of `&[T]`",
             );
         }
         if taken && let Some(value) = &default {
-            problems.add(value, "what comes from the run has no default");
+            problems.add(value, "an injected argument cannot have a default");
         }
         Some(Self {
             name: name.ident.clone(),

@@ -13,7 +13,7 @@ use crate::runs::service::RunService;
 pub struct App {
     /// Name of the application, and path of its page.
     pub name: String,
-    /// Title for users.
+    /// Title that users see.
     pub title: String,
     /// Graphs of the application.
     pub graphs: Vec<Arc<dyn ServedGraph>>,
@@ -35,7 +35,7 @@ impl App {
         Self { name: name.into(), title: title.into(), graphs, routes, page: None, html_fallback: None }
     }
 
-    /// Adds a graph: see [`served`](crate::serve_graph).
+    /// Adds a graph, which [`serve_graph`](crate::serve_graph) creates.
     #[must_use]
     pub fn graph(mut self, graph: Arc<dyn ServedGraph>) -> Self {
         self.graphs.push(graph);
@@ -56,8 +56,8 @@ impl App {
         self
     }
 
-    /// Sets the HTML fallback of the page for clients without JavaScript. The function receives the part of the
-    /// path behind the name (`7` for `/debate/7`) and returns HTML, or `None` if there is nothing to show.
+    /// Sets the HTML fallback of the page for clients without JavaScript. The function receives the part of the path
+    /// behind the name (`7` for `/debate/7`) and returns HTML, or `None` if the path has no content.
     #[must_use]
     pub fn html_fallback<F>(mut self, plain: impl Fn(RunService, String) -> F + Send + Sync + 'static) -> Self
     where

@@ -56,12 +56,12 @@ pub struct ServerConfig {
     pub run_timeout: Option<Duration>,
     /// Size of the replay buffer of each thread.
     pub replay_buffer: ReplayBufferConfig,
-    /// Pace of events for each subscriber.
+    /// Heartbeat, reconnect delay and rate of event streams.
     pub sse: SseConfig,
 }
 
 /// Size of the replay buffer of each thread, which serves subscribers that are slightly behind. Events that are not
-/// persisted yet may take up to sixteen times as much; a subscriber that needs an event evicted even then is told
+/// persisted yet may take up to sixteen times as much; a subscriber that needs an evicted event is disconnected and has
 /// to reconnect.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplayBufferConfig {
@@ -79,7 +79,7 @@ impl Default for ReplayBufferConfig {
     }
 }
 
-/// Pace of server-sent events for each subscriber.
+/// Heartbeat, reconnect delay and rate of server-sent events for each subscriber.
 #[derive(Debug, Clone, Copy)]
 pub struct SseConfig {
     /// Interval after which a comment is sent if nothing else was sent.

@@ -1,4 +1,4 @@
-//! Graphs without their types, so that one registry serves all of them.
+//! Type-erased graphs, and the registry of the graphs that the server runs.
 
 pub(crate) mod registry;
 pub(crate) mod served_graph;

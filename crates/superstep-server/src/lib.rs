@@ -54,9 +54,9 @@
 //!
 //! # Runs
 //!
-//! [`RunService::start`] persists the request before the run starts, so an accepted run survives a crash: the next server
-//! with the same [`Storage`] recovers it. States and events are in the checkpointer; the server keeps nothing in memory
-//! that a killed process may lose.
+//! [`RunService::start`] persists the request before the run starts, so an accepted run survives a crash: the next
+//! server with the same [`Storage`] recovers it. States and events are in the checkpointer; the server holds no state
+//! in memory that must survive a crash.
 //!
 //! # Events
 //!
@@ -74,7 +74,7 @@
 //! Before a route runs, the server checks the `Host` and `Origin` headers, request sizes and rate limits
 //! ([`RateLimit`]). By default it listens on loopback only. [`OwnedThreads`] records which user a thread belongs to.
 //!
-//! Routes are [`utoipa_axum`] routers, so they appear in `/openapi.json`.
+//! Routes are [`utoipa_axum`] routers, so they appear in `/api/openapi.json`.
 
 mod access;
 mod api;

@@ -66,7 +66,7 @@ impl ModelRegistry {
         }
         if let Some(reason) = self.0.unavailable.get(name) {
             // The reason may name a file of this machine, so it goes only to the log.
-            let fact = format!("model `{name}` cannot be asked on this server");
+            let fact = format!("model `{name}` is not available on this server");
             return Err(permanent_problem(reason, &fact).with_internal(format!("{reason:?}")));
         }
         let provider = match self.0.configured.get(name) {
@@ -78,8 +78,8 @@ impl ModelRegistry {
             return Err(unavailable_problem(&offline_error(name)));
         }
         provider.check().map_err(|error| {
-            let help = error.help().unwrap_or("give it a key").to_owned();
-            let own: String = own.first().map(|own| format!("; `{own}` needs none")).unwrap_or_default();
+            let help = error.help().unwrap_or("configure an API key").to_owned();
+            let own: String = own.first().map(|own| format!("; `{own}` needs no key")).unwrap_or_default();
             unavailable_problem(&error).with_hint(help + &own)
         })?;
         Ok(provider.into())
@@ -88,7 +88,7 @@ impl ModelRegistry {
     /// Lists the models, without secrets.
     #[must_use]
     pub fn summaries(&self) -> Vec<ModelSummary> {
-        let brought = self.0.provided.iter().map(|(name, model)| ModelSummary {
+        let provided = self.0.provided.iter().map(|(name, model)| ModelSummary {
             name: name.clone(),
             provider: model.info().provider.to_string(),
             model: Some(model.info().name.to_string()),
@@ -109,43 +109,43 @@ impl ModelRegistry {
             is_configured: !self.0.is_offline
                 && provider_from_settings(name, model).and_then(|provider| provider.check()).is_ok(),
         });
-        brought.chain(missing).chain(set).collect()
+        provided.chain(missing).chain(set).collect()
     }
 
     fn unknown(&self, name: &str, own: &[&str]) -> Problem {
-        let (brought, set) = (self.0.provided.keys(), self.0.configured.keys());
+        let (provided, set) = (self.0.provided.keys(), self.0.configured.keys());
         let set = set.filter(|name| !self.0.provided.contains_key(*name));
-        let names: Vec<&str> = own.iter().copied().chain(brought.chain(set).map(String::as_str)).collect();
-        let problem = Problem::invalid(format!("no model `{name}`"), []);
+        let names: Vec<&str> = own.iter().copied().chain(provided.chain(set).map(String::as_str)).collect();
+        let problem = Problem::invalid(format!("unknown model `{name}`"), []);
         problem.with_hint(format!(
-            "{}, or name a service as in `groq/llama-3.1-8b-instant`",
+            "{}, or name a hosted model such as `groq/llama-3.1-8b-instant`",
             did_you_mean_or_list(name, &names)
         ))
     }
 }
 
-/// Error for a model that needs the network in offline mode.
+/// Returns the error for a model that needs the network in offline mode.
 fn offline_error(name: &str) -> Error {
-    let message = format!("model `{name}` is asked over the network, and `--offline` forbids it");
-    Error::new(ErrorCode::PolicyRefused, message).with_help("choose a model that needs no network")
+    let message = format!("model `{name}` needs the network, which `--offline` forbids");
+    Error::new(ErrorCode::PolicyRefused, message).with_help("use a model that needs no network")
 }
 
 fn unavailable_problem(error: &Error) -> Problem {
     permanent_problem(error, error.message())
 }
 
-/// Problem that no other request can change.
+/// Returns a problem that a retry cannot solve.
 fn permanent_problem(error: &Error, fact: &str) -> Problem {
-    Problem::new(503, error.code(), fact).not_retryable().with_hint(error.help().unwrap_or("choose another model"))
+    Problem::new(503, error.code(), fact).not_retryable().with_hint(error.help().unwrap_or("use another model"))
 }
 
-/// Provider name of models that run in the process. The program provides them; the server has none itself.
+/// Provider name of models that run in the process. The program provides these models; the server contains none.
 pub const LOCAL_WEIGHTS_PROVIDER: &str = "local/weights";
 
 fn no_weights(name: &str) -> Error {
-    let message =
-        format!("model `{name}` runs in the process, out of a file of weights, and this program cannot do that");
-    Error::new(ErrorCode::ConfigInvalid, message).with_help("choose another model, or use a program that runs weights")
+    let message = format!("model `{name}` needs local weights, which this program does not support");
+    Error::new(ErrorCode::ConfigInvalid, message)
+        .with_help("use another model, or a program that supports local weights")
 }
 
 /// API version of Azure OpenAI.
@@ -167,13 +167,13 @@ pub fn provider_from_settings(name: &str, set: &ModelSettings) -> Result<Provide
         ("openai", Some(url)) => ProviderModel::openai_compatible(url.expose(), model),
         ("azure", Some(url)) => ProviderModel::azure(url.expose(), model, AZURE_VERSION),
         ("azure", None) => {
-            return Err(Error::new(ErrorCode::ConfigInvalid, format!("nobody says where model `{name}` is"))
+            return Err(Error::new(ErrorCode::ConfigInvalid, format!("model `{name}` has no base URL"))
                 .with_help(format!("set `models.{name}.base_url` to the endpoint of the resource")));
         }
         (LOCAL_WEIGHTS_PROVIDER, _) => return Err(no_weights(name)),
         (other, _) => {
-            let message = format!("this program cannot ask model `{name}` of `{other}`");
-            return Err(Error::new(ErrorCode::ModelUnavailable, message).with_help("choose another `provider`"));
+            let message = format!("model `{name}` has the unsupported provider `{other}`");
+            return Err(Error::new(ErrorCode::ModelUnavailable, message).with_help("use another `provider`"));
         }
     };
     Ok(set.api_key.iter().fold(provider, |provider, key| provider.api_key(key.expose())))
@@ -193,7 +193,7 @@ mod tests {
                     [models.lost]\nprovider = 'azure'\nmodel = 'x'";
         let settings = Settings::parse(&SettingsSources::new().toml("superstep.toml", file)).expect("settings");
         let own = provider_from_settings("own", &settings.models["own"]).expect("a provider");
-        assert!(own.check().is_ok(), "it asks for no key");
+        assert!(own.check().is_ok(), "it needs no key");
         assert_eq!(
             provider_from_settings("lost", &settings.models["lost"]).unwrap_err().code(),
             ErrorCode::ConfigInvalid
@@ -207,13 +207,13 @@ mod tests {
         let models = ModelRegistry::from_settings(&Settings::parse(&settings).expect("settings"));
         for name in [LOCAL_WEIGHTS_PROVIDER, "own"] {
             let problem = models.get(name, &[]).expect_err("a problem");
-            assert!(problem.detail().contains("this program cannot do that"), "{name}");
+            assert!(problem.detail().contains("which this program does not support"), "{name}");
         }
         let missing = Error::new(ErrorCode::ConfigInvalid, "no file at /home/somebody").with_help("get one");
         let models = models.with_unavailable(LOCAL_WEIGHTS_PROVIDER, missing.clone()).with_unavailable("own", missing);
         let problem = models.get(LOCAL_WEIGHTS_PROVIDER, &[]).expect_err("a problem");
         assert_eq!((problem.status(), problem.hint()), (503, Some("get one")));
-        assert_eq!(problem.detail(), "model `local/weights` cannot be asked on this server");
+        assert_eq!(problem.detail(), "model `local/weights` is not available on this server");
         assert!(!serde_json::to_string(&problem).expect("a body").contains("somebody"));
         assert!(models.summaries().iter().all(|note| note.provider == LOCAL_WEIGHTS_PROVIDER));
         let notes: Vec<(String, bool)> = models.summaries().into_iter().map(|it| (it.name, it.is_configured)).collect();
@@ -229,7 +229,7 @@ mod tests {
         let rules = superstep::models::RuleBasedModel::new("rules");
         let models = ModelRegistry::from_settings(&settings).with("rules", rules).offline();
         for name in ["groq/llama-3.1-8b-instant", "openai/gpt-5", "ollama/llama3", "own"] {
-            let problem = models.get(name, &[]).err().unwrap_or_else(|| panic!("{name} is asked"));
+            let problem = models.get(name, &[]).err().unwrap_or_else(|| panic!("{name} is available"));
             assert_eq!(
                 (problem.status(), problem.code()),
                 (503, ErrorCode::PolicyRefused.to_string().as_str()),

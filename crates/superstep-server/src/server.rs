@@ -1,4 +1,4 @@
-//! The server, from a configuration to an open port, and its shutdown within ten seconds.
+//! Starts and shuts down the server: binds the port, recovers unfinished runs, serves HTTP.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use crate::app::App;
 use crate::config::ServerConfig;
 use crate::runs::service::RunService;
 
-/// A listening server. Dropping it aborts everything at once; [`Server::shutdown`] stops it in order.
-#[must_use = "a server that is dropped stops at once"]
+/// A listening server. Dropping the server aborts all runs at once; [`Server::shutdown`] shuts it down gracefully.
+#[must_use = "dropping the server stops it at once"]
 pub struct Server {
     address: SocketAddr,
     run_service: RunService,
     shutdown_tx: watch::Sender<bool>,
-    /// Task that serves HTTP; ends when `close` is set.
+    /// Task that serves HTTP; ends when `shutdown_tx` is set to true.
     listening: JoinSet<()>,
     others: JoinSet<()>,
     recovered_runs: usize,
@@ -36,14 +36,14 @@ const MAX_PORT_ATTEMPTS: u16 = 32;
 /// Upper limit of the total shutdown time.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(9_500);
 
-/// Serves applications.
+/// Starts a server for these applications, and returns it once it accepts connections.
 ///
-/// Runs that an earlier process left unfinished are recovered or marked before the first request is answered;
-/// orphaned runs of other processes are recovered within seconds of the death being detected.
+/// Runs that an earlier process left unfinished are recovered or marked before the first request is handled. Runs of
+/// other processes that crash later are recovered within seconds after their leases have expired.
 ///
 /// # Errors
-/// Returns an error if the address must not or cannot be used, two graphs have the same name, or the storage cannot
-/// be read.
+/// Returns an error if the address is not permitted or cannot be bound, two graphs have the same name, or the storage
+/// cannot be read.
 pub async fn serve(apps: Vec<App>, config: ServerConfig) -> Result<Server> {
     let (listener, address) = listen(&config).await?;
     let guard = SecurityPolicy::new(&config, address.ip().is_loopback());
@@ -67,38 +67,38 @@ pub async fn serve(apps: Vec<App>, config: ServerConfig) -> Result<Server> {
 }
 
 impl Server {
-    /// Address the server listens on.
+    /// Returns the address that the server listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// URL for a browser.
+    /// Returns the URL for a browser.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Run service of the routes.
+    /// Returns the run service of the routes.
     #[must_use]
     pub fn run_service(&self) -> &RunService {
         &self.run_service
     }
 
-    /// Number of unfinished runs of earlier processes found at startup.
+    /// Returns the number of unfinished runs of earlier processes that were found at startup.
     #[must_use]
     pub fn recovered_runs(&self) -> usize {
         self.recovered_runs
     }
 
-    /// Shuts down in order, within ten seconds: rejects new runs, lets running ones finish and save their
-    /// superstep, notifies subscribers, closes connections. The storage is closed when its last handle is dropped.
+    /// Shuts down gracefully within ten seconds: rejects new runs, lets active runs finish and save their current
+    /// superstep, notifies subscribers, and closes connections. The storage is closed when its last handle is dropped.
     pub async fn shutdown(mut self) {
         let started = Instant::now();
         let drain = self.run_service.config().drain_timeout.min(SHUTDOWN_TIMEOUT - Duration::from_millis(1_500));
         let drained = started + drain;
         self.run_service.worker().shut_down(drained, drained + Duration::from_millis(500)).await;
-        self.run_service.hub().shut_down();
+        self.run_service.broadcaster().shut_down();
         self.shutdown_tx.send_replace(true);
         // Subscribers that do not read must not delay the shutdown.
         let over = (Instant::now() + Duration::from_secs(1)).min(started + SHUTDOWN_TIMEOUT);
@@ -112,7 +112,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.run_service.worker().abort();
         // Connections outlive the server, and their subscribers would wait for events that never come.
-        self.run_service.hub().shut_down();
+        self.run_service.broadcaster().shut_down();
     }
 }
 
@@ -138,17 +138,16 @@ async fn sweep_loop(runs: RunService) {
     let mut minutes = tokio::time::interval(Duration::from_secs(60));
     loop {
         minutes.tick().await;
-        runs.hub().remove_expired();
+        runs.broadcaster().remove_expired();
     }
 }
 
 async fn listen(config: &ServerConfig) -> Result<(TcpListener, SocketAddr)> {
     let addresses = resolve(&config.host).await?;
     if let Some(open) = addresses.iter().find(|address| !address.is_loopback() && !config.allow_insecure) {
-        let message = format!("`{open}` can be reached by others, and nobody would have to say who they are");
-        return Err(Error::new(ErrorCode::PolicyRefused, message).with_help(
-            "listen on 127.0.0.1, or say `--insecure` when something in front of the server asks who they are",
-        ));
+        let message = format!("other machines can reach `{open}`, and the server has no authentication");
+        return Err(Error::new(ErrorCode::PolicyRefused, message)
+            .with_help("listen on 127.0.0.1, or use `--insecure` behind a proxy that authenticates users"));
     }
     let last = match config.port_in_use {
         PortInUse::NextFree if config.port != 0 => config.port.saturating_add(MAX_PORT_ATTEMPTS),
@@ -177,7 +176,7 @@ async fn resolve(host: &str) -> Result<Vec<std::net::IpAddr>> {
     let lookup = tokio::net::lookup_host((name, 0)).await;
     let addresses: Vec<_> = lookup.map(|addresses| addresses.map(|address| address.ip()).collect()).unwrap_or_default();
     if addresses.is_empty() {
-        let message = format!("`{host}` is not an address to listen on");
+        let message = format!("`{host}` is not a valid address to listen on");
         return Err(Error::new(ErrorCode::ConfigInvalid, message)
             .with_help("set `server.host` to an address such as 127.0.0.1"));
     }
@@ -187,13 +186,13 @@ async fn resolve(host: &str) -> Result<Vec<std::net::IpAddr>> {
 fn bind_error(config: &ServerConfig, error: &std::io::Error) -> Error {
     let message = format!("cannot listen on `{}` port {}: {}", config.host, config.port, error.kind());
     let help = match error.kind() {
-        std::io::ErrorKind::AddrInUse => "choose another port, or set `server.port_in_use` to `next`",
-        std::io::ErrorKind::PermissionDenied => "choose a port above 1023",
+        std::io::ErrorKind::AddrInUse => "use another port, or set `server.port_in_use` to `next`",
+        std::io::ErrorKind::PermissionDenied => "use a port above 1023",
         _ => "set `server.host` to an address of this machine",
     };
     Error::new(ErrorCode::ConfigInvalid, message).with_help(help)
 }
 
 fn startup_error(problem: Problem) -> Error {
-    Error::new(ErrorCode::StoreUnavailable, format!("the records of runs cannot be read: {}", problem.detail()))
+    Error::new(ErrorCode::StoreUnavailable, format!("the run records cannot be read: {}", problem.detail()))
 }

@@ -20,7 +20,7 @@ use crate::tokens::{ChatMlMessage, Tokens};
 
 /// Number of prompt tokens per batch: each row of weights is then used for all of them while it is in the CPU
 /// cache.
-const READ_AT_ONCE: usize = 32;
+const PROMPT_BATCH_TOKENS: usize = 32;
 
 /// A model with its tokenizer.
 pub(crate) struct Engine {
@@ -33,7 +33,7 @@ pub(crate) struct Engine {
 pub(crate) struct Question {
     pub(crate) turns: Vec<ChatMlMessage>,
     pub(crate) sampler: Sampler,
-    pub(crate) most_tokens: usize,
+    pub(crate) max_output_tokens: usize,
     pub(crate) stops: Vec<String>,
 }
 
@@ -49,11 +49,11 @@ pub(crate) struct End {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// The caller has dropped the response.
-    Unwanted,
+    Cancelled,
     /// The prompt is longer than the context of the model.
     TooLong { tokens: usize, context: usize },
     /// The tokenizer or the model returned an error.
-    Broken(String),
+    Model(String),
     /// The file cannot be used.
     Unusable(String),
     /// A panic, which is a bug.
@@ -61,11 +61,11 @@ pub(crate) enum Failure {
 }
 
 /// Receiver of generated text.
-pub(crate) trait Hearer {
+pub(crate) trait TextReceiver {
     /// Receives text; returns false if no more text is wanted.
     fn receive(&self, text: String) -> bool;
     /// Returns true if the response is still wanted.
-    fn listens(&self) -> bool;
+    fn is_open(&self) -> bool;
 }
 
 impl Engine {
@@ -92,37 +92,37 @@ impl Engine {
     }
 
     /// Generates a response.
-    pub(crate) fn answer(&self, question: Question, hearer: &impl Hearer) -> Result<End, Failure> {
-        let prompt = self.tokens.conversation(&question.turns).map_err(Failure::Broken)?;
+    pub(crate) fn answer(&self, question: Question, receiver: &impl TextReceiver) -> Result<End, Failure> {
+        let prompt = self.tokens.conversation(&question.turns).map_err(Failure::Model)?;
         let context = self.llama.context();
         if prompt.len() >= context {
             return Err(Failure::TooLong { tokens: prompt.len(), context });
         }
         let (mut past, mut weights) = (self.llama.begin(), Vec::new());
-        for some in prompt.chunks(READ_AT_ONCE) {
-            if !hearer.listens() {
-                return Err(Failure::Unwanted);
+        for some in prompt.chunks(PROMPT_BATCH_TOKENS) {
+            if !receiver.is_open() {
+                return Err(Failure::Cancelled);
             }
             weights = self.llama.read(&mut past, some);
         }
         let (mut sampler, mut outgoing, mut written) = (question.sampler, Outgoing::new(&question.stops), 0);
         let stop = loop {
             let chosen = sampler.choose(&weights);
-            let token = chosen.ok_or_else(|| Failure::Broken("its numbers are no numbers".to_owned()))?;
+            let token = chosen.ok_or_else(|| Failure::Model("the model returned no finite logits".to_owned()))?;
             let Some(bytes) = self.tokens.bytes(token) else { break StopReason::End };
             written += 1;
-            if !hearer.receive(outgoing.take(bytes)) {
-                return Err(Failure::Unwanted);
+            if !receiver.receive(outgoing.take(bytes)) {
+                return Err(Failure::Cancelled);
             }
             if outgoing.has_stopped() {
                 break StopReason::Sequence;
             }
-            if written == question.most_tokens || past.length() + 1 > context {
+            if written == question.max_output_tokens || past.length() + 1 > context {
                 break StopReason::Length;
             }
             weights = self.llama.read(&mut past, &[token]);
         };
-        hearer.receive(outgoing.finish());
+        receiver.receive(outgoing.finish());
         let stop = if outgoing.has_stopped() { StopReason::Sequence } else { stop };
         Ok(End { stop, input_tokens: prompt.len(), output_tokens: written })
     }
@@ -139,5 +139,5 @@ fn head(path: &Path) -> Result<Source, String> {
 }
 
 fn without_panic<T>(read: impl FnOnce() -> Result<T, String> + std::panic::UnwindSafe) -> Result<T, String> {
-    std::panic::catch_unwind(read).unwrap_or_else(|_| Err("what read it panicked".to_owned()))
+    std::panic::catch_unwind(read).unwrap_or_else(|_| Err("reading the file panicked".to_owned()))
 }

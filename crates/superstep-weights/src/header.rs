@@ -31,7 +31,7 @@ pub(crate) fn check<R: Read + Seek>(file: &mut R) -> Result<(), String> {
     }
     match walk.number()? {
         2 | 3 => {}
-        version => return Err(format!("it is GGUF of version {version}; 2 and 3 are known")),
+        version => return Err(format!("unsupported GGUF version {version}; 2 and 3 are supported")),
     }
     let (tensors, keys) = (walk.count("tensors")?, walk.count("keys")?);
     let alignment = walk.metadata(keys)?;
@@ -59,7 +59,7 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
                 self.skip_value(kind).map_err(|problem| format!("key `{key}`: {problem}"))?;
             }
             if let Some(key) = seen.replace(key) {
-                return Err(format!("the key `{key}` is there twice"));
+                return Err(format!("duplicate key `{key}`"));
             }
         }
         Ok(alignment)
@@ -68,7 +68,7 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
     fn alignment(&mut self, kind: u32) -> Result<u64, String> {
         let value = if kind == 4 { u64::from(self.number()?) } else { 0 };
         let fits = value.is_power_of_two() && (8..=MAX_TEXT_BYTES).contains(&value);
-        if fits { Ok(value) } else { Err("`general.alignment` is not a usable number".to_owned()) }
+        if fits { Ok(value) } else { Err("invalid value of `general.alignment`".to_owned()) }
     }
 
     /// Reads the list of tensors, and checks that all of them are inside the file.
@@ -78,41 +78,41 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
             let name = self.text()?;
             let (offset, bytes) = self.tensor().map_err(|problem| format!("tensor `{name}`: {problem}"))?;
             if offset % alignment != 0 {
-                return Err(format!("tensor `{name}` begins at {offset}, not at a multiple of {alignment}"));
+                return Err(format!("the offset {offset} of tensor `{name}` is not a multiple of {alignment}"));
             }
             // Overlapping tensors would need more memory than the file has bytes.
-            total = total.checked_add(bytes).ok_or("the tensors are larger than any file")?;
+            total = total.checked_add(bytes).ok_or("the total size of the tensors is too large")?;
             ends.push((name.clone(), offset.checked_add(bytes)));
             if !seen.insert(name.clone()) {
-                return Err(format!("the tensor `{name}` is there twice"));
+                return Err(format!("duplicate tensor `{name}`"));
             }
         }
-        let begin = self.at.checked_next_multiple_of(alignment).ok_or("the head is larger than any file")?;
+        let begin = self.at.checked_next_multiple_of(alignment).ok_or("the header is too large")?;
         let available = self.size.saturating_sub(begin);
         if let Some((name, _)) = ends.iter().find(|(_, end)| end.is_none_or(|end| end > available)) {
-            return Err(format!("the tensor `{name}` ends outside of the file: is the file whole?"));
+            return Err(format!("tensor `{name}` exceeds the end of the file; the file may be truncated"));
         }
-        if total > available { Err("its tensors share bytes".to_owned()) } else { Ok(()) }
+        if total > available { Err("tensors overlap".to_owned()) } else { Ok(()) }
     }
 
     /// Returns the offset and size in bytes of a tensor.
     fn tensor(&mut self) -> Result<(u64, u64), String> {
         let dimensions = self.number()?;
         if !(1..=MAX_DIMENSIONS).contains(&dimensions) {
-            return Err(format!("it has {dimensions} dimensions; 1 to {MAX_DIMENSIONS} are known"));
+            return Err(format!("{dimensions} dimensions; 1 to {MAX_DIMENSIONS} are supported"));
         }
         let (mut elements, mut row) = (1_u64, None);
         for _ in 0..dimensions {
             let length = self.long()?;
             row.get_or_insert(length);
-            elements = elements.checked_mul(length).filter(|elements| *elements > 0).ok_or("its size is none")?;
+            elements = elements.checked_mul(length).filter(|elements| *elements > 0).ok_or("invalid size")?;
         }
         let kind = self.number()?;
-        let (block, bytes) = block(kind).ok_or_else(|| format!("its numbers are of the unknown kind {kind}"))?;
+        let (block, bytes) = block(kind).ok_or_else(|| format!("unknown data type {kind}"))?;
         if row.unwrap_or_default() % block != 0 {
-            return Err(format!("its rows are not made of blocks of {block}"));
+            return Err(format!("the row length is not a multiple of the block size {block}"));
         }
-        let bytes = (elements / block).checked_mul(bytes).ok_or("its size is none")?;
+        let bytes = (elements / block).checked_mul(bytes).ok_or("invalid size")?;
         Ok((self.long()?, bytes))
     }
 
@@ -123,11 +123,11 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
                 let (kind, count) = (self.number()?, self.long()?);
                 self.elements = self.elements.saturating_add(count);
                 if self.elements > MAX_ARRAY_ELEMENTS {
-                    return Err(format!("its arrays have more than {MAX_ARRAY_ELEMENTS} elements"));
+                    return Err(format!("the arrays have more than {MAX_ARRAY_ELEMENTS} elements"));
                 }
                 match kind {
                     TEXT => (0..count).try_for_each(|_| self.text().map(drop)),
-                    _ => self.skip(count.checked_mul(width(kind)?).ok_or("it is larger than any file")?),
+                    _ => self.skip(count.checked_mul(width(kind)?).ok_or("the array is too large")?),
                 }
             }
             _ => self.skip(width(kind)?),
@@ -137,7 +137,7 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
     fn text(&mut self) -> Result<String, String> {
         let length = self.long()?;
         if length > MAX_TEXT_BYTES {
-            return Err(format!("a text of {length} bytes; {MAX_TEXT_BYTES} is the limit"));
+            return Err(format!("a string has {length} bytes; the maximum is {MAX_TEXT_BYTES}"));
         }
         self.step(length)?;
         let mut bytes = vec![0; usize::try_from(length).map_err(|error| error.to_string())?];
@@ -147,7 +147,7 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
 
     fn count(&mut self, label: &str) -> Result<u64, String> {
         let count = self.long()?;
-        if count > MAX_ENTRIES { Err(format!("{count} {label}; {MAX_ENTRIES} is the limit")) } else { Ok(count) }
+        if count > MAX_ENTRIES { Err(format!("{count} {label}; the maximum is {MAX_ENTRIES}")) } else { Ok(count) }
     }
 
     fn number(&mut self) -> Result<u32, String> {
@@ -174,7 +174,7 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
     /// Advances the position, unless that exceeds the file.
     fn step(&mut self, length: u64) -> Result<(), String> {
         let at = self.at.checked_add(length).filter(|at| *at <= self.size);
-        self.at = at.ok_or_else(|| format!("it ends at byte {}, in the middle of its head", self.size))?;
+        self.at = at.ok_or_else(|| format!("the file ends at byte {}, in the middle of its header", self.size))?;
         Ok(())
     }
 }
@@ -186,8 +186,8 @@ fn width(kind: u32) -> Result<u64, String> {
         2 | 3 => Ok(2),
         4..=6 => Ok(4),
         10..=12 => Ok(8),
-        ARRAY => Err("an array in an array".to_owned()),
-        _ => Err(format!("a value of the unknown kind {kind}")),
+        ARRAY => Err("nested arrays are not supported".to_owned()),
+        _ => Err(format!("unknown value type {kind}")),
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// Number of processed tokens.
+    /// Returns the number of processed tokens.
     pub(crate) fn length(&self) -> usize {
         self.length
     }
@@ -61,7 +61,7 @@ impl Llama {
         Ok(Self { shape, embedding, layers, norm, output, turns })
     }
 
-    /// Maximum number of tokens in the context.
+    /// Returns the maximum number of tokens in the context.
     pub(crate) fn context(&self) -> usize {
         self.shape.context
     }
@@ -90,7 +90,7 @@ impl Llama {
         self.output.as_ref().unwrap_or(&self.embedding).multiply(&last)
     }
 
-    /// Self-attention: each token attends to itself and to the tokens before it.
+    /// Computes self-attention: each token attends to itself and to the tokens before it.
     fn attend(&self, layer: &Layer, (keys, values): &mut (Vec<f32>, Vec<f32>), before: usize, state: &mut [f32]) {
         let input = Vectors::new(&self.normed(state, &layer.attention_norm));
         let mut queries = layer.query.multiply(&input);
@@ -109,7 +109,7 @@ impl Llama {
         add(state, &layer.attention_output.multiply(&Vectors::new(&seen)));
     }
 
-    /// Feed-forward network: each token on its own.
+    /// Computes the feed-forward network, for each token on its own.
     fn think(&self, layer: &Layer, state: &mut [f32]) {
         let input = Vectors::new(&self.normed(state, &layer.inner_norm));
         let mut inner = layer.gate.multiply(&input);
@@ -119,7 +119,7 @@ impl Llama {
         add(state, &layer.down.multiply(&Vectors::new(&inner)));
     }
 
-    /// Rotary position embedding: rotates the adjacent pairs of each head by the position of the token.
+    /// Applies the rotary position embedding: rotates the adjacent pairs of each head by the position of the token.
     fn turn(&self, vectors: &mut [f32], width: usize, before: usize) {
         for (number, vector) in vectors.chunks_exact_mut(width).enumerate() {
             let position = (before + number) as f32;
@@ -175,7 +175,7 @@ fn reject_unknown(source: &Source, shape: &Shape) -> Result<(), String> {
     unknown.retain(|name| !is_known(name));
     match unknown.iter().min() {
         None => Ok(()),
-        Some(name) => Err(format!("the tensor `{name}` is not one of a plain llama model")),
+        Some(name) => Err(format!("unexpected tensor `{name}` in a llama model")),
     }
 }
 

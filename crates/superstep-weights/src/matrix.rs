@@ -25,13 +25,13 @@ pub(crate) struct Source {
 impl Source {
     /// Reads the numbers of a tensor, which must have these dimensions.
     pub(crate) fn numbers(&mut self, name: &str, dimensions: &[usize]) -> Result<Vec<f32>, String> {
-        let info = self.content.tensor_infos.get(name).ok_or_else(|| format!("the tensor `{name}` is missing"))?;
+        let info = self.content.tensor_infos.get(name).ok_or_else(|| format!("tensor `{name}` is missing"))?;
         if info.shape.dims() != dimensions {
-            return Err(format!("the tensor `{name}` is {:?} and should be {dimensions:?}", info.shape.dims()));
+            return Err(format!("tensor `{name}` has the shape {:?}, expected {dimensions:?}", info.shape.dims()));
         }
         let tensor = self.content.tensor(&mut self.file, name, &Device::Cpu);
         let numbers = tensor.and_then(|tensor| tensor.dequantize(&Device::Cpu)?.flatten_all()?.to_vec1());
-        numbers.map_err(|error| format!("the tensor `{name}`: {error}"))
+        numbers.map_err(|error| format!("tensor `{name}`: {error}"))
     }
 
     /// Reads a matrix by its rows and columns.
@@ -54,7 +54,7 @@ pub(crate) struct Matrix {
 }
 
 impl Matrix {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }

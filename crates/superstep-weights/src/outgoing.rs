@@ -5,7 +5,7 @@
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     bytes: Vec<u8>,
-    held: String,
+    pending: String,
     stops: Vec<String>,
     has_stopped: bool,
 }
@@ -26,14 +26,14 @@ impl Outgoing {
         self.bytes.extend_from_slice(bytes);
         let complete = whole_letters(&self.bytes);
         let letters: Vec<u8> = self.bytes.drain(..complete).collect();
-        self.held.push_str(&String::from_utf8_lossy(&letters));
+        self.pending.push_str(&String::from_utf8_lossy(&letters));
         self.release(false)
     }
 
     /// Returns the text that was held back, at the end of the response.
     pub(crate) fn finish(&mut self) -> String {
         let rest = std::mem::take(&mut self.bytes);
-        self.held.push_str(&String::from_utf8_lossy(&rest));
+        self.pending.push_str(&String::from_utf8_lossy(&rest));
         self.release(true)
     }
 
@@ -41,21 +41,21 @@ impl Outgoing {
         if self.has_stopped {
             return String::new();
         }
-        if let Some(at) = self.stops.iter().filter_map(|stop| self.held.find(stop.as_str())).min() {
+        if let Some(at) = self.stops.iter().filter_map(|stop| self.pending.find(stop.as_str())).min() {
             self.has_stopped = true;
-            self.held.truncate(at);
-            return std::mem::take(&mut self.held);
+            self.pending.truncate(at);
+            return std::mem::take(&mut self.pending);
         }
         let back = if is_last { 0 } else { self.held_back() };
-        let rest = self.held.split_off(self.held.len() - back);
-        std::mem::replace(&mut self.held, rest)
+        let rest = self.pending.split_off(self.pending.len() - back);
+        std::mem::replace(&mut self.pending, rest)
     }
 
     /// Returns the number of bytes at the end that may start a stop sequence.
     fn held_back(&self) -> usize {
         let overlap = |stop: &String| {
             let lengths = stop.char_indices().map(|(at, _)| at).skip(1);
-            lengths.filter(|length| self.held.ends_with(&stop[..*length])).last().unwrap_or(0)
+            lengths.filter(|length| self.pending.ends_with(&stop[..*length])).last().unwrap_or(0)
         };
         self.stops.iter().map(overlap).max().unwrap_or(0)
     }
@@ -81,13 +81,13 @@ mod tests {
 
     fn out(stops: &[&str], tokens: &[&[u8]]) -> (Vec<String>, bool) {
         let mut outgoing = Outgoing::new(&stops.iter().map(|&stop| stop.to_owned()).collect::<Vec<_>>());
-        let mut pieces: Vec<String> = tokens.iter().map(|token| outgoing.take(token)).collect();
-        pieces.push(outgoing.finish());
-        (pieces, outgoing.has_stopped())
+        let mut chunks: Vec<String> = tokens.iter().map(|token| outgoing.take(token)).collect();
+        chunks.push(outgoing.finish());
+        (chunks, outgoing.has_stopped())
     }
 
-    fn check(stops: &[&str], tokens: &[&[u8]], pieces: &[&str], has_stopped: bool) {
-        assert_eq!(out(stops, tokens), (pieces.iter().map(|&piece| piece.to_owned()).collect(), has_stopped));
+    fn check(stops: &[&str], tokens: &[&[u8]], chunks: &[&str], has_stopped: bool) {
+        assert_eq!(out(stops, tokens), (chunks.iter().map(|&chunk| chunk.to_owned()).collect(), has_stopped));
     }
 
     #[test]

@@ -20,11 +20,14 @@ impl Sampler {
         if !(temperature.is_finite() && temperature >= 0.0) {
             return Err(Error::new(
                 ErrorCode::ConfigInvalid,
-                format!("the temperature {temperature} is not 0 or above"),
+                format!("the temperature must be 0 or above, found {temperature}"),
             ));
         }
         if !(share > 0.0 && share <= 1.0) {
-            return Err(Error::new(ErrorCode::ConfigInvalid, format!("`top_p` is {share}, not above 0 and at most 1")));
+            return Err(Error::new(
+                ErrorCode::ConfigInvalid,
+                format!("`top_p` must be above 0 and at most 1, found {share}"),
+            ));
         }
         Ok(Self { temperature, share, state: request.seed.unwrap_or(seed) })
     }
@@ -63,7 +66,7 @@ impl Sampler {
         chosen.or(chances.last()).map_or(0, |(token, _)| *token)
     }
 
-    /// SplitMix64, as a number in [0, 1): the same on every machine.
+    /// Returns the next number of SplitMix64 in [0, 1), which is the same on every machine.
     fn random(&mut self) -> f64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.state;

@@ -16,14 +16,19 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Reads the dimensions.
+    /// Reads the dimensions from the metadata of a file.
     pub(crate) fn read(content: &Content) -> Result<Self, String> {
         match text(content, "general.architecture") {
             Some("llama") => {}
-            other => return Err(format!("its architecture is `{}`; `llama` is known", other.unwrap_or_default())),
+            other => {
+                return Err(format!(
+                    "unsupported architecture `{}`; only `llama` is supported",
+                    other.unwrap_or_default()
+                ));
+            }
         }
         if let Some(scaling) = text(content, "llama.rope.scaling.type").filter(|kind| *kind != "none") {
-            return Err(format!("positions scaled by `{scaling}` are not known"));
+            return Err(format!("unsupported RoPE scaling `{scaling}`"));
         }
         let heads = number(content, "llama.attention.head_count", 1..=1024)?;
         let shape = Self {
@@ -43,22 +48,26 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Number of elements of one head.
+    /// Returns the number of elements of one head.
     pub(crate) fn head(&self) -> usize {
         self.width / self.heads
     }
 
-    /// Number of elements cached per token: its keys, or its values.
+    /// Returns the number of elements cached per token: its keys, or its values.
     pub(crate) fn kv_width(&self) -> usize {
         self.key_heads * self.head()
     }
 
     fn fits(&self, content: &Content) -> Result<(), String> {
         let check_multiple = |label: &str, number: usize, part: usize| {
-            if number.is_multiple_of(part) { Ok(()) } else { Err(format!("{label} {number} is no multiple of {part}")) }
+            if number.is_multiple_of(part) {
+                Ok(())
+            } else {
+                Err(format!("{label} {number} is not a multiple of {part}"))
+            }
         };
         check_multiple("the width", self.width, self.heads)?;
-        check_multiple("the width of a head", self.head(), 2)?;
+        check_multiple("the head width", self.head(), 2)?;
         check_multiple("the number of heads", self.heads, self.key_heads)?;
         // The kernels multiply blocks of 32.
         for (label, number) in [("the width", self.width), ("the inner width", self.inner)] {
@@ -67,7 +76,10 @@ impl Shape {
         if content.metadata.contains_key("llama.rope.dimension_count") {
             let turned = number(content, "llama.rope.dimension_count", 1..=65_536)?;
             if turned != self.head() {
-                return Err(format!("{turned} of the {} numbers of a head have positions; all are known", self.head()));
+                return Err(format!(
+                    "partial RoPE ({turned} of {} dimensions of a head) is not supported",
+                    self.head()
+                ));
             }
         }
         Ok(())
@@ -92,7 +104,7 @@ pub(crate) fn text<'a>(content: &'a Content, key: &str) -> Option<&'a str> {
 /// Returns an array of the metadata.
 pub(crate) fn array<'a>(content: &'a Content, key: &str) -> Result<&'a [Value], String> {
     let value = content.metadata.get(key).ok_or_else(|| format!("`{key}` is missing"))?;
-    value.to_vec().map(Vec::as_slice).map_err(|_| format!("`{key}` is no array"))
+    value.to_vec().map(Vec::as_slice).map_err(|_| format!("`{key}` is not an array"))
 }
 
 fn number(content: &Content, key: &str, range: std::ops::RangeInclusive<usize>) -> Result<usize, String> {

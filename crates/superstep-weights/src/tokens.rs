@@ -42,10 +42,10 @@ impl Tokens {
             .iter()
             .map(|text| text.to_string().map(String::as_str))
             .collect::<Result<_, _>>()
-            .map_err(|_| "one of its tokens is no text".to_owned())?;
+            .map_err(|_| "a token is not a string".to_owned())?;
         let mark = |mark: &str| {
             let at = texts.iter().position(|text| *text == mark).and_then(|at| u32::try_from(at).ok());
-            at.ok_or_else(|| format!("it has no token `{mark}`: it was not taught to talk in ChatML"))
+            at.ok_or_else(|| format!("missing token `{mark}`; the model must be trained on ChatML"))
         };
         let (begin, end) = (mark("<|im_start|>")?, mark("<|im_end|>")?);
         let kinds = shape::array(content, "tokenizer.ggml.token_type").unwrap_or_default();
@@ -60,7 +60,7 @@ impl Tokens {
         Ok(Self { tokenizer, bytes, begin, end, system })
     }
 
-    /// Size of the vocabulary.
+    /// Returns the size of the vocabulary.
     pub(crate) fn count(&self) -> usize {
         self.bytes.len()
     }
@@ -95,7 +95,7 @@ impl Tokens {
 fn tokenizer(content: &Content) -> Result<Tokenizer, String> {
     let kind = shape::text(content, "tokenizer.ggml.model").unwrap_or_default();
     if kind != "gpt2" {
-        return Err(format!("its tokens are of the kind `{kind}`; byte pairs (`gpt2`) are known"));
+        return Err(format!("unsupported tokenizer `{kind}`; only byte pairs (`gpt2`) are supported"));
     }
     // candle's pre-tokenizer for `smollm` adds a space before every text and does not split numbers; the model was
     // trained otherwise.
@@ -103,9 +103,9 @@ fn tokenizer(content: &Content) -> Result<Tokenizer, String> {
         Some("smollm") => Some(Sequence::new(vec![Digits::new(true).into(), ByteLevel::new(false, true, true).into()])),
         Some("gpt-2") => Some(Sequence::new(vec![ByteLevel::new(false, true, true).into()])),
         Some("qwen2" | "llama3" | "smaug-bpe") => None,
-        other => return Err(format!("texts cut as for `{}` are not known", other.unwrap_or_default())),
+        other => return Err(format!("unsupported pre-tokenizer `{}`", other.unwrap_or_default())),
     };
-    let mut tokenizer = Tokenizer::from_gguf(content).map_err(|error| format!("its tokens: {error}"))?;
+    let mut tokenizer = Tokenizer::from_gguf(content).map_err(|error| format!("invalid tokenizer: {error}"))?;
     if let Some(split) = split {
         tokenizer.with_pre_tokenizer(Some(split));
     }

@@ -22,8 +22,8 @@ pub const VARIABLE: &str = "SUPERSTEP_WEIGHTS";
 /// Default maximum length of a response in tokens.
 const DEFAULT_MAX_TOKENS: u32 = 256;
 
-const HOW_TO_GET: &str = "set `SUPERSTEP_WEIGHTS` to a GGUF file that you have; in the repository of superstep \
-                          `cargo xtask model` gets a small one and prints its path";
+const HOW_TO_GET: &str = "set `SUPERSTEP_WEIGHTS` to the path of a GGUF file; in the superstep repository, \
+                          `cargo xtask model` downloads a small one and prints its path";
 
 /// A language model that runs in this process, from a GGUF file.
 ///
@@ -52,7 +52,7 @@ impl Weights {
     /// # Errors
     /// Returns an error if the file does not exist, is corrupt, or is of an unsupported kind.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let path = there(path.as_ref())?;
+        let path = existing_file(path.as_ref())?;
         let (engine, name) = Engine::open(path).map_err(|problem| unusable(fact(path, &problem)))?;
         Self::start(path, name, || Ok(engine))
     }
@@ -64,7 +64,7 @@ impl Weights {
     /// Returns an error if the file does not exist, or if its header is corrupt or of an unsupported kind. Errors
     /// in the rest of the file are returned by the requests.
     pub fn lazy(path: impl AsRef<Path>) -> Result<Self> {
-        let path = there(path.as_ref())?;
+        let path = existing_file(path.as_ref())?;
         let name = Engine::name(path).map_err(|problem| unusable(fact(path, &problem)))?;
         let later = path.to_owned();
         Self::start(path, name, move || {
@@ -104,21 +104,24 @@ impl Weights {
             Err(Error::new(ErrorCode::ConfigInvalid, fact).with_help(help))
         };
         if !request.tools.is_empty() || matches!(request.tool_choice, ToolChoice::Required | ToolChoice::Named(_)) {
-            return reject("knows no tools", "ask without tools, or use a model that knows them");
+            return reject("does not support tools", "omit the tools, or use a model that supports them");
         }
         if request.format.is_some() {
-            return reject("cannot be held to a format", "ask without one, or use a model that knows schemas");
+            return reject(
+                "does not support a response format",
+                "omit the format, or use a model that supports schemas",
+            );
         }
         if request.max_tokens == Some(0) {
-            return reject("is asked for no tokens at all", "let the answer have one token or more");
+            return reject("cannot generate a response with `max_tokens` 0", "set `max_tokens` to 1 or more");
         }
         let Some(turns) = request.messages.iter().map(|message| turn(message)).collect() else {
-            return reject("reads only text", "leave out pictures, sounds and files, or use a model that reads them");
+            return reject("supports only text", "omit images, audio and files, or use a model that supports them");
         };
         Ok(Question {
             turns,
             sampler: Sampler::new(request, self.request_count.fetch_add(1, Ordering::Relaxed))?,
-            most_tokens: request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS) as usize,
+            max_output_tokens: request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS) as usize,
             stops: request.stop.clone(),
         })
     }
@@ -126,16 +129,14 @@ impl Weights {
     fn failed(&self, failure: Failure) -> Error {
         match failure {
             Failure::TooLong { tokens, context } => {
-                let fact = format!("the messages have {tokens} tokens, and it has {context} in view, answer included");
+                let fact = format!("the messages have {tokens} tokens; the context window has {context}");
                 ModelErrorKind::ContextLengthExceeded.error(&self.info, fact)
             }
-            Failure::Broken(problem) => {
-                ModelErrorKind::InvalidResponse.error(&self.info, problem).with_retryable(false)
-            }
+            Failure::Model(problem) => ModelErrorKind::InvalidResponse.error(&self.info, problem).with_retryable(false),
             Failure::Unusable(fact) => unusable(fact),
-            Failure::Panicked => Error::internal("running the weights panicked"),
-            // The caller has gone, so it never sees this error.
-            Failure::Unwanted => thread_ended_error(),
+            Failure::Panicked => Error::internal("inference panicked"),
+            // The caller has dropped the request, so it never receives this error.
+            Failure::Cancelled => thread_ended_error(),
         }
     }
 }
@@ -171,23 +172,23 @@ fn named() -> Result<OsString> {
     named.ok_or_else(|| Error::new(ErrorCode::ConfigInvalid, format!("`{VARIABLE}` is not set")).with_help(HOW_TO_GET))
 }
 
-fn there(path: &Path) -> Result<&Path> {
+fn existing_file(path: &Path) -> Result<&Path> {
     match path.is_file() {
         true => Ok(path),
         false => {
-            let fact = format!("there are no weights at `{}`", path.display());
+            let fact = format!("weights file `{}` not found", path.display());
             Err(Error::new(ErrorCode::ConfigInvalid, fact).with_help(HOW_TO_GET))
         }
     }
 }
 
 fn fact(path: &Path, problem: &str) -> String {
-    format!("`{}` cannot be used as weights: {problem}", path.display())
+    format!("`{}` is not a usable weights file: {problem}", path.display())
 }
 
 fn unusable(fact: String) -> Error {
     Error::new(ErrorCode::ConfigInvalid, fact).with_help(
-        "use a whole GGUF file of a llama model that talks in ChatML, such as SmolLM2; `cargo xtask model` gets one",
+        "use a complete GGUF file of a ChatML llama model, such as SmolLM2; `cargo xtask model` downloads one",
     )
 }
 
@@ -227,7 +228,7 @@ mod tests {
     fn tool_calls_and_results_become_text() {
         let call = ToolCall::new("1", "weather", serde_json::json!({"city": "Paris"}));
         let check = |message: Message, role: &'static str, text: &str| {
-            assert_eq!(turn(&message), Some(Turn { role, text: text.to_owned() }));
+            assert_eq!(turn(&message), Some(ChatMlMessage { role, text: text.to_owned() }));
         };
         check(
             Message::assistant("Let me look.").with_tool_calls([call]),

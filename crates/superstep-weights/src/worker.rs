@@ -1,7 +1,7 @@
 //! The inference thread of a model, and its queue.
 //!
 //! Inference occupies a core for seconds, so it never runs on a thread of the runtime. Requests run one at a time:
-//! two at once would share the core, and both would be late. A request whose caller has gone is skipped in the
+//! two at once would share the core, and both would be late. A request that its caller has dropped is skipped in the
 //! queue, and stopped during generation. The thread ends when its model is dropped.
 
 use std::cell::LazyCell;
@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use superstep_core::error::{Error, Result};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::engine::{End, Engine, Failure, Hearer, Question};
+use crate::engine::{End, Engine, Failure, Question, TextReceiver};
 
 /// Messages of a response, in order.
 #[derive(Debug)]
@@ -39,19 +39,19 @@ impl Worker {
         let started = thread.spawn(move || {
             let engine = LazyCell::new(load);
             for Job { question, back } in jobs {
-                if back.listens() {
+                if back.is_open() {
                     let end = match &*engine {
                         // The engine is immutable, so a panic does not affect later requests.
                         Ok(engine) => catch_unwind(AssertUnwindSafe(|| engine.answer(question, &back)))
                             .unwrap_or(Err(Failure::Panicked)),
                         Err(fact) => Err(Failure::Unusable(fact.clone())),
                     };
-                    // The caller may have gone.
+                    // The caller may have dropped the request.
                     drop(back.send(ResponseEvent::End(end)));
                 }
             }
         });
-        started.map_err(|error| Error::internal(format!("the thread for weights does not start: {error}")))?;
+        started.map_err(|error| Error::internal(format!("failed to start the inference thread: {error}")))?;
         Ok(Self(sender))
     }
 
@@ -63,17 +63,17 @@ impl Worker {
     }
 }
 
-/// Error for a thread that ended during a response, which only a bug can cause.
+/// Returns the error for a thread that ended during a response, which only a bug can cause.
 pub(crate) fn thread_ended_error() -> Error {
-    Error::internal("the thread that runs the weights has ended")
+    Error::internal("the inference thread has ended")
 }
 
-impl Hearer for UnboundedSender<ResponseEvent> {
+impl TextReceiver for UnboundedSender<ResponseEvent> {
     fn receive(&self, text: String) -> bool {
-        if text.is_empty() { self.listens() } else { self.send(ResponseEvent::Text(text)).is_ok() }
+        if text.is_empty() { self.is_open() } else { self.send(ResponseEvent::Text(text)).is_ok() }
     }
 
-    fn listens(&self) -> bool {
+    fn is_open(&self) -> bool {
         !self.is_closed()
     }
 }

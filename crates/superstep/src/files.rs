@@ -1,8 +1,8 @@
 //! Graph files: graphs in TOML or JSON, editable without a compiler, and convertible to Rust code.
 //!
 //! A file is parsed and validated ([`GraphFile`]), combined with the components that it references by name
-//! ([`Components`]), and runs like any other graph. [`ReloadingGraph`] applies changes of the file while runs continue. All
-//! keys of a file are declared in one table (`keys`), which validates files and generates the JSON Schema for
+//! ([`Components`]), and runs like any other graph. [`ReloadingGraph`] applies changes of the file while runs continue.
+//! All keys of a file are declared in one table (`keys`), which validates files and generates the JSON Schema for
 //! editors.
 //!
 //! This module uses the public API only, so a graph file can do nothing that a graph in Rust cannot do.
@@ -159,7 +159,7 @@ impl GraphFile {
                 let needed = if key.required { "required" } else { "" };
                 format!("| `{}` | {needed} | {} |\n", key.name, key.description.replace('|', "\\|"))
             };
-            format!("{title}| key | | what it is |\n|---|---|---|\n{}", keys.iter().map(row).collect::<String>())
+            format!("{title}| key | | description |\n|---|---|---|\n{}", keys.iter().map(row).collect::<String>())
         };
         keys::tables().into_iter().map(table).collect::<Vec<_>>().join("\n")
     }

@@ -1,8 +1,8 @@
 //! Settings: the file `superstep.toml`, environment variables `SUPERSTEP_*`, and command-line flags, in ascending
 //! precedence.
 //!
-//! `table` declares every setting, `value` parses single values, `layers` merges the sources, `resolve` resolves
-//! references to secrets, `section` builds the typed sections, `page` generates the page of the book. All modules
+//! `keys` declares every setting, `value` parses single values, `layers` merges the sources, `resolve` resolves
+//! references to secrets, `sections` builds the typed sections, `reference` generates the page of the book. All modules
 //! except `load` are free of I/O. No message, explanation or serialized form contains the text of a secret.
 
 use std::collections::BTreeMap;
@@ -93,13 +93,13 @@ impl Settings {
         if !layers.problems.is_empty() {
             return Err(Error::with_diagnostics(
                 ErrorCode::ConfigInvalid,
-                "the configuration is not valid",
+                "the configuration is invalid",
                 layers.problems,
             )
-            .with_help("a flag wins over the environment, the environment over the file"));
+            .with_help("flags override environment variables, environment variables override the file"));
         }
         let (Some(storage), Some(server), Some(limits)) = (storage, server, limits) else {
-            return Err(Error::internal("a section of the settings is missing without a problem that says why"));
+            return Err(Error::internal("a missing section always has a diagnostic"));
         };
         let explained = layers.explain();
         Ok(Self { graphs, models, storage, mcp_servers, server, limits, explained })

@@ -2,9 +2,9 @@
 //!
 //! Spans and log lines use `tracing`: without a subscriber, their cost is one atomic read per run. Runs, nodes, model
 //! calls and tool calls have level `INFO`, supersteps and commits `DEBUG`. They contain names, counts and times, and
-//! never the content of messages, unless [`StateGraph::trace_content`](crate::StateGraph::trace_content) enables it. Attributes
-//! follow the OpenTelemetry conventions for generative AI, in the version of [`CONVENTIONS`]; all others are named
-//! `superstep.*`.
+//! never the content of messages, unless [`StateGraph::trace_content`](crate::StateGraph::trace_content) enables it.
+//! Attributes follow the OpenTelemetry conventions for generative AI, in the version of [`CONVENTIONS`]; all others are
+//! named `superstep.*`.
 //!
 //! Metrics are collected by a [`Metrics`] value of the graph; the cost of a run is in
 //! [`Outcome::usage`](crate::Outcome::usage). Telemetry does not influence runs, and costs nothing if it is disabled:

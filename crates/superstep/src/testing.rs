@@ -18,7 +18,7 @@ mod cassette;
 pub use crate::models::{ScriptedModel, ScriptedReply};
 pub use cassette::Cassette;
 
-/// Fate of the commit at which a checkpointer crashes.
+/// Effect of a crash on the commit during which it happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrashedWrite {
     /// The commit was not persisted.
@@ -66,7 +66,7 @@ impl CrashingCheckpointer {
 }
 
 fn crashed_error() -> Error {
-    Error::new(ErrorCode::StoreUnavailable, "the store crashed, as the test asked")
+    Error::new(ErrorCode::StoreUnavailable, "the checkpointer crashed, as configured by the test")
 }
 
 impl Checkpointer for CrashingCheckpointer {

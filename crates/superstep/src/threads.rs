@@ -40,7 +40,7 @@ pub struct Threads<S, C = ()> {
 /// A persisted state of a thread.
 #[derive(Debug, Clone)]
 pub struct StateSnapshot<S> {
-    /// The state.
+    /// State of the thread at the checkpoint.
     pub state: View<S>,
     /// The checkpoint of the state.
     pub checkpoint: Arc<Checkpoint>,
@@ -93,8 +93,8 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
 
     fn require_checkpointer(&self) -> Result<&SharedCheckpointer> {
         self.checkpointer.as_ref().ok_or_else(|| {
-            Error::new(ErrorCode::NoCheckpointer, "looking at threads needs a store, and there is none")
-                .with_help("give one: `graph.checkpointer(..)` or `threads().checkpointer(..)`")
+            Error::new(ErrorCode::NoCheckpointer, "thread operations require a checkpointer")
+                .with_help("configure one with `graph.checkpointer(..)` or `threads().checkpointer(..)`")
         })
     }
 
@@ -197,7 +197,7 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
             topology.find_node(name).map_or_else(|| name.clone(), |id| topology.node(id).name.clone())
         };
         loaded.pending.iter_mut().for_each(|pending| pending.node = name(&pending.node));
-        let state = state.downcast::<S>().map_err(|_| Error::internal("a thread holds a state of another type"))?;
+        let state = state.downcast::<S>().map_err(|_| Error::internal("the thread has a state of another type"))?;
         let mut next: Vec<String> = checkpoint.next_tasks.iter().map(|task| name(&task.node).to_string()).collect();
         next.dedup();
         Ok(StateSnapshot { state: View::new(state), checkpoint, next, tasks: tasks(&loaded, is_live) })
@@ -205,14 +205,14 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
 
     /// Updates the state of a thread from outside a run, through the reducers. By default the update is not
     /// attributed to a node.
-    #[must_use = "an update does nothing until it is awaited"]
+    #[must_use = "an update has no effect until it is awaited"]
     pub fn update_state(&self, thread: impl Into<ThreadId>, update: impl IntoUpdate) -> UpdateStateBuilder<S, C> {
         let update = StateUpdate { update: update.into_update(), as_node: AsNode::None };
         self.bulk_update_state(thread, vec![vec![update]])
     }
 
     /// Updates the state of a thread from outside a run, in several supersteps with several updates each.
-    #[must_use = "an update does nothing until it is awaited"]
+    #[must_use = "an update has no effect until it is awaited"]
     pub fn bulk_update_state(
         &self,
         thread: impl Into<ThreadId>,
@@ -249,10 +249,10 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
 
 fn no_thread(thread: &ThreadId, namespace: &CheckpointNamespace) -> Error {
     let error = if namespace.is_root() {
-        Error::new(ErrorCode::NotFound, format!("no thread `{thread}`")).with_help("run the graph on it first")
+        Error::new(ErrorCode::NotFound, format!("thread `{thread}` not found")).with_help("run the graph on it first")
     } else {
-        let message = format!("thread `{thread}` has no graph inside at `{}`", namespace.as_str());
-        Error::new(ErrorCode::NotFound, message).with_help("`namespaces` lists the paths there are")
+        let message = format!("thread `{thread}` has no subgraph at `{}`", namespace.as_str());
+        Error::new(ErrorCode::NotFound, message).with_help("`namespaces` lists the existing ones")
     };
     error.with_thread(Some(thread))
 }
@@ -321,13 +321,12 @@ impl<S: GraphState, C: Send + Sync + 'static> UpdateStateBuilder<S, C> {
 
     async fn apply(self) -> Result<CheckpointId> {
         let checkpointer = self.checkpointer.as_ref().ok_or_else(|| {
-            Error::new(ErrorCode::NoCheckpointer, "an update needs a store, and there is none")
-                .with_help("give one: `graph.checkpointer(..)`")
+            Error::new(ErrorCode::NoCheckpointer, "a state update requires a checkpointer")
+                .with_help("configure one with `graph.checkpointer(..)`")
         })?;
         if self.supersteps.iter().all(Vec::is_empty) {
-            return Err(
-                Error::new(ErrorCode::InputInvalid, "there is nothing to update").with_help("give at least one update")
-            );
+            return Err(Error::new(ErrorCode::InputInvalid, "the list of updates is empty")
+                .with_help("give at least one update"));
         }
         let (clock, real) = system_environment();
         let world = self.environment.as_ref().unwrap_or(real);
@@ -375,7 +374,7 @@ impl<S: GraphState, C: Send + Sync + 'static> UpdateStateBuilder<S, C> {
         }
         let checkpoint = commit_all(&mut machine, checkpointer).await?;
         drop((held, turn));
-        checkpoint.ok_or_else(|| Error::internal("an update made no checkpoint"))
+        checkpoint.ok_or_else(|| Error::internal("the update created no checkpoint"))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Tools: functions that a model may call, and the node that runs them.
 //!
 //! A tool is a function with [`macro@crate::tool`], a closure ([`tool_fn`]), a type that implements
-//! [`crate::core::port::Tool`], or a compiled graph ([`crate::CompiledGraph::as_tool`]). [`ToolNode`] runs the tool calls
-//! of the last model message. A model supplies arguments only: values that a tool takes from its run ([`FromToolCall`])
-//! are not part of its schema and cannot be supplied by the model.
+//! [`crate::core::port::Tool`], or a compiled graph ([`crate::CompiledGraph::as_tool`]). [`ToolNode`] runs the tool
+//! calls of the last model message. A model supplies arguments only: values that a tool takes from its run
+//! ([`FromToolCall`]) are not part of its schema and cannot be supplied by the model.
 
 mod approval;
 mod arguments;

@@ -1,7 +1,7 @@
-"""A collector for tests: takes spans over OTLP, decoded with the definitions of the OpenTelemetry project itself.
+"""An OTLP collector for tests, which decodes spans with the definitions of the OpenTelemetry project.
 
-`GET /received` gives what came as JSON, `GET /bytes` gives it as it was sent, `POST /metrics` reads a text with the
-parser of the Prometheus project. Ends when its input does.
+`GET /received` returns the received requests as JSON, `GET /bytes` their original bytes. `POST /metrics` parses a text
+with the parser of the Prometheus project. The program exits when its standard input is closed.
 """
 
 import json

@@ -1,4 +1,4 @@
-//! External programs: locating and running those of PostgreSQL, and Python environments with packages.
+//! External programs: locates and runs those of PostgreSQL, and creates Python environments with packages.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -20,7 +20,7 @@ pub fn postgres(name: &str) -> Result<Command, String> {
 /// Returns an error if the program does not exist.
 pub(crate) fn start(program: &Path) -> Result<Command, String> {
     if !program.is_file() {
-        return Err(format!("there is no `{}`", program.display()));
+        return Err(format!("`{}` not found", program.display()));
     }
     if !is_root() {
         return Ok(Command::new(program));
@@ -46,9 +46,9 @@ pub fn client(url: &str) -> Result<Command, String> {
 /// Returns an error if the program does not start or exits with an error.
 pub fn run(command: &mut Command) -> Result<String, String> {
     // A started server would keep a pipe open, so the output goes to a file.
-    let unsaid = |error: std::io::Error| format!("no file for what {command:?} says: {error}");
-    let mut output = unnamed_file().map_err(unsaid)?;
-    let (out, err) = (output.try_clone().map_err(unsaid)?, output.try_clone().map_err(unsaid)?);
+    let output_error = |error: std::io::Error| format!("failed to create the output file of {command:?}: {error}");
+    let mut output = unnamed_file().map_err(output_error)?;
+    let (out, err) = (output.try_clone().map_err(output_error)?, output.try_clone().map_err(output_error)?);
     let status = command.stdin(Stdio::null()).stdout(out).stderr(err).status();
     let mut text = Vec::new();
     let read = output.seek(SeekFrom::Start(0)).and_then(|_| output.read_to_end(&mut text));
@@ -56,14 +56,14 @@ pub fn run(command: &mut Command) -> Result<String, String> {
     match (status, read) {
         (Ok(status), Ok(_)) if status.success() => Ok(text.trim().to_owned()),
         (Ok(status), _) => Err(format!("{command:?} ended with {status}: {text}")),
-        (Err(error), _) => Err(format!("{command:?} could not be started: {error}")),
+        (Err(error), _) => Err(format!("failed to start {command:?}: {error}")),
     }
 }
 
 /// Opens a temporary file without a name.
 fn unnamed_file() -> std::io::Result<File> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let name = format!("superstep-said-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    let name = format!("superstep-output-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     let path = std::env::temp_dir().join(name);
     let file = File::options().create(true).truncate(true).read(true).write(true).open(&path)?;
     std::fs::remove_file(path)?;
@@ -108,7 +108,7 @@ fn binary(name: &str) -> Result<PathBuf, String> {
     let program_path = folders.iter().rev().map(|folder| folder.join(name)).find(|path| path.is_file());
     program_path.ok_or_else(|| {
         format!(
-            "there is no `{name}`: install it (Debian: `apt-get install postgresql pgbouncer`), or run `cargo xtask test`"
+            "`{name}` not found: install it (Debian: `apt-get install postgresql pgbouncer`), or run `cargo xtask test`"
         )
     })
 }

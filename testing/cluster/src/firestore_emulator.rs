@@ -28,10 +28,10 @@ pub struct FirestoreEmulator {
 pub fn missing() -> Option<String> {
     let jar = jar();
     if !jar.is_file() {
-        let help = format!("install `google-cloud-cli-firestore-emulator`, or name the file in {JAR}");
-        return Some(format!("there is no `{}`: {help}", jar.display()));
+        let help = format!("install `google-cloud-cli-firestore-emulator`, or set {JAR} to the path of the file");
+        return Some(format!("`{}` not found: {help}", jar.display()));
     }
-    run(Command::new("java").arg("-version")).err().map(|problem| format!("Java does not run: {problem}"))
+    run(Command::new("java").arg("-version")).err().map(|problem| format!("failed to run Java: {problem}"))
 }
 
 fn jar() -> PathBuf {

@@ -1,9 +1,9 @@
-//! PostgreSQL and Redis servers for tests: of the adapters, `torture` and `xtask`.
+//! Servers for the tests of the adapters, for `torture` and for `xtask`: PostgreSQL, Redis and others.
 //!
 //! Each server has its own folder and port on this machine, syncs to disk like a production server, and accepts all
 //! connections. A small watcher process stops and removes it when its owner exits for any reason. Nothing here is
-//! part of a release. The Firestore emulator is in [`firestore_emulator`], an S3-compatible server in [`s3_server`]; [`McpServers`]
-//! are third-party MCP servers; a [`OtlpCollector`] receives spans.
+//! part of a release. The Firestore emulator is in [`firestore_emulator`], an S3-compatible server in [`s3_server`];
+//! [`McpServers`] are third-party MCP servers; an [`OtlpCollector`] receives spans.
 
 use std::net::TcpListener;
 use std::ops::Deref;
@@ -24,7 +24,7 @@ pub use mcp_servers::McpServers;
 pub use otlp_collector::OtlpCollector;
 pub use redis_server::RedisServer;
 
-/// Time for the remains of a killed server to disappear before another one can start.
+/// Time limit of a restart: the processes of the killed server must end before the new one can start.
 const RESTART_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns a unique name of letters and digits. A process id is not sufficient: an earlier test of the same run may
@@ -126,7 +126,8 @@ impl PostgresServer {
     /// Returns an error if the server is not running.
     pub fn kill(&self) -> Result<(), String> {
         let text = |path: PathBuf| {
-            std::fs::read_to_string(&path).map_err(|error| format!("no server: {}: {error}", path.display()))
+            std::fs::read_to_string(&path)
+                .map_err(|error| format!("server is not running: {}: {error}", path.display()))
         };
         let pid = text(self.data().join("postmaster.pid"))?;
         let pid = pid.lines().next().unwrap_or_default();
@@ -241,7 +242,7 @@ pub fn server_dir(owner: u32, name: &str) -> PathBuf {
 /// Returns an error if there is no free port.
 pub fn free_port() -> Result<u16, String> {
     let bound = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    bound.map(|address| address.port()).map_err(|error| format!("no port: {error}"))
+    bound.map(|address| address.port()).map_err(|error| format!("no free port: {error}"))
 }
 
 /// Starts a process that runs the command `end` when the owner of a folder exits, unless the folder has been removed

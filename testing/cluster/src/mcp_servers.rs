@@ -69,7 +69,7 @@ impl McpServers {
 }
 
 fn missing(program: &str, problem: &str) -> String {
-    format!("the MCP servers of others cannot be got with `{program}`; it must be installed: {problem}")
+    format!("failed to install the MCP servers with `{program}`, which is required: {problem}")
 }
 
 #[cfg(test)]

@@ -41,9 +41,9 @@ impl OtlpCollector {
         command.args(["-c", PROGRAM]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
         let mut line = String::new();
-        let out = child.stdout.take().ok_or("the collector says nothing")?;
+        let out = child.stdout.take().ok_or("the collector has no output")?;
         BufReader::new(out).read_line(&mut line).map_err(failed)?;
-        let port = line.trim().parse().map_err(|_| format!("the collector said `{line}` in place of its port"))?;
+        let port = line.trim().parse().map_err(|_| format!("the collector printed `{line}` instead of its port"))?;
         Ok(Self { child, port })
     }
 
@@ -80,13 +80,15 @@ impl OtlpCollector {
     }
 
     fn request(&self, method: &str, path: &str, body: &str) -> Result<Vec<u8>, String> {
-        let failed = |error: std::io::Error| format!("the collector does not answer: {error}");
+        let failed = |error: std::io::Error| format!("the collector does not respond: {error}");
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).map_err(failed)?;
         write!(stream, "{method} {path} HTTP/1.0\r\ncontent-length: {}\r\n\r\n{body}", body.len()).map_err(failed)?;
         let mut response = Vec::new();
         stream.read_to_end(&mut response).map_err(failed)?;
-        let end =
-            response.windows(4).position(|bytes| bytes == b"\r\n\r\n").ok_or("the collector's answer has no end")?;
+        let end = response
+            .windows(4)
+            .position(|bytes| bytes == b"\r\n\r\n")
+            .ok_or("the headers of the collector's response are incomplete")?;
         let body = response.split_off(end + 4);
         match response.split(|byte| *byte == b' ').nth(1) {
             Some(b"200") => Ok(body),

@@ -55,7 +55,7 @@ impl RedisServer {
         let started = Instant::now();
         while self.command(&["PING"]).as_deref() != Ok("PONG") {
             if started.elapsed() > RESPONSE_TIMEOUT {
-                return Err(format!("the server in {folder} does not answer: {:?}", self.command(&["PING"])));
+                return Err(format!("the server in {folder} does not respond: {:?}", self.command(&["PING"])));
             }
         }
         Ok(())
@@ -75,7 +75,8 @@ impl RedisServer {
     /// Returns an error if the server is not running.
     pub fn kill(&self) -> Result<(), String> {
         let path = self.folder.join("pid");
-        let pid = std::fs::read_to_string(&path).map_err(|error| format!("no server: {}: {error}", path.display()))?;
+        let pid = std::fs::read_to_string(&path)
+            .map_err(|error| format!("server is not running: {}: {error}", path.display()))?;
         run(Command::new("kill").args(["-9", pid.trim()])).map(drop)
     }
 
@@ -113,7 +114,7 @@ fn program(name: &str) -> Result<PathBuf, String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let program_path = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file());
     program_path.ok_or_else(|| {
-        format!("there is no `{name}`: install it (Debian: `apt-get install redis-server`), or run `cargo xtask test`")
+        format!("`{name}` not found: install it (Debian: `apt-get install redis-server`), or run `cargo xtask test`")
     })
 }
 

@@ -1,7 +1,7 @@
-"""An S3 server of our own: moto, behind a gate that checks every signature with Amazon's own library for Python.
+"""An S3 server for tests: moto, behind a check of every signature with botocore, Amazon's Python library.
 
-moto takes whoever comes, and decides and puts in two steps. The gate refuses what is not signed as it should be, and lets
-requests pass one after the other. Buckets whose name begins with BUCKET are there as soon as somebody asks for them.
+moto accepts unsigned requests, and its conditional writes are not atomic. This program rejects requests with an invalid
+signature and forwards the others one at a time. Buckets whose name starts with BUCKET are created on first use.
 
 Usage: s3.py PORT KEY_ID SECRET BUCKET
 """
@@ -30,7 +30,7 @@ def field(text, name):
 
 
 def refusal(environ, body):
-    """The word for what is wrong with a request; nothing when nothing is."""
+    """Returns the S3 error code of a request with an invalid signature, and None for a valid one."""
     head = {name[5:].replace("_", "-").lower(): value for name, value in environ.items() if name.startswith("HTTP_")}
     who = head.get("authorization", "")
     if not who.startswith("AWS4-HMAC-SHA256 "):
@@ -54,7 +54,7 @@ def app(environ, start):
     environ["wsgi.input"] = io.BytesIO(body)
     word = refusal(environ, body) if environ["PATH_INFO"] != "/ready" else "Ready"
     if word:
-        said = f"<Error><Code>{word}</Code><Message>refused at the gate</Message></Error>".encode()
+        said = f"<Error><Code>{word}</Code><Message>invalid signature</Message></Error>".encode()
         start("403 Forbidden", [("Content-Type", "application/xml"), ("Content-Length", str(len(said)))])
         return [said]
     told = []
@@ -67,7 +67,7 @@ def app(environ, start):
 
 
 def make(bucket):
-    """Whoever asks for a bucket of ours has one of its own: what is in one makes lists of it slow."""
+    """Creates a bucket on its first request. Tests use separate buckets, because lists of large buckets are slow."""
     if bucket.startswith(BUCKET) and bucket not in BACKEND.buckets:
         BACKEND.create_bucket(bucket, "us-east-1")
 

@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line of `superstep-sim`.
 
 use superstep::core::seeded_bugs::SeededBug;
 
@@ -57,7 +57,7 @@ impl Arguments {
                 "--seeded-bug" => read.seeded_bugs = SeededBugSelection::read(&value()?)?,
                 "--trace" => read.trace = true,
                 "--json" => read.json = true,
-                _ => return Err(format!("`{word}` is not known\n{USAGE}")),
+                _ => return Err(format!("unknown argument `{word}`\n{USAGE}")),
             }
         }
         Ok(read)
@@ -75,7 +75,7 @@ impl SeededBugSelection {
         }
         let names = || SeededBug::ALL.iter().map(|bug| bug.name()).collect::<Vec<_>>().join(", ");
         let selected = SeededBug::ALL.iter().find(|bug| bug.name() == name);
-        selected.map(|bug| Self::Only(*bug)).ok_or_else(|| format!("no bug `{name}`; there are {}", names()))
+        selected.map(|bug| Self::Only(*bug)).ok_or_else(|| format!("unknown seeded bug `{name}`; known: {}", names()))
     }
 }
 

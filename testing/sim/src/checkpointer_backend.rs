@@ -1,6 +1,6 @@
 //! The storage that survives a process: an in-memory checkpointer in the role of a disk.
 //!
-//! Every call completes immediately; pauses, faults and checks are added around it in `store`.
+//! Every call completes immediately; `faulty_checkpointer` adds await points, faults and checks.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -154,7 +154,7 @@ impl SimulatedDisk {
 fn immediate<T>(future: impl Future<Output = T>) -> T {
     match std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
-        Poll::Pending => unreachable!("the store in memory never waits"),
+        Poll::Pending => unreachable!("the in-memory checkpointer never waits"),
     }
 }
 

@@ -1,5 +1,5 @@
-//! A simulated client with goals for a thread, which reacts to errors as a client should: it reads the thread and
-//! continues.
+//! A simulated client with goals for a thread. After an error it does what the documentation recommends: it reads the
+//! thread and continues.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -165,7 +165,8 @@ impl Client {
         let answers = ResumeValues::from([(id, json!(1_000))]);
         let run = self.prepared(process, self.flow(process).resume_with(THREAD, answers));
         match run.await {
-            Ok(_) => process.report(Rule::AnsweredOnce.broken(format!("a second answer to question {id} was taken"))),
+            Ok(_) => process
+                .report(Rule::AnsweredOnce.broken(format!("a second resume value of interrupt {id} was accepted"))),
             Err(error) if error.code() == ErrorCode::InvalidResume => process.counts(Fact::SecondAnswersRefused),
             Err(error) => return Err(error),
         }

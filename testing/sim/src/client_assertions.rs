@@ -47,10 +47,10 @@ impl Process {
     /// Checks a thread read by a client: inputs reported as finished must be present.
     pub(crate) fn check_observed_inputs(&self, inputs: &[u64]) {
         let mut course = self.course();
-        course.note(|| format!("process {}: a client sees the inputs {inputs:?}", self.number));
+        course.note(|| format!("process {}: a client reads the inputs {inputs:?}", self.number));
         let lost = course.client_memory.finished.iter().find(|number| !inputs.contains(number)).copied();
         if let Some(number) = lost {
-            course.judge(Rule::ToldIsSaved.broken(format!("input {number} was told to have finished, and is gone")));
+            course.judge(Rule::ToldIsSaved.broken(format!("input {number} was reported as finished, and is missing")));
         }
     }
 
@@ -65,7 +65,7 @@ impl Process {
     /// Checks an event reported to a client.
     pub(crate) fn check_event(&self, namespace: &CheckpointNamespace, event: &MachineEvent) {
         let mut course = self.course();
-        course.note(|| format!("process {} tells: {}", self.number, describe_event(event)));
+        course.note(|| format!("process {} publishes: {}", self.number, describe_event(event)));
         let verdict = match course.record.event_published(namespace, event) {
             Ok(counts) => {
                 course.tally.add(Fact::Told, u64::from(counts));
@@ -112,11 +112,11 @@ fn check_run_end(
     };
     if *work != *outcome.state {
         let reported = &*outcome.state;
-        return Rule::ToldIsSaved.broken(format!("a run ended with {reported:?}, and {work:?} is saved"));
+        return Rule::ToldIsSaved.broken(format!("a run reported the state {reported:?}, and {work:?} is saved"));
     }
     match &outcome.end {
         RunEnd::Finished if !loaded.checkpoint.next_tasks.is_empty() => {
-            Rule::ToldIsSaved.broken("a run was told to have finished, and tasks are due")
+            Rule::ToldIsSaved.broken("a run was reported as finished, and there are next tasks")
         }
         RunEnd::Finished => {
             course.client_memory.finished.extend(&outcome.state.inputs);
@@ -133,7 +133,7 @@ fn check_run_end(
 /// Checks that a successful run had no failure of its store.
 fn check_no_silent_failure(before: Option<u32>, now: u32) -> CheckResult {
     match before {
-        Some(before) if before < now => Rule::LoudFailure.broken("a run ended well although its store had failed it"),
+        Some(before) if before < now => Rule::LoudFailure.broken("a run succeeded although its checkpointer failed"),
         _ => Ok(()),
     }
 }
@@ -154,9 +154,9 @@ fn check_run_failure(course: &mut SimulationState, disk: &SimulatedDisk, error: 
         Some((work, _)) if *work == *reported => Ok(()),
         Some((work, loaded)) => {
             let step = loaded.checkpoint.step;
-            Rule::ToldIsSaved.broken(format!("a failure at step {step} came with {reported:?}, and {work:?} is saved"))
+            Rule::ToldIsSaved.broken(format!("an error at step {step} reported {reported:?}, and {work:?} is saved"))
         }
-        None => Rule::ToldIsSaved.broken(format!("a failure names checkpoint {id}, which cannot be read")),
+        None => Rule::ToldIsSaved.broken(format!("an error names checkpoint {id}, which cannot be read")),
     }
 }
 
@@ -169,7 +169,7 @@ fn same_values(disk: &SimulatedDisk, namespace: &CheckpointNamespace, event: &Ma
     let reported = state.state.downcast_ref::<SimState>();
     match read(disk, CheckpointSelector::Latest)? {
         Some((work, loaded)) if loaded.checkpoint.step == *step && reported != Some(&*work) => Rule::ToldIsSaved
-            .broken(format!("the values of step {step} were told as {reported:?}, and {work:?} is saved")),
+            .broken(format!("the values {reported:?} were reported for step {step}, and {work:?} is saved")),
         _ => Ok(()),
     }
 }
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_that_became_a_success_is_found() {
+    fn a_failure_reported_as_success_is_detected() {
         check_no_silent_failure(Some(2), 2).unwrap();
         check_no_silent_failure(None, 3).unwrap();
         assert_eq!(check_no_silent_failure(Some(2), 3).unwrap_err().rule, Rule::LoudFailure);

@@ -1,6 +1,6 @@
 //! The executor of schedules: one thread, one runtime, no timers and no I/O, with the same order every time.
 //!
-//! When the runtime is idle, simulated time advances.
+//! Simulated time advances while the runtime is idle.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::simulation::Simulation;
 
 thread_local! {
-    /// The schedule that runs on this thread.
+    /// The schedule that currently runs on this thread.
     static PERFORMED: RefCell<Option<Arc<Simulation>>> = const { RefCell::new(None) };
     /// Waker of the task that waits until the runtime is idle.
     static WAITS: Cell<Option<Waker>> = const { Cell::new(None) };

@@ -32,7 +32,7 @@ pub(crate) enum FaultPlan {
 /// Kind of a checkpointer failure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct StoreFault {
-    /// True if all later calls fail too, until the store is repaired.
+    /// True if all later calls fail too, until the checkpointer is repaired.
     pub(crate) lasts: bool,
     /// True if the call takes effect and only its response is lost.
     pub(crate) applied: bool,
@@ -47,19 +47,19 @@ const CODES: [ErrorCode; 4] =
 impl fmt::Display for FaultPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Calm => f.write_str("nothing goes wrong"),
-            Self::Reorder => f.write_str("nothing goes wrong, in another order"),
+            Self::Calm => f.write_str("no fault"),
+            Self::Reorder => f.write_str("no fault, tasks end in another order"),
             Self::Crash { at } => write!(f, "crash at await {at}"),
             Self::CrashTwice { at, then } => write!(f, "crash at await {at}, and at await {then} of the recovery"),
-            Self::Clash { at } => write!(f, "crash at await {at}, and the next process makes the same ids"),
+            Self::Clash { at } => write!(f, "crash at await {at}, and the next process generates the same ids"),
             Self::TakeOver { at } => write!(f, "takeover at await {at}"),
             Self::Cancel { at } => write!(f, "cancel at await {at}"),
             Self::Drain { at } => write!(f, "drain at await {at}"),
             Self::Store { call, fault } => {
                 let (lasts, applied) = (fault.lasts, fault.applied);
                 let how = if lasts { "fails from then on" } else { "fails" };
-                let effect = if applied { "the answer is lost" } else { "nothing is done" };
-                write!(f, "store call {call} {how} with {}, {effect}", fault.code)
+                let effect = if applied { "its response is lost" } else { "it has no effect" };
+                write!(f, "checkpointer call {call} {how} with {}, {effect}", fault.code)
             }
         }
     }

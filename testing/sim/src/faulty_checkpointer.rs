@@ -1,5 +1,5 @@
-//! The checkpointer of one process: the disk, with an await point before and after each effect, and the faults of the
-//! plan.
+//! The checkpointer of one process: the simulated disk, with an await point before and after each effect, and the
+//! faults of the plan.
 
 use superstep::core::checkpoint::{CheckpointNamespace, TaskEntry};
 use superstep::core::delegate_checkpointer;
@@ -18,11 +18,11 @@ use crate::simulation::SimulationState;
 
 mod seeded_bugs;
 
-/// The disk as a process sees it.
+/// The checkpointer through which a process accesses the simulated disk.
 pub(crate) struct FaultyCheckpointer(pub(crate) Process);
 
 impl FaultyCheckpointer {
-    /// Makes one call: an await point, the effect unless it fails without one, an await point.
+    /// Simulates one call: an await point, the effect (unless the fault prevents it), and another await point.
     async fn call<T>(
         &self,
         name: &'static str,
@@ -36,7 +36,7 @@ impl FaultyCheckpointer {
                 None => effect(&mut course, None),
                 Some(fault) => {
                     let _unknown = fault.applied.then(|| effect(&mut course, Some(fault)));
-                    Err(Error::new(fault.code, format!("{name} failed, as the schedule asked")))
+                    Err(Error::new(fault.code, format!("{name} failed with an injected fault")))
                 }
             }
         };
@@ -117,7 +117,7 @@ impl Checkpointer for FaultyCheckpointer {
         let request = self.call("acquire", |course, _| {
             self.0.sim.expire_lease(course);
             let lease = self.0.sim.disk.acquire(run);
-            course.note(|| format!("process {} asks for the thread: {}", self.0.number, outcome(&lease)));
+            course.note(|| format!("process {} acquires the thread: {}", self.0.number, outcome(&lease)));
             if let Ok(lease) = &lease {
                 course.record.acquired(run, lease.fence);
                 course.lease_granted(self.0.number, lease.clone());
@@ -134,7 +134,7 @@ impl Checkpointer for FaultyCheckpointer {
         if !course.is_alive(self.0.number) {
             return;
         }
-        course.note(|| format!("process {} gives lease {} back", self.0.number, lease.fence));
+        course.note(|| format!("process {} releases lease {}", self.0.number, lease.fence));
         self.0.sim.disk.release(lease);
         course.record.released(lease.fence);
         course.held.take_if(|held| held.lease.fence == lease.fence);
@@ -197,5 +197,5 @@ impl Checkpointer for FaultyCheckpointer {
 
 /// Returns the error of calls that no schedule makes.
 fn not_simulated() -> Result<&'static MemoryCheckpointer> {
-    Err(Error::internal("the simulation has no part for this"))
+    Err(Error::internal("the simulation does not support this call"))
 }

@@ -127,7 +127,8 @@ impl HistoryMatcher {
         };
         let subgraphs = subgraph_histories(saved);
         if subgraphs != line.subgraphs {
-            return Rule::SameLine.broken(format!("inside is {subgraphs:?}, and without faults {:?}", line.subgraphs));
+            return Rule::SameLine
+                .broken(format!("the subgraphs have {subgraphs:?}, and without faults {:?}", line.subgraphs));
         }
         match line.rows.last() {
             Some((_, right)) if **right != *last => {
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_is_one_of_the_right_ones_or_is_found() {
+    fn an_unexpected_history_is_detected() {
         let mut right = follow(&[&[1, 2], &[1, 3]]);
         right.saved(&saves(1, 1)).unwrap();
         right.saved(&saves(2, 3)).unwrap();
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_too_many_or_of_another_number_is_found() {
+    fn an_additional_or_renumbered_step_is_detected() {
         let mut long = follow(&[&[1]]);
         long.saved(&saves(1, 1)).unwrap();
         assert_eq!(long.saved(&saves(2, 1)).unwrap_err().rule, Rule::SameLine);
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_too_many_inside_is_found() {
+    fn an_additional_checkpoint_of_a_subgraph_is_detected() {
         let mut right = follow(&[&[1]]);
         right.saved(&saves(1, 1)).unwrap();
         let checkpoint = Checkpoint { namespace: "inner:abc".into(), ..(*step(5, None)).clone() };

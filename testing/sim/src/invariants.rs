@@ -39,27 +39,27 @@ macro_rules! rules {
 
 rules! {
     /// Readers see complete supersteps only.
-    WholeSteps = "P1 readers see whole steps", Reads;
+    WholeSteps = "P1 readers see complete supersteps", Reads;
     /// Everything reported is saved.
-    ToldIsSaved = "P2 what was told is saved", Told;
+    ToldIsSaved = "P2 everything reported is saved", Told;
     /// A finished task does not run again.
     DoneIsDone = "P3 a finished task never runs again", KeptResults;
     /// A task has one idempotency key.
-    OneKey = "P4 one key for all executions of a task", SecondExecutions;
+    OneKey = "P4 a task has one idempotency key", SecondExecutions;
     /// A recorded result is not computed again.
-    OnceIsOnce = "P4 what is recorded is not done again", RecordsServed;
+    OnceIsOnce = "P4 a recorded result is not computed again", RecordsServed;
     /// Every accepted run ends.
     Ends = "P5 an accepted run ends", Recoveries;
     /// A stale lease does not write.
-    OneWriter = "P6 a stale fence never writes", FencesRefused;
+    OneWriter = "P6 a stale lease never writes", FencesRefused;
     /// Task order and faults do not change the history.
-    SameLine = "P8 the same checkpoints whatever happened", LinesCompared;
+    SameLine = "P8 faults do not change the history", LinesCompared;
     /// A resume value is applied once.
-    AnsweredOnce = "P9 an answer is applied once", SecondAnswersRefused;
+    AnsweredOnce = "P9 a resume value is applied once", SecondAnswersRefused;
     /// Cancellation keeps finished tasks.
-    CleanCancel = "P11 cancelling keeps what is finished", CancelsEnded;
+    CleanCancel = "P11 cancellation keeps finished tasks", CancelsEnded;
     /// A failing checkpointer is never reported as success.
-    LoudFailure = "P12 a failing store is never a success", StoreFailures;
+    LoudFailure = "P12 a failing checkpointer is never reported as success", StoreFailures;
 }
 
 impl Rule {
@@ -99,7 +99,7 @@ facts! {
     /// Passed await points.
     Awaits = "await points";
     /// Calls of the checkpointer.
-    Calls = "store calls";
+    Calls = "checkpointer calls";
     /// Process crashes.
     Crashes = "crashes";
     /// Process crashes during recovery.
@@ -107,9 +107,9 @@ facts! {
     /// Threads taken over from a process that continued.
     Takeovers = "takeovers";
     /// Finished tasks started again by a previous lease holder.
-    ZombieStarts = "tasks started by a former owner";
+    ZombieStarts = "tasks started by a previous lease holder";
     /// Commits rejected because of a stale lease.
-    FencesRefused = "fences refused";
+    FencesRefused = "stale leases rejected";
     /// Cancelled runs.
     Cancels = "cancels";
     /// Runs that ended as cancelled.
@@ -117,29 +117,29 @@ facts! {
     /// Drained runs.
     Drains = "drains";
     /// Failed calls of the checkpointer.
-    StoreFailures = "store failures";
+    StoreFailures = "checkpointer failures";
     /// Commits that took effect although an error was returned.
-    UnknownCommits = "unknown commits";
+    UnknownCommits = "commits with unknown outcome";
     /// Schedules with such a commit that ended correctly.
-    UnknownResolved = "unknown commits resolved";
+    UnknownResolved = "commits with unknown outcome resolved";
     /// Checkpoints rejected because their id exists.
-    ClashesRefused = "id clashes refused";
+    ClashesRefused = "id conflicts rejected";
     /// Client restarts.
     Recoveries = "recoveries";
     /// Reads by other processes during a run.
     Reads = "reads by others";
     /// Results and events compared with the stored data.
-    Told = "things told and checked";
+    Told = "reports checked";
     /// Results that were found in the stored data and not computed again.
-    KeptResults = "kept results found";
+    KeptResults = "saved results reused";
     /// Repeated executions of a task.
-    SecondExecutions = "second executions";
+    SecondExecutions = "repeated executions";
     /// Recorded results that were used instead of new ones.
-    RecordsServed = "records served";
+    RecordsServed = "recorded results reused";
     /// Saved resume values.
-    Answers = "answers saved";
+    Answers = "resume values saved";
     /// Rejected second resume values of an interrupt.
-    SecondAnswersRefused = "second answers refused";
+    SecondAnswersRefused = "second resume values rejected";
     /// Histories compared with the history without faults.
     LinesCompared = "histories compared";
 }

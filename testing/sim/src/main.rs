@@ -3,8 +3,8 @@
 //!
 //! Each seed is a small graph and the goals of its clients. The graph runs once without faults; then once for each
 //! await point at which the process crashes, crashes again during recovery, loses its thread or is cancelled, and
-//! once for each way in which a call of the checkpointer can fail. The invariants are in `rules`; `testing/reliability/`
-//! describes how a run is repeated.
+//! once for each way in which a call of the checkpointer can fail. The invariants are in `invariants`;
+//! `testing/reliability/` describes how to repeat a run.
 
 mod arguments;
 mod campaign;
@@ -42,11 +42,11 @@ use crate::invariants::Fact;
 use crate::report::{Report, found_text};
 use crate::seed::{SeedWorker, perform_seed};
 
-/// Largest number of schedules within which a seeded bug must be found.
+/// Maximum number of schedules within which a seeded bug must be found.
 const SEEDED_BUG_LIMIT: u64 = 100_000;
 /// Minimum number of schedules from which every invariant must have been checked.
 const ENOUGH: u64 = 20_000;
-/// Seeds that once violated an invariant; they always run first.
+/// Seeds that found bugs; they always run first.
 const KNOWN_SEEDS: &str = include_str!("../../reliability/seeds.txt");
 
 fn main() -> ExitCode {
@@ -77,7 +77,7 @@ fn repeat(arguments: &Arguments, schedule: u32) -> Result<bool, String> {
     let mut lines = if arguments.trace { end.trace } else { Vec::new() };
     lines.push(match &end.violation {
         Some(violation) => found_text(violation, bug),
-        None => format!("seed {} schedule {schedule}: no rule was broken", arguments.seed),
+        None => format!("seed {} schedule {schedule}: no violation", arguments.seed),
     });
     // A reader that closes the pipe early is not an error.
     let _ = writeln!(std::io::stdout(), "{}", lines.join("\n"));
@@ -138,7 +138,9 @@ fn clean(arguments: &Arguments) -> Result<CampaignResult, String> {
 fn known_seeds(text: &str) -> Result<Vec<u64>, String> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let seeds = lines.filter(|line| !line.is_empty());
-    seeds.map(|line| line.parse().map_err(|_| format!("testing/reliability/seeds.txt: `{line}` is no seed"))).collect()
+    seeds
+        .map(|line| line.parse().map_err(|_| format!("testing/reliability/seeds.txt: `{line}` is not a seed")))
+        .collect()
 }
 
 #[cfg(test)]

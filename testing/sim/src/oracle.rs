@@ -1,8 +1,8 @@
-//! The oracle: tracks independently of the engine what is stored and which process may write, and checks the
-//! invariants that follow from it.
+//! The oracle: tracks the expected stored data and lease holder independently of the engine, and checks the invariants
+//! that follow from them.
 //!
-//! It never queries the engine: it observes commits that the checkpointer accepted or rejected, executions of nodes,
-//! and what was reported to clients.
+//! The oracle never queries the engine: it observes commits that the checkpointer accepted or rejected, executions of
+//! nodes, and everything reported to clients.
 
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ impl Oracle {
     pub(crate) fn committed(&mut self, commit: &Commit) -> CheckResult {
         if !self.may_write(commit.lease.fence) {
             let (mine, newest) = (commit.lease.fence, self.newest);
-            return Rule::OneWriter.broken(format!("a commit of lease {mine} was taken; the newest is {newest}"));
+            return Rule::OneWriter.broken(format!("a commit of lease {mine} was accepted; the newest is {newest}"));
         }
         self.checkpoints.extend(commit.checkpoint.clone());
         let mut finished = Vec::new();
@@ -127,7 +127,7 @@ impl Oracle {
         let existing =
             self.answers.iter().find(|(at, existing, old)| *existing == id && (*at == checkpoint || old != value));
         if let Some((_, _, old)) = existing {
-            return Rule::AnsweredOnce.broken(format!("question {id} was answered with {old} and again with {value}"));
+            return Rule::AnsweredOnce.broken(format!("interrupt {id} was resumed with {old} and again with {value}"));
         }
         self.answers.push((checkpoint, id, value.clone()));
         Ok(())
@@ -142,7 +142,8 @@ impl Oracle {
         match lost.next() {
             Some((_, sibling)) => {
                 let (sibling, key) = (self.label_of(*sibling), self.label_of(key));
-                Rule::CleanCancel.broken(format!("task {key} was kept, and task {sibling}, which ended before it, not"))
+                Rule::CleanCancel
+                    .broken(format!("task {key} was saved, and task {sibling}, which ended earlier, was not"))
             }
             None => Ok(()),
         }
@@ -156,7 +157,7 @@ impl Oracle {
     pub(crate) fn rejected(&self, commit: &Commit, error: &Error) -> Result<bool, crate::invariants::Violation> {
         let is_stale = !self.may_write(commit.lease.fence);
         if error.code() == ErrorCode::ThreadBusy && !is_stale {
-            return Rule::OneWriter.broken(format!("lease {} is the newest and was refused", commit.lease.fence));
+            return Rule::OneWriter.broken(format!("lease {} is the newest and was rejected", commit.lease.fence));
         }
         Ok(is_stale)
     }
@@ -168,7 +169,7 @@ impl Oracle {
     ) -> Result<ExecutionKind, crate::invariants::Violation> {
         let Execution { key, label, run, namespace, checkpoint } = execution;
         if let Some(id) = checkpoint.filter(|id| self.checkpoint(*id).is_none()) {
-            return Rule::ToldIsSaved.broken(format!("task {label} began on checkpoint {id}, which is not saved"));
+            return Rule::ToldIsSaved.broken(format!("task {label} started on checkpoint {id}, which is not saved"));
         }
         let existing = self.tasks.iter().find(|(other, existing)| other == label || existing == key);
         let kind = match existing {
@@ -188,7 +189,7 @@ impl Oracle {
         if self.is_stale(*run) {
             return Ok(ExecutionKind::Zombie);
         }
-        Rule::DoneIsDone.broken(format!("task {label} began again, and its result was saved"))
+        Rule::DoneIsDone.broken(format!("task {label} started again, and its result was saved"))
     }
 
     fn is_finished(
@@ -240,7 +241,7 @@ impl Oracle {
     pub(crate) fn makes(&self, execution: &Execution, name: &str) -> CheckResult {
         if self.has_record(execution.key, name) && !self.is_stale(execution.run) {
             let label = execution.label;
-            return Rule::OnceIsOnce.broken(format!("task {label} made `{name}` again, and it was recorded"));
+            return Rule::OnceIsOnce.broken(format!("task {label} computed the recorded result `{name}` again"));
         }
         Ok(())
     }
@@ -279,7 +280,7 @@ impl Oracle {
         if is_saved {
             Ok(true)
         } else {
-            Rule::ToldIsSaved.broken(format!("told before it was saved: {}", describe_event(event)))
+            Rule::ToldIsSaved.broken(format!("reported before it was saved: {}", describe_event(event)))
         }
     }
 
@@ -288,7 +289,7 @@ impl Oracle {
         self.published.push(id);
         match self.checkpoint(id) {
             Some(_) => Ok(()),
-            None => Rule::ToldIsSaved.broken(format!("a client was told checkpoint {id}, not saved")),
+            None => Rule::ToldIsSaved.broken(format!("checkpoint {id} was reported to a client, and is not saved")),
         }
     }
 
@@ -296,7 +297,7 @@ impl Oracle {
     pub(crate) fn check_published(&self, is_there: impl Fn(CheckpointId) -> bool) -> CheckResult {
         let inner = |id: &CheckpointId| self.checkpoint(*id).is_some_and(|saved| !saved.namespace.is_root());
         match self.published.iter().find(|id| !inner(id) && !is_there(**id)) {
-            Some(id) => Rule::ToldIsSaved.broken(format!("checkpoint {id} was told and is gone")),
+            Some(id) => Rule::ToldIsSaved.broken(format!("checkpoint {id} was reported, and is missing")),
             None => Ok(()),
         }
     }
@@ -305,14 +306,14 @@ impl Oracle {
 /// Returns a description of an event for the trace.
 pub(crate) fn describe_event(event: &MachineEvent) -> String {
     match event {
-        MachineEvent::TaskStarted { node, step, .. } => format!("`{node}` of step {step} begins"),
-        MachineEvent::TaskFinished { node, step, .. } => format!("`{node}` of step {step} is done"),
+        MachineEvent::TaskStarted { node, step, .. } => format!("`{node}` of step {step} starts"),
+        MachineEvent::TaskFinished { node, step, .. } => format!("`{node}` of step {step} finished"),
         MachineEvent::TaskFailed { node, step, .. } => format!("`{node}` of step {step} failed"),
         MachineEvent::Values { step, .. } => format!("the values of step {step}"),
         MachineEvent::Checkpoint { step, id, .. } => format!("checkpoint {id} of step {step}"),
         MachineEvent::Interrupted { questions } => format!("{} questions", questions.len()),
         MachineEvent::Warning { message, .. } => message.clone(),
-        _ => "something new".to_owned(),
+        _ => "another event".to_owned(),
     }
 }
 

@@ -41,7 +41,7 @@ impl fmt::Display for AwaitPoint {
             Self::Task(label, part) => write!(f, "in task {label}: {part}"),
             Self::Before(call) => write!(f, "before {call}"),
             Self::After(call) => write!(f, "after {call}"),
-            Self::Reader => f.write_str("reads on"),
+            Self::Reader => f.write_str("in a slow subscriber"),
         }
     }
 }
@@ -51,7 +51,7 @@ impl Process {
         self.sim.course()
     }
 
-    /// Returns an await point, which never completes in a dead process.
+    /// Returns the future of an await point, which never completes in a dead process.
     pub(crate) fn pause(&self, point: AwaitPoint) -> AwaitPointFuture<'_> {
         AwaitPointFuture { process: self, point, left: None }
     }
@@ -69,7 +69,7 @@ impl Process {
         if course.is_alive(self.number) {
             let kind = course.record.task_started(&execution);
             let number = self.number;
-            course.note(|| format!("process {number} begins task {label}: {kind:?}"));
+            course.note(|| format!("process {number} starts task {label}: {kind:?}"));
             match kind {
                 Ok(ExecutionKind::First) => {}
                 Ok(ExecutionKind::Repeated) => course.tally.count(Fact::SecondExecutions),
@@ -94,7 +94,7 @@ impl Process {
         let mut course = self.course();
         if course.is_alive(self.number) {
             let label = execution.label;
-            course.note(|| format!("task {label} makes `{name}`"));
+            course.note(|| format!("task {label} computes `{name}`"));
             let verdict = course.record.makes(execution, name);
             course.judge(verdict);
         }

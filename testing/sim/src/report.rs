@@ -34,14 +34,14 @@ impl Report {
         for fact in Fact::ALL {
             lines.push(format!("{:>14}  {}", self.total.tally.of(*fact), fact.name()));
         }
-        lines.extend(self.untried.iter().map(|rule| format!("never put to the test: {rule}")));
+        lines.extend(self.untried.iter().map(|rule| format!("never checked: {rule}")));
         lines.extend(self.total.violation.iter().map(|violation| found_text(violation, None)));
         let schedules = self.total.tally.of(Fact::Schedules);
         let speed = schedules as f64 / self.total.time.as_secs_f64().max(0.001);
         let found_bugs = self.seeded_bugs.iter().filter(|(_, at)| at.is_some()).count();
         lines.push(format!(
             "{schedules} schedules of {} seeds, {} violations, {speed:.0} schedules per second; {found_bugs} of {} seeded \
-             bugs found; {:.1} s in all",
+             bugs found; {:.1} s",
             self.total.seeds,
             u8::from(self.total.violation.is_some()),
             self.seeded_bugs.len(),

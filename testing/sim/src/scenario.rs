@@ -38,11 +38,11 @@ pub(crate) const SCENARIOS: [Scenario; 16] = [
     simple("fan-out", GraphKind::Fan),
     simple("sends", GraphKind::Sends),
     simple("deferred", GraphKind::Deferred),
-    simple("question", GraphKind::Question),
-    simple("questions in one node", GraphKind::Questions),
-    simple("parallel questions", GraphKind::Parallel),
-    simple("inner graph", GraphKind::Inner),
-    simple("inner graph that stays", GraphKind::Lodger),
+    simple("interrupt", GraphKind::Question),
+    simple("interrupts in one node", GraphKind::Questions),
+    simple("parallel interrupts", GraphKind::Parallel),
+    simple("subgraph", GraphKind::Inner),
+    simple("subgraph with persistent state", GraphKind::Lodger),
     simple("recorded results", GraphKind::Once),
     simple("retry and handler", GraphKind::Retry),
     simple("waiting", GraphKind::Wait),
@@ -52,12 +52,12 @@ pub(crate) const SCENARIOS: [Scenario; 16] = [
         items: &[ClientStep::Input(1), ClientStep::Note(1), ClientStep::Input(2)],
         note_at: None,
     },
-    Scenario { note_at: Some(1), ..simple("update at a question", GraphKind::Question) },
-    Scenario { note_at: Some(1), ..simple("update between answers", GraphKind::Parallel) },
+    Scenario { note_at: Some(1), ..simple("update at an interrupt", GraphKind::Question) },
+    Scenario { note_at: Some(1), ..simple("update between resume values", GraphKind::Parallel) },
     Scenario { name: "two clients", drawing: GraphKind::Chain, items: &[ClientStep::Pair(1, 2)], note_at: None },
 ];
 
-/// Scenario of a seed by its remainder: each one in turn, then the short ones again.
+/// Scenarios by the remainder of the seed: each one once, then the short ones again.
 const TURNS: [usize; 24] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 3, 4, 8, 9, 10, 11];
 
 /// A scenario with its parameters.

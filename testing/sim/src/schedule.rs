@@ -18,7 +18,7 @@ use crate::process::Process;
 use crate::simulation::{ProcessFate, Simulation, SimulationState};
 use crate::state::{SimState, check_consistent};
 
-/// Largest number of restarts of a client.
+/// Maximum number of restarts of a client.
 const MAX_CLIENT_RESTARTS: u32 = 40;
 
 /// Result of a schedule.
@@ -86,7 +86,7 @@ async fn live(client: &Client, sim: &Arc<Simulation>) {
         }
         sim.course().recovers();
     }
-    sim.course().judge(Rule::Ends.broken(format!("the client gave up after {MAX_CLIENT_RESTARTS} recoveries")));
+    sim.course().judge(Rule::Ends.broken(format!("the client did not succeed in {MAX_CLIENT_RESTARTS} recoveries")));
 }
 
 /// Waits for the end of a process that has lost its thread.
@@ -133,7 +133,7 @@ fn poll_life(life: &mut Option<ProcessFuture>, context: &mut Context<'_>) -> Pol
 fn end(client: &Client, sim: &Simulation) -> ThreadHistory {
     let mut course = sim.course();
     if course.is_stuck {
-        course.judge(Rule::Ends.broken("nothing moves any more, and nothing waits for the clock"));
+        course.judge(Rule::Ends.broken("the schedule is stuck: no task is ready or sleeps"));
     }
     if course.violation.is_some() {
         return ThreadHistory::default();
@@ -152,25 +152,27 @@ fn end(client: &Client, sim: &Simulation) -> ThreadHistory {
     read.unwrap_or_default()
 }
 
-/// One of this number of histories is read completely from the disk.
+/// One in this number of histories is read completely from the disk.
 const FULL_READ_INTERVAL: u32 = 8;
 
 fn all_whole(line: &ThreadHistory) -> CheckResult {
     let broken = line.rows.iter().find_map(|(moment, work)| check_consistent(work).err().map(|parts| (moment, parts)));
-    broken.map_or(Ok(()), |(moment, parts)| Rule::WholeSteps.broken(format!("half a step: {moment:?}: {parts}")))
+    broken.map_or(Ok(()), |(moment, parts)| {
+        Rule::WholeSteps.broken(format!("an incomplete superstep: {moment:?}: {parts}"))
+    })
 }
 
 /// Checks the invariants at the end of a schedule.
 fn check_end(client: &Client, course: &mut SimulationState, sim: &Simulation) -> CheckResult {
     let latest = match sim.disk.read(CheckpointSelector::Latest) {
         Ok(latest) => latest,
-        Err(error) => return Rule::SameLine.broken(format!("the end cannot be read: {error}")),
+        Err(error) => return Rule::SameLine.broken(format!("the last checkpoint cannot be read: {error}")),
     };
-    let Some((work, loaded)) = latest else { return Rule::Ends.broken("nothing is on the disk") };
+    let Some((work, loaded)) = latest else { return Rule::Ends.broken("no checkpoint is on the disk") };
     if !loaded.checkpoint.next_tasks.is_empty() {
-        return Rule::Ends.broken(format!("{:?} is still due", loaded.checkpoint.next_tasks));
+        return Rule::Ends.broken(format!("there are next tasks: {:?}", loaded.checkpoint.next_tasks));
     }
-    check_consistent(&work).or_else(|parts| Rule::WholeSteps.broken(format!("the end is half a step: {parts}")))?;
+    check_consistent(&work).or_else(|parts| Rule::WholeSteps.broken(format!("incomplete at the end: {parts}")))?;
     check_wanted(client, &work)?;
     if course.follow.is_strict() {
         course.tally.count(Fact::LinesCompared);
@@ -179,12 +181,12 @@ fn check_end(client: &Client, course: &mut SimulationState, sim: &Simulation) ->
     course.record.check_published(|id| sim.disk.has(id))?;
     sim.expire_lease(course);
     if course.held.is_none() && sim.disk.acquire(RunId::from_bits(u128::MAX)).is_err() {
-        return Rule::Ends.broken("nobody has the thread, and nobody can get it");
+        return Rule::Ends.broken("no process has the thread, and none can acquire it");
     }
     match sim.disk.status() {
         Ok(Some(ThreadStatus::Error)) if matches!(course.plan, FaultPlan::Store { .. }) => Ok(()),
         Ok(Some(ThreadStatus::Idle)) => Ok(()),
-        other => Rule::Ends.broken(format!("the thread is done, and stands at {other:?}")),
+        other => Rule::Ends.broken(format!("the run has ended, and the thread status is {other:?}")),
     }
 }
 

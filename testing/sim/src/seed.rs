@@ -23,7 +23,7 @@ pub(crate) struct SeedWorker {
     right: Mutex<BTreeMap<BaselineKey, Arc<[ThreadHistory]>>>,
 }
 
-/// Key of the correct histories: scenario, laps and width.
+/// Key of the correct histories: scenario, rounds and width.
 type BaselineKey = (usize, u64, u64);
 
 /// A violation and the schedule in which it occurred.

@@ -1,7 +1,7 @@
 //! One schedule: a disk, the processes that run on it, and the events so far.
 //!
-//! Everything that could differ between two runs is derived from the seed here. Correctness is defined in `record`
-//! and `rules`.
+//! Everything that could differ between two runs is derived from the seed here. Correctness is defined in `oracle`
+//! and `invariants`.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -103,10 +103,10 @@ impl Simulation {
         course.tally.count(Fact::Reads);
         let step = loaded.checkpoint.step;
         check_consistent(&work)
-            .or_else(|parts| Rule::WholeSteps.broken(format!("a reader saw half of step {step}: {parts}")))
+            .or_else(|parts| Rule::WholeSteps.broken(format!("a reader saw an incomplete step {step}: {parts}")))
     }
 
-    /// Injects the fault of the plan if it is due.
+    /// Injects the fault of the plan if its await point is reached.
     fn inject_fault(&self, course: &mut SimulationState, process: usize) {
         if !course.is_due(process) {
             return;
@@ -117,7 +117,7 @@ impl Simulation {
             FaultPlan::Crash { .. } | FaultPlan::CrashTwice { .. } | FaultPlan::Clash { .. } => course.kill(process),
             FaultPlan::TakeOver { .. } => match course.held.take_if(|held| held.process == process) {
                 Some(held) => {
-                    course.note(|| format!("process {process} loses the thread and does not know"));
+                    course.note(|| format!("process {process} loses the thread without noticing"));
                     self.disk.release(&held.lease);
                     course.record.released(held.lease.fence);
                     course.tally.count(Fact::Takeovers);
@@ -137,14 +137,14 @@ impl Simulation {
     pub(crate) fn expire_lease(&self, course: &mut SimulationState) {
         let now = course.clock.now;
         if let Some(held) = course.held.take_if(|held| held.expires_at.is_some_and(|expires_at| expires_at <= now)) {
-            course.note(|| format!("lease {} lapses", held.lease.fence));
+            course.note(|| format!("lease {} expires", held.lease.fence));
             self.disk.release(&held.lease);
             course.record.released(held.lease.fence);
         }
     }
 }
 
-/// At one of this number of await points, another process reads the thread.
+/// At one in this number of await points, another process reads the thread.
 const READS: u32 = 24;
 
 struct ProcessState {
@@ -165,7 +165,7 @@ pub(crate) struct HeldLease {
     pub(crate) expires_at: Option<i64>,
 }
 
-/// A store outage until it is repaired.
+/// An outage of the checkpointer until it is repaired.
 struct StoreOutage {
     code: ErrorCode,
     /// Recoveries until the repair.
@@ -180,7 +180,7 @@ pub(crate) struct SimulationState {
     pub(crate) random: Random,
     pub(crate) awaits: u32,
     pub(crate) calls: u32,
-    /// Store failures that runs have seen.
+    /// Number of failed checkpointer calls.
     pub(crate) failures: u32,
     strikes: u32,
     lives: Vec<ProcessState>,
@@ -297,7 +297,7 @@ impl SimulationState {
     }
 
     fn kill(&mut self, process: usize) {
-        self.note(|| format!("process {process} dies"));
+        self.note(|| format!("process {process} crashes"));
         self.lives[process].is_alive = false;
         self.tally.count(if self.strikes > 1 { Fact::DoubleCrashes } else { Fact::Crashes });
         let waits = if self.random.one_in(4) { LEASE } else { 0 };
@@ -312,7 +312,7 @@ impl SimulationState {
         if controls.is_empty() {
             return;
         }
-        self.note(|| format!("the runs of process {process} are to stop: {}", fact.name()));
+        self.note(|| format!("the runs of process {process} are stopped: {}", fact.name()));
         self.tally.count(fact);
         self.record.cancels();
         controls.iter().for_each(stop);
@@ -356,12 +356,13 @@ impl SimulationState {
         self.tally.count(Fact::StoreFailures);
         let call = self.calls;
         self.note(|| {
-            format!("store call {call} fails with {}, {}", fault.code, if fault.applied { "done" } else { "not done" })
+            let effect = if fault.applied { "with effect" } else { "without effect" };
+            format!("checkpointer call {call} fails with {}, {effect}", fault.code)
         });
         Some(fault)
     }
 
-    /// Records a restart of a client; a failing store is repaired after some restarts.
+    /// Records a restart of a client; a failing checkpointer is repaired after some restarts.
     pub(crate) fn recovers(&mut self) {
         self.tally.count(Fact::Recoveries);
         if let Some(outage) = &mut self.outage {

@@ -74,6 +74,6 @@ fn a_seeded_bug_is_found_by_its_seed() {
 #[test]
 fn known_seeds_are_parsed_or_rejected() {
     assert_eq!(known_seeds("# a comment\n12 # what it found\n\n7\n"), Ok(vec![12, 7]));
-    assert_eq!(known_seeds("x"), Err("testing/reliability/seeds.txt: `x` is no seed".to_owned()));
+    assert_eq!(known_seeds("x"), Err("testing/reliability/seeds.txt: `x` is not a seed".to_owned()));
     known_seeds(KNOWN_SEEDS).unwrap();
 }

@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line of `superstep-torture`.
 
 /// Usage text of `superstep-torture`.
 pub(crate) const USAGE: &str = "superstep-torture [--kills N] [--only NAME] [--seed S] [--json]";
@@ -31,7 +31,7 @@ impl Arguments {
                 "--seed" => read.seed = number(&word, &value()?)?,
                 "--only" => read.only = Some(value()?),
                 "--json" => read.json = true,
-                _ => return Err(format!("`{word}` is not known\n{USAGE}")),
+                _ => return Err(format!("unknown argument `{word}`\n{USAGE}")),
             }
         }
         Ok(read)

@@ -52,7 +52,7 @@ impl CheckpointerLocation {
             "postgres" => Ok(Self::Postgres(location.to_owned())),
             "files" => Ok(Self::Files(location.into())),
             _ => Err(format!(
-                "no store of the kind `{kind}`; there are `sqlite`, `sqlite-normal`, `sqlite-hasty`, `postgres`, `files`"
+                "unknown checkpointer `{kind}`; known: sqlite, sqlite-normal, sqlite-hasty, postgres, files"
             )),
         }
     }

@@ -51,7 +51,7 @@ pub(crate) fn command(
     location: &CheckpointerLocation,
     order: &impl Serialize,
 ) -> Result<Vec<String>, String> {
-    let program = std::env::current_exe().map_err(|error| format!("this program does not find itself: {error}"))?;
+    let program = std::env::current_exe().map_err(|error| format!("the path of this program is unknown: {error}"))?;
     let order = serde_json::to_string(order).map_err(|error| error.to_string())?;
     let [kind, at] = location.words();
     Ok(vec![program.display().to_string(), role.to_owned(), kind, at, order])
@@ -101,7 +101,7 @@ impl ChildProcess {
             }
             Ok(line) => {
                 let message: ChildMessage =
-                    serde_json::from_str(&line).map_err(|_| format!("a child said `{line}`"))?;
+                    serde_json::from_str(&line).map_err(|_| format!("a child printed `{line}`"))?;
                 if let ChildMessage::Started { pid } = &message {
                     self.pid = Some(*pid);
                 }
@@ -115,8 +115,8 @@ impl ChildProcess {
     /// # Errors
     /// Returns an error if the child does not accept input.
     pub(crate) fn write_line(&mut self, line: &str) -> Result<(), String> {
-        let input = self.process.stdin.as_mut().ok_or("the child has no ear")?;
-        input.write_all(format!("{line}\n").as_bytes()).map_err(|error| format!("the child does not listen: {error}"))
+        let input = self.process.stdin.as_mut().ok_or("the child has no standard input")?;
+        input.write_all(format!("{line}\n").as_bytes()).map_err(|error| format!("the child accepts no input: {error}"))
     }
 
     /// Kills the child like a crash.
@@ -196,6 +196,6 @@ impl ChildExit {
         let errors = self.errors.trim();
         let tail: Vec<&str> = errors.lines().rev().take(6).collect();
         let tail: Vec<&str> = tail.into_iter().rev().collect();
-        format!("{}; it said: {}", self.status, tail.join(" / "))
+        format!("{}; standard error: {}", self.status, tail.join(" / "))
     }
 }

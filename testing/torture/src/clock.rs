@@ -26,7 +26,7 @@ const RUNS: u64 = 5;
 const SIZE: (u64, u64) = (3, 500);
 /// Number of restarts after which a run is stuck.
 const MAX_RESTARTS: u32 = 40;
-/// Smallest difference that counts as a jump in microseconds: half of the smallest offset.
+/// Minimum difference in microseconds that counts as a jump: half of the smallest offset.
 const JUMP: i64 = 30 * 60 * 1_000_000;
 
 /// Runs the clock test.
@@ -65,7 +65,7 @@ fn round(seed: u64, library: &str, expected: &str, report: &mut Report) -> Resul
     while !matches!(reported.last(), Some((_, ChildMessage::Ended { .. }))) {
         order.life += 1;
         if order.life > MAX_RESTARTS {
-            return Ok(vec![format!("the run did not end in {MAX_RESTARTS} lives: {:?}", reported.last())]);
+            return Ok(vec![format!("the run did not end in {MAX_RESTARTS} processes: {:?}", reported.last())]);
         }
         report.count("lives", 1);
         set(&dial, &mut random, report)?;
@@ -84,7 +84,7 @@ fn round(seed: u64, library: &str, expected: &str, report: &mut Report) -> Resul
         }
         child.end()?;
         if let Some((_, ChildMessage::Failed { code, message })) = reported.last() {
-            return Ok(vec![format!("a victim failed: {code}: {message}")]);
+            return Ok(vec![format!("a worker failed: {code}: {message}")]);
         }
     }
     let stored = verify::read_thread(&location)?;
@@ -120,7 +120,7 @@ fn out_of_order(line: &[&CheckpointSummary], reported: &side_effects::ReportedEv
     let is_acknowledged = |seen: &&&CheckpointSummary| acknowledged.contains(&&*seen.id);
     let stored: Vec<&str> = line.iter().rev().filter(is_acknowledged).map(|seen| &*seen.id).collect();
     (stored != acknowledged)
-        .then(|| format!("the history has another order than was told: {stored:?}, told {acknowledged:?}"))
+        .then(|| format!("the history has another order: {stored:?}, acknowledged {acknowledged:?}"))
 }
 
 fn outermost(message: &ChildMessage) -> Option<&str> {

@@ -11,14 +11,14 @@ use crate::checkpointer::CheckpointerLocation;
 use crate::protocol::ChildMessage;
 use crate::workload::{THREAD, WorkloadState, WorkloadStateUpdate};
 
-/// Task of the process.
+/// Arguments of the process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ContenderArgs {
     /// Prefix of its log entries.
     pub(crate) name: String,
     pub(crate) runs: u32,
-    /// Retry when the thread is busy, instead of waiting in the library.
+    /// True to retry while the thread is busy, instead of waiting in the library.
     pub(crate) asks_again: bool,
 }
 

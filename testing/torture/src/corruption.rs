@@ -83,10 +83,10 @@ impl IntactFile {
         let order = WorkerArgs { threads: threads.clone(), rounds: 1, weight: 3_000, ..WorkerArgs::default() };
         let end = ChildProcess::start(&command("victim", &location, &order)?)?.end()?;
         if !end.status.success() {
-            return Err(format!("a victim ended with {}", end.describe()));
+            return Err(format!("a worker ended with {}", end.describe()));
         }
         if folder.join(&format!("{}-wal", CheckpointerLocation::FILE)).exists() {
-            return Err("a store that was closed left its log behind".to_owned());
+            return Err("the write-ahead log remained after the checkpointer was closed".to_owned());
         }
         let stored = verify::read(&location, &ReaderArgs { threads: threads.clone(), integrity: true, values: false })?;
         if let Some(problem) = stored.problems().first() {
@@ -134,7 +134,7 @@ impl IntactFile {
                     report.count("threads with rows missing", 1)
                 }
                 ThreadReadResult::Shorter => report
-                    .add_violation(*seed, format!("{description}: rows of `{thread}` are gone, and nothing tells")),
+                    .add_violation(*seed, format!("{description}: rows of `{thread}` are missing without an error")),
                 ThreadReadResult::Incorrect(how) => {
                     incorrect += 1;
                     report.add_violation(*seed, format!("{description}: {how}"));
@@ -151,7 +151,7 @@ impl IntactFile {
                 let first = stored.unreadable.first().map(|error| error.message.clone()).unwrap_or_default();
                 report.add_violation(
                     *seed,
-                    format!("{description}: one row was hit, and no thread can be read: {first}"),
+                    format!("{description}: one row is corrupt, and no thread can be read: {first}"),
                 );
             }
         }
@@ -162,7 +162,7 @@ impl IntactFile {
         let error = stored.unreadable.iter().find(|error| error.thread == thread || error.thread.is_empty());
         if let Some(error) = error {
             let unclear =
-                || ThreadReadResult::Incorrect(format!("an error that does not say what is damaged: {error:?}"));
+                || ThreadReadResult::Incorrect(format!("an error that does not name the corrupt part: {error:?}"));
             return if is_clean(error, location) { ThreadReadResult::Failed } else { unclear() };
         }
         let of = |stored: &StoredState| -> Vec<CheckpointSummary> {
@@ -225,7 +225,7 @@ fn foreign(seed: u64, report: &mut Report) -> Result<(), String> {
     let is_rejected = stored.crash.is_none() && stored.unreadable.iter().any(|error| is_clean(error, &location));
     let is_same = std::fs::read(location.file()).is_ok_and(|now| now == text.as_bytes());
     if !is_rejected || !is_same {
-        report.add_violation(seed, format!("a text was taken for a database, or changed: {stored:?}"));
+        report.add_violation(seed, format!("a text file was accepted as a database, or changed: {stored:?}"));
     }
     let folder = TempDir::new("empty")?;
     let location = CheckpointerLocation::sqlite_in(folder.path());

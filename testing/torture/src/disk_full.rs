@@ -23,9 +23,9 @@ use crate::workload::THREAD;
 
 /// Number of rounds.
 const TIMES: u64 = 8;
-/// Size of the run: laps and weight. Its log alone needs more than the remaining space.
+/// Size of the run: rounds and weight. Its log alone needs more than the remaining space.
 const SIZE: (u64, u64) = (3, 150_000);
-/// Smallest and largest remaining space in KiB.
+/// Minimum and maximum remaining space in KiB.
 const SPACE_KIB: (u32, u32) = (40, 800);
 
 /// Runs the test of full disks.
@@ -36,12 +36,12 @@ pub(crate) fn run_test(stage: &TestOptions) -> Result<Report, String> {
     let mut report = Report::new("full");
     tools::need("unshare", "util-linux")?;
     if let Some(problem) = tools::namespace_error() {
-        let reason = format!("a disk of our own needs root, or user namespaces, and this system gives none: {problem}");
+        let reason = format!("mounting a disk needs root or user namespaces, which are not available: {problem}");
         report.skipped_because = Some(reason);
         return Ok(report);
     }
     let (folder, disk) = (TempDir::new("full")?, TempDir::new("disk")?);
-    let program = std::env::current_exe().map_err(|error| format!("this program does not find itself: {error}"))?;
+    let program = std::env::current_exe().map_err(|error| format!("the path of this program is unknown: {error}"))?;
     let space = if tools::is_root() { "-m" } else { "-rm" };
     let mut unshare = Command::new("unshare");
     unshare.args([space, "--"]).arg(program).arg("full-inside");
@@ -49,7 +49,7 @@ pub(crate) fn run_test(stage: &TestOptions) -> Result<Report, String> {
     let output = unshare.output().map_err(|error| format!("`unshare` does not start: {error}"))?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("the proof on a disk of our own ended with {}: {stderr}", output.status));
+        return Err(format!("the test in the mount namespace ended with {}: {stderr}", output.status));
     }
     let value = serde_json::from_slice(&output.stdout).map_err(|error| format!("the report of `full`: {error}"))?;
     report.take(&value)?;
@@ -72,7 +72,10 @@ pub(crate) fn run_in_namespace(folder: &str, disk: &str, stage: &TestOptions) ->
         let effects = Path::new(folder).join(format!("effects {number}"));
         let problems = round(&disk, u64::from(free_kib), &effects, &expected, &mut report);
         let problems = problems.unwrap_or_else(|problem| vec![problem]);
-        report.find_all(seed, problems.into_iter().map(|problem| format!("with {free_kib} KiB of room: {problem}")));
+        report.find_all(
+            seed,
+            problems.into_iter().map(|problem| format!("with {free_kib} KiB of free space: {problem}")),
+        );
     }
     Ok(report)
 }
@@ -89,7 +92,7 @@ impl TmpfsMount {
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs", path]).status();
         match mounted {
             Ok(status) if status.success() => Ok(Self { path: path.into(), mebibytes }),
-            other => Err(format!("no disk of our own: `mount` ended with {other:?}")),
+            other => Err(format!("the disk cannot be mounted: `mount` ended with {other:?}")),
         }
     }
 
@@ -100,11 +103,11 @@ impl TmpfsMount {
     /// Fills the disk except for this much space.
     fn fill(&self, kibibytes: u64) -> Result<(), String> {
         let ballast = vec![1_u8; ((self.mebibytes << 10) - kibibytes) as usize * 1024];
-        std::fs::write(self.ballast(), ballast).map_err(|error| format!("no ballast: {error}"))
+        std::fs::write(self.ballast(), ballast).map_err(|error| format!("the ballast file cannot be written: {error}"))
     }
 
     fn empty(&self) -> Result<(), String> {
-        std::fs::remove_file(self.ballast()).map_err(|error| format!("the ballast stays: {error}"))
+        std::fs::remove_file(self.ballast()).map_err(|error| format!("the ballast file cannot be removed: {error}"))
     }
 }
 
@@ -152,8 +155,8 @@ fn round(
         problems.extend(stored.missing(THREAD, &acknowledged).into_iter().map(|lost| format!("while full: {lost}")));
     }
     disk.empty()?;
-    // A worker that could not open the checkpointer has ended; others are told that there is space.
-    let continues = acknowledged.contains(&ChildMessage::Opened) && child.write_line("there is room").is_ok();
+    // A worker that could not open the checkpointer has ended; any other continues after this line.
+    let continues = acknowledged.contains(&ChildMessage::Opened) && child.write_line("there is space").is_ok();
     report.count("runs that went on in the same process", u64::from(continues));
     let first = child.end()?;
     // Everything after the failure counts as another process: unsaved tasks start again.
@@ -166,7 +169,7 @@ fn round(
         lives.extend(second.messages.into_iter().map(|message| (2, message)));
     }
     if !matches!(lives.last(), Some((_, ChildMessage::Ended { digest })) if digest == expected) {
-        problems.push(format!("the run did not go on to the right end: {:?}", lives.last()));
+        problems.push(format!("the run did not continue to the expected end: {:?}", lives.last()));
     }
     let stored = verify::read_thread(&location)?;
     problems.extend(stored.problems());

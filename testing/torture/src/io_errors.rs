@@ -28,7 +28,7 @@ const FAULTS: [(&str, &str); 6] = [
 ];
 /// Number of positions in a run at which each fault is injected, once and permanently.
 const POSITIONS: u64 = 6;
-/// Size of the run: laps and weight.
+/// Size of the run: rounds and weight.
 const SIZE: (u64, u64) = (1, 20_000);
 
 /// Runs the test of I/O errors.
@@ -76,7 +76,7 @@ fn under(location: &CheckpointerLocation, tail: &[&str], words: Vec<String>) -> 
     all
 }
 
-/// Returns the largest number of such operations in one thread of an undisturbed run: strace counts per thread.
+/// Returns the maximum number of such operations in one OS thread of an undisturbed run: strace counts per thread.
 fn count(calls: &str) -> Result<u64, String> {
     let folder = TempDir::new("io")?;
     let location = CheckpointerLocation::sqlite_in(folder.path());
@@ -85,7 +85,7 @@ fn count(calls: &str) -> Result<u64, String> {
     let words = under(&location, &["-e", &trace, "-o", &path], command("victim", &location, &order(&folder, 1))?);
     let end = ChildProcess::start(&words)?.end()?;
     if !end.status.success() {
-        return Err(format!("a victim under strace ended with {}", end.describe()));
+        return Err(format!("a worker under strace ended with {}", end.describe()));
     }
     let text = std::fs::read_to_string(&log).map_err(|error| format!("{path}: {error}"))?;
     let mut counts = std::collections::BTreeMap::<&str, u64>::new();
@@ -122,13 +122,13 @@ fn round(fault: &str, expected: &str, report: &mut Report) -> Result<Vec<String>
     report.count("faults injected", 1);
     let mut problems = Vec::new();
     match first.messages.last() {
-        _ if first.is_crash() => problems.push(format!("the victim ended with {}", first.describe())),
+        _ if first.is_crash() => problems.push(format!("the worker ended with {}", first.describe())),
         Some(ChildMessage::Failed { code, message }) => {
             report.count("runs that failed", 1);
             problems.extend(unclean(code, message, &location));
         }
         Some(ChildMessage::Ended { .. }) => report.count("runs that went on", 1),
-        _ => problems.push(format!("the victim said neither that it failed nor that it ended: {}", first.describe())),
+        _ => problems.push(format!("the worker reported neither an error nor its end: {}", first.describe())),
     }
     let mut reported: side_effects::ReportedEvents = first.messages.into_iter().map(|message| (1, message)).collect();
     let stored = verify::read_thread(&location)?;
@@ -139,7 +139,7 @@ fn round(fault: &str, expected: &str, report: &mut Report) -> Result<Vec<String>
     let second = ChildProcess::start(&command("victim", &location, &order(&folder, 2))?)?.end()?;
     if second.messages.last() != Some(&ChildMessage::Ended { digest: expected.to_owned() }) {
         problems.push(format!(
-            "the thread did not go on to the right end: {:?}; {}",
+            "the thread did not continue to the expected end: {:?}; {}",
             second.messages.last(),
             second.describe()
         ));
@@ -156,7 +156,7 @@ fn round(fault: &str, expected: &str, report: &mut Report) -> Result<Vec<String>
 fn unclean(code: &str, message: &str, location: &CheckpointerLocation) -> Option<String> {
     let is_store = matches!(code, "StoreUnavailable" | "CheckpointCorrupt");
     let is_clean = is_store && message.contains(&tools::text(location.file()));
-    (!is_clean).then(|| format!("an error that does not say what failed: {code}: {message}"))
+    (!is_clean).then(|| format!("an error that does not name the failed file: {code}: {message}"))
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub(crate) struct FaultRun<'a> {
     pub(crate) thread: String,
     /// Side effect log.
     pub(crate) effects: PathBuf,
-    /// Laps and weight.
+    /// Rounds and weight.
     pub(crate) size: (u64, u64),
     /// Seeded bug of the engine.
     pub(crate) seeded_bug: Option<&'a str>,
@@ -52,7 +52,7 @@ struct ProcessLifetime {
 }
 
 impl FaultRun<'_> {
-    /// Returns the task of a worker for one process.
+    /// Returns the arguments of a worker for one process.
     pub(crate) fn order(&self, life: u32) -> WorkerArgs {
         WorkerArgs {
             threads: vec![self.thread.clone()],
@@ -91,7 +91,7 @@ impl FaultRun<'_> {
                 return Ok(course);
             }
         }
-        course.problems.push(format!("the run did not end in {MAX_RESTARTS} lives"));
+        course.problems.push(format!("the run did not end in {MAX_RESTARTS} processes"));
         Ok(course)
     }
 
@@ -117,13 +117,13 @@ impl FaultRun<'_> {
         let line = stored.line(&self.thread, "");
         problems.extend(verify::history_errors(&line).into_iter().filter(|_| self.seeded_bug.is_none()));
         if line.first().is_none_or(|newest| newest.digest != self.expected) {
-            problems.push("the run ended with other values than one that nobody disturbed".to_owned());
+            problems.push("the run ended with other values than an undisturbed run".to_owned());
         }
         let journal = stored.journals.get(&self.thread).cloned().unwrap_or_default();
         report.count("events kept", journal.events);
         let expected_ends = NODES.map(|node| (node.to_owned(), self.size.0)).into();
         if journal.ends != expected_ends {
-            problems.push(format!("tasks that the kept events tell to have ended: {:?}", journal.ends));
+            problems.push(format!("unexpected ended tasks in the event journal: {:?}", journal.ends));
         }
         let verdict = side_effects::judge(&side_effects::read(&self.effects)?, &reported);
         report.count("tasks in flight run again", verdict.in_flight);
@@ -159,8 +159,8 @@ fn run_lifetime(mut child: ChildProcess, random: &mut Random) -> Result<ProcessL
     // A worker killed after its last message had ended nevertheless.
     let died = was_killed && !end.status.success();
     let problem = match messages.last() {
-        Some(ChildMessage::Failed { code, message }) => Some(format!("a victim failed: {code}: {message}")),
-        _ if !died && !is_over => Some(format!("a victim ended by itself with {}", end.describe())),
+        Some(ChildMessage::Failed { code, message }) => Some(format!("a worker failed: {code}: {message}")),
+        _ if !died && !is_over => Some(format!("a worker that was not killed ended with {}", end.describe())),
         _ => None,
     };
     Ok(ProcessLifetime { messages, was_killed: died, problem })

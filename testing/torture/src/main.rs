@@ -2,26 +2,26 @@
 //! full disks and I/O errors.
 //!
 //! Each test is a module with its own report. Workers and readers are this program itself, started as child
-//! processes; their messages are in `told`. `testing/reliability/` describes the guarantees and how much was tested.
+//! processes; `protocol` has their messages. `testing/reliability/` describes the guarantees and how much was tested.
 
 mod arguments;
+mod checkpointer;
 mod child_process;
 mod clock;
 mod contender;
 mod corruption;
 mod disk_full;
 mod io_errors;
+mod kill_loop;
+mod options;
 mod postgres;
 mod power_loss;
 mod process_kill;
+mod protocol;
 mod side_effects;
 mod temp_dir;
 mod verify;
-// The one source of numbers out of a seed; both are programs, and neither is a library of the other.
-mod checkpointer;
-mod kill_loop;
-mod options;
-mod protocol;
+// Shared with `superstep-sim` by path, because both are programs without a library.
 #[path = "../../sim/src/random.rs"]
 mod random;
 mod reader;
@@ -81,7 +81,7 @@ fn prove(arguments: &Arguments) -> Result<bool, String> {
     let proofs: Vec<&FaultTest> = FAULT_TESTS.iter().filter(|(name, _)| is_selected(name)).collect();
     if proofs.is_empty() {
         let names = FAULT_TESTS.map(|(name, _)| name).join(", ");
-        return Err(format!("no proof `{}`; there are {names}", arguments.only.as_deref().unwrap_or_default()));
+        return Err(format!("unknown test `{}`; known: {names}", arguments.only.as_deref().unwrap_or_default()));
     }
     let mut reports = Vec::new();
     for (_, perform) in proofs {
@@ -127,7 +127,7 @@ fn run_disk_full(folder: &str, disk: &str, seed: &str, kills: &str) -> Result<bo
 }
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|error| format!("`{text}` is not understood: {error}"))
+    serde_json::from_str(text).map_err(|error| format!("`{text}` cannot be parsed: {error}"))
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, String> {

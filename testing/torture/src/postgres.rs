@@ -2,8 +2,8 @@
 //! killed.
 //!
 //! The server has its own port and folder and syncs to disk. Several workers run concurrently, each on its own
-//! thread. The final checks are in `trial`; in addition, a worker that was not killed must never fail: it waits for
-//! the server and continues.
+//! thread. The final checks are in `kill_loop`; in addition, a worker that was not killed must never fail: it waits
+//! for the server and continues.
 
 mod parallel;
 mod terminate;
@@ -36,7 +36,7 @@ const POSTMASTER_KILLS: u64 = 3;
 const KILLED: usize = 8;
 const DISCONNECTED: usize = 3;
 const STRUCK: usize = 4;
-/// Laps and weight of the runs; long ones are disturbed several times.
+/// Rounds and weight of the runs; long runs are disturbed several times.
 const SIZE: (u64, u64) = (3, 2_000);
 const LONG: (u64, u64) = (12, 2_000);
 /// Number of server kills within which the loss of unsynced acknowledgements must be detected.
@@ -53,7 +53,7 @@ pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
     report.join(server.kill_postmasters(stage)?);
     server.plant(stage, &mut report)?;
     if let Err(problem) = server.amcheck() {
-        report.add_violation(stage.seed, format!("the server finds its own files damaged: {problem}"));
+        report.add_violation(stage.seed, format!("`pg_amcheck` found corruption: {problem}"));
     }
     for (name, least) in [
         ("client kills", stage.times(CLIENT_KILLS)),
@@ -185,7 +185,7 @@ impl Server {
         Ok(judged.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    /// Tests the test: a server that does not sync to disk must be seen to lose acknowledged data.
+    /// Tests the test: with a server that does not sync to disk, the loss of acknowledged data must be detected.
     fn plant(&self, stage: &TestOptions, report: &mut Report) -> Result<(), String> {
         for seed in stage.seed..stage.seed + SEEDED_BUG_RUNS {
             let mut trial = self.trial(format!("seeded-{seed}"), LONG);
@@ -213,7 +213,7 @@ impl Server {
         }
         report.add_violation(
             stage.seed,
-            format!("nothing was lost in {SEEDED_BUG_RUNS} kills of a server that did not wait"),
+            format!("nothing was lost in {SEEDED_BUG_RUNS} kills of a server without syncs"),
         );
         Ok(())
     }
@@ -244,9 +244,9 @@ fn follow(mut child: ChildProcess, mut each: impl FnMut() -> Result<(), String>)
     match course.reported.last() {
         Some((_, ChildMessage::Ended { .. })) if end.status.success() => {}
         Some((_, ChildMessage::Failed { code, message })) => {
-            course.problems.push(format!("a victim that was not killed failed: {code}: {message}"));
+            course.problems.push(format!("a worker that was not killed failed: {code}: {message}"));
         }
-        _ => course.problems.push(format!("a victim that was not killed ended with {}", end.describe())),
+        _ => course.problems.push(format!("a worker that was not killed ended with {}", end.describe())),
     }
     Ok(course)
 }

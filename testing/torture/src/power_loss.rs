@@ -28,7 +28,7 @@ use strace::TraceStep;
 
 /// Number of images with random parts of the unsynced data per moment.
 const RANDOM_IMAGES: usize = 2;
-/// Sizes of the replayed runs: laps, weight, and the fraction of tested moments (one in this number).
+/// Sizes of the replayed runs: rounds, weight, and the fraction of tested moments (one in this number).
 const SHAPES: [(u64, u64, u32); 2] = [(3, 2_000, 1), (4, 200_000, 6)];
 /// One in this number of moments between two acknowledgements is tested.
 const BETWEEN: u32 = 12;
@@ -57,10 +57,7 @@ pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
     // An acknowledgement may follow a later sync than the one it needs; ignoring that sync loses nothing.
     let (ignored, detected) = (report.of("ignored syncs"), report.of("ignored syncs found out"));
     if ignored == 0 || detected * 4 < ignored * 3 {
-        report.add_violation(
-            stage.seed,
-            format!("{detected} of {ignored} ignored syncs were found out: the tester is half blind"),
-        );
+        report.add_violation(stage.seed, format!("only {detected} of {ignored} ignored syncs were detected"));
     }
     report.require_count(stage.seed, "writes of the database itself", 1);
     Ok(report)
@@ -80,7 +77,7 @@ fn record(
     words.extend(command("victim", &location(folder.path()), &order)?);
     let end = ChildProcess::start(&words)?.end()?;
     if !end.status.success() {
-        return Err(format!("a victim under strace ended with {}", end.describe()));
+        return Err(format!("a worker under strace ended with {}", end.describe()));
     }
     let text = std::fs::read_to_string(&log).map_err(|error| format!("{}: {error}", log.display()))?;
     strace::read(&text, &tools::text(folder.path()))
@@ -117,7 +114,7 @@ fn replay(steps: &[TraceStep], one_in: u32, seed: u64, report: &mut Report) -> R
             let (problems, lost) = open(&image, &acknowledged)?;
             report.count("acknowledgements lost", lost.len() as u64);
             let lost = problems.into_iter().chain(lost);
-            report.find_all(seed, lost.map(|lost| format!("power cut after {} reports: {lost}", acknowledged.len())));
+            report.find_all(seed, lost.map(|lost| format!("power loss after {} messages: {lost}", acknowledged.len())));
         }
     }
     Ok(())
@@ -143,7 +140,7 @@ fn test_ignored_syncs(steps: &[TraceStep], seed: u64, report: &mut Report) -> Re
     }
     let last = needed.last().map_or(0, |(_, index)| *index);
     if !loses_data(&steps[..=last], IgnoredSyncs::Of("-wal"))? {
-        report.add_violation(seed, "with no sync of the log at all nothing was found lost: the tester is blind");
+        report.add_violation(seed, "no loss was detected although all syncs of the log were ignored");
     }
     Ok(())
 }
@@ -160,14 +157,11 @@ fn test_no_sync(seed: u64, report: &mut Report) -> Result<(), String> {
         let (problems, lost) = open(&disk.image(UnsyncedPolicy::Lost), &acknowledged)?;
         report.count("moments without waiting", 1);
         report.count("of which with losses", u64::from(!lost.is_empty()));
-        report.find_all(seed, problems.into_iter().map(|problem| format!("without waiting for the disk: {problem}")));
+        report.find_all(seed, problems.into_iter().map(|problem| format!("without syncs: {problem}")));
     }
     let (moments, losses) = (report.of("moments without waiting"), report.of("of which with losses"));
     if losses * 2 < moments {
-        report.add_violation(
-            seed,
-            format!("{losses} losses in {moments} moments without syncs: the tester is half blind"),
-        );
+        report.add_violation(seed, format!("losses were detected at only {losses} of {moments} moments without syncs"));
     }
     Ok(())
 }

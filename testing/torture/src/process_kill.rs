@@ -1,7 +1,7 @@
 //! `kill -9` of a process that works on a real database, repeated until its run has ended.
 //!
 //! A worker is killed after a random number of messages and a short delay. The next one continues, and may be killed
-//! too. The final checks are in `trial`.
+//! too. The final checks are in `kill_loop`.
 
 use std::path::Path;
 
@@ -17,9 +17,9 @@ use crate::side_effects::SideEffectLog;
 use crate::temp_dir::TempDir;
 use crate::workload::{THREAD, graph, input};
 
-/// Laps and weight of the run.
+/// Rounds and weight of the run.
 const SIZE: (u64, u64) = (3, 2_000);
-/// One of this number of runs uses a folder of files.
+/// One in this number of runs uses a folder of files.
 const FILES: u64 = 4;
 /// Number of runs within which a seeded bug must be found.
 const SEEDED_BUG_RUNS: u64 = 30;
@@ -82,7 +82,7 @@ fn round(seed: u64, seeded_bug: Option<&str>, expected: &str, report: &mut Repor
     let left = lock_files(folder.path())?;
     report.count("lock files left behind", left);
     if left > 0 {
-        problems.push(format!("{left} lock files of processes that died are still there"));
+        problems.push(format!("{left} lock files of dead processes remain"));
     }
     Ok(problems)
 }

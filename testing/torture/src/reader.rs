@@ -16,7 +16,7 @@ use crate::side_effects::SideEffectLog;
 use crate::worker::key_of;
 use crate::workload::{graph, inner_graph};
 
-/// Task of a reader.
+/// Arguments of a reader.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ReaderArgs {
@@ -85,7 +85,7 @@ async fn journal_summary(store: &SharedCheckpointer, thread: &str) -> Result<Jou
         if kind == "on_chain_end" && *name == event.event["metadata"]["node"] {
             *summary.ends.entry(name.as_str().unwrap_or_default().to_owned()).or_default() += 1;
             if !tasks.insert(event.event["run_id"].to_string()) {
-                summary.problems.push(format!("a task of {name} is told to have ended twice"));
+                summary.problems.push(format!("the journal has two ends of a task of {name}"));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// Largest number of displayed violations per test; further ones are counted.
+/// Maximum number of displayed violations per test; further ones are only counted.
 const MAX_DISPLAYED: usize = 8;
 
 /// Result of one test.
@@ -62,7 +62,7 @@ impl Report {
         if count < at_least {
             self.add_violation(
                 seed,
-                format!("the proof itself is not worth much: {count} {counter}, at least {at_least} needed"),
+                format!("the test had too little effect: {count} {counter}, at least {at_least} needed"),
             );
         }
     }
@@ -95,7 +95,7 @@ impl Report {
     /// Returns the report as text.
     pub(crate) fn text(&self) -> String {
         if let Some(reason) = &self.skipped_because {
-            return format!("{:<8} LEFT OUT, NOTHING WAS PROVED: {reason}", self.name);
+            return format!("{:<8} SKIPPED: {reason}", self.name);
         }
         let counts: Vec<String> = self.counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
         let mut lines = vec![format!(
@@ -140,7 +140,7 @@ mod tests {
         report.count("kills", 3);
         report.count("kills", 4);
         assert_eq!(report.of("kills"), 7);
-        report.add_violation(9, "checkpoint x is gone");
+        report.add_violation(9, "checkpoint x is missing");
         let text = report.text();
         assert!(text.contains("7 kills") && text.contains("1 violations"), "{text}");
         assert!(text.contains("cargo xtask torture --only kill --seed 9"), "{text}");
@@ -151,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_that_is_left_out_says_so_and_why() {
+    fn a_skipped_test_reports_its_reason() {
         let report = Report { skipped_because: Some("it needs root".to_owned()), ..Report::new("full") };
         let text = report.text();
-        assert!(text.contains("LEFT OUT") && text.contains("it needs root") && !text.contains("violations"), "{text}");
+        assert!(text.contains("SKIPPED") && text.contains("it needs root") && !text.contains("violations"), "{text}");
     }
 
     #[test]
-    fn a_proof_that_did_nothing_is_a_finding() {
+    fn a_test_without_an_effect_is_a_violation() {
         let mut report = Report::new("io");
         report.require_count(1, "failures injected", 1);
         assert_eq!(report.violations.len(), 1);

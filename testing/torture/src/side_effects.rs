@@ -39,7 +39,7 @@ impl SideEffectLog {
         if let Some(file) = &self.file {
             let line = format!("{} {} {key} {node}\n", self.life, kind.word());
             // A node that cannot record its side effect must not continue.
-            (&**file).write_all(line.as_bytes()).expect("the file of effects can be written");
+            (&**file).write_all(line.as_bytes()).expect("the side effect log can be written");
         }
     }
 }
@@ -88,7 +88,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<SideEffect>, String> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         text => text.map_err(|error| format!("{}: {error}", path.display()))?,
     };
-    text.lines().map(|line| parse(line).ok_or_else(|| format!("`{line}` is no effect"))).collect()
+    text.lines().map(|line| parse(line).ok_or_else(|| format!("`{line}` is not a side effect"))).collect()
 }
 
 fn parse(line: &str) -> Option<SideEffect> {
@@ -123,7 +123,7 @@ pub(crate) fn judge(effects: &[SideEffect], reported: &ReportedEvents) -> SideEf
             SideEffectKind::Started => starts_by_task.entry(&effect.key).or_default().push(effect),
             SideEffectKind::Recorded => _ = recorded.insert(&effect.key),
             SideEffectKind::Computed if recorded.contains(&effect.key) => verdict.problems.push(format!(
-                "life {} made the recorded result of `{}` again (task {})",
+                "process {} computed the recorded result of `{}` again (task {})",
                 effect.life, effect.node, effect.key
             )),
             SideEffectKind::Computed | SideEffectKind::Worked => {}
@@ -134,14 +134,14 @@ pub(crate) fn judge(effects: &[SideEffect], reported: &ReportedEvents) -> SideEf
         // A subgraph is a task without side effects of its own.
         let Some(starts) = starts_by_task.get(&**key) else {
             if node != crate::workload::INNER {
-                verdict.problems.push(format!("task {key} of `{node}` was told finished and never began"));
+                verdict.problems.push(format!("task {key} of `{node}` was reported as finished and never started"));
             }
             continue;
         };
         let same_life = starts.iter().filter(|effect| effect.life == *life).count();
         if starts.iter().any(|effect| effect.life > *life) || same_life > 1 {
             verdict.problems.push(format!(
-                "task {key} of `{node}` (step {step} of `{path}`) was told finished in life {life}, and began again"
+                "task {key} of `{node}` (step {step} of `{path}`) finished in process {life} and started again"
             ));
         }
     }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_recorded_must_not_be_made_again() {
+    fn a_recomputed_recorded_result_is_a_violation() {
         assert!(judge(&effects("1 made k pay\n2 made k pay\n2 recorded k pay"), &vec![]).problems.is_empty());
         assert_eq!(judge(&effects("1 made k pay\n1 recorded k pay\n2 made k pay"), &vec![]).problems.len(), 1);
     }

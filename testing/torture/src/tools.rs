@@ -36,7 +36,7 @@ pub(crate) fn faketime() -> Result<PathBuf, String> {
 }
 
 fn missing(tool: &str, package: &str) -> String {
-    format!("{tool} is needed and not there; install it with `apt-get install {package}`")
+    format!("{tool} is missing; install it with `apt-get install {package}`")
 }
 
 fn on_path(tool: &str) -> Option<PathBuf> {
@@ -55,7 +55,7 @@ pub(crate) fn install(package: &str) {
         command.status().is_ok_and(|status| status.success())
     };
     if !succeeds(&words) {
-        // A fresh machine has no package lists yet.
+        // A new machine has no package lists.
         let update: Vec<&str> =
             words.iter().take_while(|word| **word != "install").copied().chain(["update"]).collect();
         let _ = succeeds(&update) && succeeds(&words);

@@ -66,7 +66,7 @@ fn test_shared_thread(asks_again: bool, report: &mut Report) -> Result<Vec<Strin
         let end = child?.end()?;
         match end.messages.last() {
             Some(ChildMessage::Busy { times }) => report.count("times the thread was busy", *times),
-            last => problems.push(format!("one of two failed: {last:?}; {}", end.describe())),
+            last => problems.push(format!("one of the two processes failed: {last:?}; {}", end.describe())),
         }
         report.count("runs side by side", u64::from(RUNS));
     }
@@ -89,10 +89,10 @@ fn interleaving_errors(values: &Value, names: &[&str]) -> Vec<String> {
         let label = entries[0].rsplit_once(' ').map_or(entries[0], |(label, _)| label);
         let is_whole = entries.iter().copied().eq(TRACKS.map(|node| track(label, node)).iter().map(String::as_str));
         if !is_whole || !left.remove(label) {
-            problems.push(format!("the entries of two runs are mixed, or there twice: {entries:?}"));
+            problems.push(format!("the entries of two runs are interleaved or duplicated: {entries:?}"));
         }
     }
-    problems.extend(left.into_iter().map(|label| format!("run `{label}` ended and left nothing")));
+    problems.extend(left.into_iter().map(|label| format!("run `{label}` ended without entries")));
     let (count, expected) = (values["count"].as_u64(), names.len() as u64 * u64::from(RUNS) * 2);
     if count != Some(expected) {
         problems.push(format!("the count is {count:?}, and {expected} tasks ran"));
@@ -163,20 +163,20 @@ fn verdict(by_owner: &[ChildMessage], by_other: &[ChildMessage], expected: &str,
         Some(ChildMessage::Failed { code, .. }) if took_over && code == "ThreadBusy" => {
             report.count("owners refused when they woke up", 1);
         }
-        last => problems.push(format!("an owner that was stopped ended with {last:?}")),
+        last => problems.push(format!("a suspended lease holder ended with {last:?}")),
     }
     match by_other.last() {
         Some(ChildMessage::Ended { .. }) if is_ended(by_other) => {}
         // The holder was suspended during a write, and holds the lock on the file until it is resumed.
         Some(ChildMessage::Failed { code, message })
-            if code == "StoreUnavailable" && message.contains("nothing of this was saved") =>
+            if code == "StoreUnavailable" && message.contains("nothing was saved") =>
         {
             report.count("owners stopped while writing", 1);
         }
-        last => problems.push(format!("the other one ended with {last:?}")),
+        last => problems.push(format!("the second process ended with {last:?}")),
     }
     if !is_ended(by_owner) && !is_ended(by_other) {
-        problems.push("the run did not come to its end".to_owned());
+        problems.push("the run did not end".to_owned());
     }
     problems
 }
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_that_were_mixed_are_found() {
+    fn mixed_runs_are_a_violation() {
         let log = |names: &[&str]| -> Vec<String> {
             let runs = names.iter().flat_map(|name| (0..RUNS).map(move |number| format!("{name} {number}")));
             runs.flat_map(|label| TRACKS.map(|node| track(&label, node))).collect()

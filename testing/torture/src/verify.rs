@@ -112,18 +112,20 @@ impl StoredState {
             let is_last = messages.peek().is_none();
             match one {
                 ChildMessage::Checkpoint { path, step, id } if !index.ids.contains(&(&**path, *step, &**id)) => {
-                    lost.push(format!("checkpoint {id} (step {step} of `{path}`) was told saved, and is gone"));
+                    lost.push(format!(
+                        "checkpoint {id} (step {step} of `{path}`) was reported as saved and is missing"
+                    ));
                 }
                 ChildMessage::Values { path, step, digest } if !index.values.contains(&(&**path, *step, &**digest)) => {
-                    lost.push(format!("the values of step {step} of `{path}` were told, and are not stored"));
+                    lost.push(format!("the values of step {step} of `{path}` were reported, and are not stored"));
                 }
                 ChildMessage::Done { path, step, node, key } if !index.has_done(path, *step, key) => {
                     lost.push(format!(
-                        "task {key} of `{node}` (step {step} of `{path}`) was told finished, and is not"
+                        "task {key} of `{node}` (step {step} of `{path}`) was reported as finished, and is not"
                     ));
                 }
                 ChildMessage::Ended { digest } if is_last && newest.as_ref() != Some(digest) => {
-                    lost.push("the run was told to have ended, with other values than are stored".to_owned());
+                    lost.push("the run was reported as ended with other values than the stored ones".to_owned());
                 }
                 _ => {}
             }
@@ -171,15 +173,14 @@ pub(crate) fn history_errors(line: &[&CheckpointSummary]) -> Vec<String> {
         let before = line.get(index + 1);
         if seen.parent.as_deref() != before.map(|before| &*before.id) {
             let (step, id, parent) = (seen.step, &seen.id, &seen.parent);
-            problems.push(format!("checkpoint {id} of step {step} does not follow the one before it, but {parent:?}"));
+            problems.push(format!("checkpoint {id} of step {step} has the parent {parent:?}, not the previous one"));
         }
         if before.is_some_and(|before| before.step >= seen.step) {
-            problems
-                .push(format!("checkpoint {} of step {} has a step before it that is not lower", seen.id, seen.step));
+            problems.push(format!("checkpoint {} of step {} follows one whose step is not lower", seen.id, seen.step));
         }
         if runs.last() != Some(&&*seen.run) {
             if runs.contains(&&*seen.run) {
-                problems.push(format!("run {} has another between its checkpoints", seen.run));
+                problems.push(format!("run {} has a checkpoint of another run between its own", seen.run));
             }
             runs.push(&seen.run);
         }
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_stored_is_lost() {
+    fn reported_data_that_is_not_stored_is_missing() {
         for message in [
             ChildMessage::Checkpoint { path: String::new(), step: 2, id: "c".into() },
             values(1, "digest a"),
@@ -243,12 +244,12 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_none_is_found() {
+    fn a_history_that_is_not_linear_is_a_violation() {
         let (a, b, c) = (seen(0, "a", None, "r"), seen(1, "b", Some("a"), "r"), seen(2, "c", Some("b"), "q"));
         assert!(history_errors(&[&c, &b, &a]).is_empty());
         assert_eq!(history_errors(&[&c, &a]).len(), 1);
         let resumed = seen(3, "d", Some("c"), "r");
-        assert_eq!(history_errors(&[&resumed, &c, &b, &a]), ["run r has another between its checkpoints"]);
+        assert_eq!(history_errors(&[&resumed, &c, &b, &a]), ["run r has a checkpoint of another run between its own"]);
         let level = seen(1, "d", Some("b"), "r");
         assert_eq!(history_errors(&[&level, &b, &a]).len(), 1);
     }

@@ -23,7 +23,7 @@ use crate::workload::{SubgraphState, WorkloadGraph, WorkloadState, graph, input}
 /// Delay before a retry while another process holds the thread.
 const BUSY: Duration = Duration::from_millis(20);
 
-/// Task of a worker.
+/// Arguments of a worker.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct WorkerArgs {
@@ -92,7 +92,7 @@ fn effects(order: &WorkerArgs, life: u32) -> Result<SideEffectLog, String> {
 fn seeded_bug(order: &WorkerArgs) -> Result<Option<SeededBug>, String> {
     let Some(name) = &order.seeded_bug else { return Ok(None) };
     let bug = SeededBug::ALL.iter().find(|bug| bug.name() == name);
-    bug.map(|bug| Some(*bug)).ok_or_else(|| format!("no bug `{name}`"))
+    bug.map(|bug| Some(*bug)).ok_or_else(|| format!("unknown seeded bug `{name}`"))
 }
 
 struct Worker<'a> {
@@ -131,7 +131,7 @@ impl Worker<'_> {
         }
         let outcome = stream.finish().await?;
         if !outcome.is_finished() {
-            return Err(Error::internal(format!("a run without questions ended with {:?}", outcome.end)));
+            return Err(Error::internal(format!("a run without interrupts ended with {:?}", outcome.end)));
         }
         ChildMessage::Ended { digest: digest(&*outcome.state) }.send();
         Ok(())
@@ -142,11 +142,11 @@ impl Worker<'_> {
         reader::report_thread(&self.store, thread, false).await;
         let mut line = String::new();
         let read = std::io::stdin().lock().read_line(&mut line).map_err(|error| error.to_string())?;
-        if read == 0 { Err("the parent has gone".to_owned()) } else { Ok(()) }
+        if read == 0 { Err("the parent has exited".to_owned()) } else { Ok(()) }
     }
 }
 
-/// Converts an event to the guarantee it gives to the parent.
+/// Converts an event to the message that acknowledges it to the parent; `None` for events without a guarantee.
 fn to_message(thread: &str, event: &RunEvent) -> Option<ChildMessage> {
     let path = event.namespace().as_str().to_owned();
     let EventKind::Machine(event) = &event.kind else { return None };

@@ -18,7 +18,7 @@ interface Props {
   confidence?: number;
   settings: Settings;
   today: Day;
-  /** How a correction is applied; decides the hint. */
+  /** Effect of a correction; decides the hint. */
   method: keyof typeof strings.correctionHints;
   /** Rejects with a `Problem` if the correction fails. */
   onCorrect(chip: Chip, correction: Correction, isForced: boolean): Promise<void>;

@@ -12,7 +12,7 @@ import { addElapsed, type LocalTime } from "./local-time";
 /** Interval that polls for changes of other clients. */
 const POLL_INTERVAL_MS = 20_000;
 const RUNNING_POLL_INTERVAL_MS = 1_000;
-/** How long the page shows that it has reconnected. */
+/** Time for which the page shows that it has reconnected. */
 const RECONNECTED_NOTICE_MS = 2_500;
 const MAX_RETRY_DELAY_MS = 8_000;
 

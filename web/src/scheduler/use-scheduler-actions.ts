@@ -12,7 +12,7 @@ import { type ConversationController, useConversation, useUndo } from "./hooks";
 import type { UndoEntry } from "./undo-history";
 import { type Day, toLocalTime } from "./local-time";
 
-/** How long the undo message is shown. */
+/** Time for which the undo message is shown. */
 const FLASH_MS = 3_000;
 const MAX_NOTES = 20;
 /** Actions that change the calendar. */

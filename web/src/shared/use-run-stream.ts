@@ -7,7 +7,7 @@ import type { Status } from "./status";
 
 /** Interval at which a waiting tab checks whether another client answered. */
 const POLL_INTERVAL_MS = 5_000;
-/** How long the page shows that it has reconnected. */
+/** Time for which the page shows that it has reconnected. */
 const RECONNECTED_NOTICE_MS = 2_000;
 
 export type ConnectionState = { status: "connected" } | { status: "reconnecting"; attempt: number } | { status: "reconnected" };

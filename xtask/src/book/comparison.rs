@@ -1,6 +1,6 @@
 //! Tables of `book/src/comparison.md`, from `book/data/comparison.toml`.
 //!
-//! Holds the headings of the columns. The cells, and the columns of the feature matrix, are data.
+//! Contains the column headings. The cells, and the columns of the feature matrix, come from the data file.
 
 use super::data::Data;
 use super::table::{Alignment, markdown};
@@ -29,7 +29,7 @@ pub(super) fn features(files: &[File]) -> Result<String, String> {
     Ok(markdown(&header, Alignment::Left, &rows))
 }
 
-/// Returns the table of speed.
+/// Returns the table of measured times.
 pub(super) fn speed(files: &[File]) -> Result<String, String> {
     let data = read(files)?;
     let rows: Vec<_> = data.list("speed", &SPEED)?.iter().map(|engine| engine.texts(&SPEED)).collect();

@@ -1,6 +1,6 @@
-//! Data files of generated blocks: TOML in which every key is required and every value is a line of text.
+//! Data files of generated blocks: TOML in which every key is required and every value is one line of text.
 //!
-//! Rejects what it does not know, so that a misspelt key is no empty cell. Knows no file by name.
+//! Unknown keys are rejected, so that a misspelt key does not become an empty cell.
 
 use toml::{Table, Value};
 
@@ -55,7 +55,7 @@ impl Data {
     }
 
     fn checked<'a>(&self, name: &str, table: &'a Table, keys: &[&str]) -> Result<Entry<'a>, String> {
-        // The first key names the row.
+        // The value of the first key identifies the row in messages.
         let title = keys.first().and_then(|key| table.get(*key)?.as_str()).unwrap_or_default();
         let problem = |problem: String| Err(format!("{}: {name} (`{title}`): {problem}", self.path));
         for key in keys {

@@ -1,7 +1,7 @@
 //! The table of error codes in `book/src/errors.md`, from the error pages.
 //!
 //! The name is the first heading of a page; status and exit code are in its first line of text. The specification must
-//! agree if it lists the code. That every code has a page is a rule of `tidy::book`.
+//! agree if it lists the code. `tidy::book` checks that every code has a page.
 
 use super::table::{Alignment, markdown};
 use crate::workspace::File;

@@ -1,7 +1,7 @@
 //! Markers of generated blocks in Markdown pages.
 //!
-//! A block is the text between the line `<!-- generated: NAME -->` and the line `<!-- end generated -->`. Knows neither
-//! names nor data.
+//! A block is the text between the line `<!-- generated: NAME -->` and the line `<!-- end generated -->`. Valid names
+//! and the content of blocks are defined in `book`.
 
 use std::ops::Range;
 
@@ -11,16 +11,16 @@ const END: &str = "<!-- end generated -->";
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Block<'a> {
     pub(super) name: &'a str,
-    /// Number of the line with the first marker, from 1.
+    /// Line number of the first marker, from 1.
     pub(super) line: usize,
-    /// Bytes between the lines of the markers.
+    /// Byte range between the lines of the markers.
     pub(super) content: Range<usize>,
 }
 
 /// Returns the blocks of a page, in order.
 ///
 /// # Errors
-/// Returns a line number with the problem if a block starts in another one, has no end, or ends without a start.
+/// Returns a line number and a problem if a block starts in another one, has no end, or ends without a start.
 pub(super) fn blocks(text: &str) -> Result<Vec<Block<'_>>, String> {
     let (mut blocks, mut open, mut start) = (Vec::new(), None::<Block<'_>>, 0);
     for (index, line) in text.split_inclusive('\n').enumerate() {

@@ -1,6 +1,6 @@
 //! Measured figures in `README.md` and `book/src/performance.md`, from `bench/results.toml`.
 //!
-//! Holds the sentences around the figures. Does not judge the figures; `bench/start.py` has the goals of the start.
+//! Contains the sentences around the figures. Does not check the figures; `bench/start.py` checks the startup goals.
 
 use super::data::{Data, Entry};
 use super::table::{Alignment, markdown};

@@ -1,6 +1,6 @@
-//! Markdown tables as the documents write them.
+//! Markdown tables of generated blocks.
 //!
-//! Nothing is aligned or escaped: the text of a cell stands in the page as it is in the data.
+//! Cells are neither padded nor escaped: the page has their text as it is in the data.
 
 /// Alignment of the columns after the first one.
 #[derive(Clone, Copy)]

@@ -1,12 +1,12 @@
 //! Reads the ids that the tests of a Rust file claim in their doc comments.
 //!
-//! Looks at text, not at a syntax tree, because tests also stand inside `proptest!` and `macro_rules!`.
+//! Reads the text instead of a syntax tree, because `proptest!` and `macro_rules!` also contain tests.
 
 use super::requirement::{Id, ids_in};
 use crate::rust_source::{RustSource, end_of_item, line_of, words};
 use crate::workspace::File;
 
-/// Signs of an assertion. A test that claims ids and has none of them proves nothing.
+/// Texts that indicate an assertion. A test that claims ids must contain one of them.
 const ASSERTIONS: [&str; 8] =
     ["assert", "prop_assert", "insta::", "check(", "expect_err", "unwrap_err", "matches!", "trybuild"];
 
@@ -58,7 +58,7 @@ fn is_doc(line: &str) -> bool {
     line.starts_with("///") || line.starts_with("//!")
 }
 
-/// A function and what stands above it.
+/// A function with its doc comment and attributes.
 struct Function {
     name: String,
     ids: Vec<Id>,
@@ -67,7 +67,7 @@ struct Function {
     names_a_range: bool,
 }
 
-/// A file as its own lines and as code without comments and literals.
+/// A file as original lines and as code without comments and literals.
 struct View<'a> {
     source: Vec<&'a str>,
     code: &'a str,
@@ -75,12 +75,12 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The places inside `proptest! { .. }`.
+    /// Returns the byte ranges of `proptest! { .. }`.
     fn properties(&self) -> Vec<std::ops::Range<usize>> {
         words(self.code, "proptest!").map(|at| at..end_of_item(self.code, at)).collect()
     }
 
-    /// The function whose `fn` stands here; `None` for a function pointer type.
+    /// Returns the function whose `fn` is at this offset; `None` for a function pointer type.
     fn function(&self, at: usize) -> Option<Function> {
         let after = self.code[at + 2..].trim_start();
         let name: String = after.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
@@ -99,7 +99,7 @@ impl View<'_> {
         Some(Function { name, ids, is_test, asserts: ASSERTIONS.iter().any(|sign| body.contains(sign)), names_a_range })
     }
 
-    /// The line of a function and the lines of comments and attributes directly above it.
+    /// Returns the line of a function and the lines of comments and attributes directly above it.
     fn header(&self, function: usize) -> Vec<usize> {
         let mut lines = vec![function];
         let mut inside_attribute = false;

@@ -1,12 +1,12 @@
-//! Requirement ids: how they are written, where the specification defines them, and which must be covered.
+//! Requirement ids: their syntax, their definitions in the specification, and the list of those that tests must cover.
 //!
-//! Knows nothing of tests (see `claims`).
+//! `claims` reads the ids that tests name.
 
 use std::fmt;
 
 use crate::workspace::File;
 
-/// The id of a requirement, e.g. `R-GRA-7`, or of one part of a requirement that was split, e.g. `R-CLI-4a`.
+/// The id of a requirement, such as `R-GRA-7`, or of one part of a split requirement, such as `R-CLI-4a`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Id {
     family: String,
@@ -59,10 +59,10 @@ fn id_at(text: &str) -> Option<IdReference<'_>> {
     is_family.then_some(IdReference { id, rest })
 }
 
-/// The ids the chapters define, families in the order of the chapters, numbers rising.
+/// Returns the ids that the chapters define: families in the order of the chapters, each with ascending numbers.
 ///
 /// # Errors
-/// When an id is defined twice, as a whole and in parts, or there is none at all.
+/// Returns an error if an id is defined twice, or as a whole and in parts, or if there are no ids.
 pub(super) fn all_ids(files: &[File]) -> Result<Vec<Id>, String> {
     let chapters = files.iter().filter(|file| is_chapter(&file.path));
     let ids: Vec<Id> = chapters.flat_map(|file| file.text.lines().filter_map(defined)).collect();
@@ -85,7 +85,7 @@ fn is_chapter(path: &str) -> bool {
         .is_some_and(|name| name.starts_with(|c: char| c.is_ascii_digit()) && name.ends_with(".md"))
 }
 
-/// The id a line defines: `- **R-GRA-1** ..` or the table row `| R-GRA-14 | ..`.
+/// Returns the id that a line defines: `- **R-GRA-1** ..` or the table row `| R-GRA-14 | ..`.
 fn defined(line: &str) -> Option<Id> {
     let line = line.trim_start();
     let (text, closing) = match line.strip_prefix("- **") {
@@ -95,10 +95,10 @@ fn defined(line: &str) -> Option<Id> {
     id_at(text).filter(|reference| reference.rest.starts_with(closing)).map(|reference| reference.id)
 }
 
-/// The ids that `spec/required.txt` asks for.
+/// Returns the ids that `spec/required.txt` requires.
 ///
 /// # Errors
-/// When a line is not an id or a range of ids, or names one the specification lacks.
+/// Returns an error if a line is not an id or a range of ids, or names an id that the specification does not define.
 pub(super) fn required(files: &[File], defined_ids: &[Id]) -> Result<Vec<Id>, String> {
     let Some(file) = files.iter().find(|file| file.path == "spec/required.txt") else { return Ok(Vec::new()) };
     let mut required = Vec::new();
@@ -117,8 +117,8 @@ pub(super) fn required(files: &[File], defined_ids: &[Id]) -> Result<Vec<Id>, St
     Ok(required)
 }
 
-/// `R-GRA-7`, `R-CLI-4a` or `R-GRA-1..55`, both ends included. A range holds whole requirements only, so that a part
-/// is required where it is named and nowhere else.
+/// Parses `R-GRA-7`, `R-CLI-4a` or `R-GRA-1..55` (both ends included). A range contains only whole requirements; a part
+/// is required only if it is named itself.
 fn range(line: &str) -> Option<Vec<Id>> {
     let first = id_at(line)?;
     let last = match first.rest {

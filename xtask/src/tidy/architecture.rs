@@ -1,13 +1,14 @@
-//! The invariants of the architecture that can be read off the source: pure rooms, one loop, SQL at home, one format.
+//! Architecture rules that are checked in the source: pure modules, one run loop, no SQL outside of adapters, one
+//! format version, public API only in agents, no unsafe code.
 //!
-//! Which crate uses which is asked of Cargo instead (see `dependencies`).
+//! `dependencies` checks the dependencies between crates with Cargo's output.
 
 use std::collections::BTreeSet;
 
 use crate::rust_source::{RustSource, line_of, words};
 use crate::workspace::File;
 
-/// Nothing awaits while state changes, so core has no async code outside its ports and test suites.
+/// Reports async code in `superstep-core` outside of its ports and test suites: nothing may await while state changes.
 pub(super) fn pure_modules(files: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for file in files.iter().filter(|file| file.is_rust() && is_pure_module(&file.path)) {
@@ -26,7 +27,7 @@ fn is_pure_module(path: &str) -> bool {
     })
 }
 
-/// Reports a second run loop: only `engine/driver.rs` asks the machine for its next action.
+/// Reports a second run loop: only `engine/driver.rs` may request the next action of the machine.
 pub(super) fn one_loop(files: &[File]) -> Vec<String> {
     let outside = |path: &str| {
         path.starts_with("crates/")
@@ -38,14 +39,14 @@ pub(super) fn one_loop(files: &[File]) -> Vec<String> {
 }
 
 fn steps_a_machine(source: &str) -> bool {
-    // A long call chain is broken over lines, so white space says nothing.
+    // Long call chains have line breaks, so white space is removed.
     let code: String = RustSource::new(source).code_without_tests().split_whitespace().collect();
     code.contains("machine.next_action(") || code.contains("Machine::next_action(")
 }
 
-/// SQL is written only in the adapters and for an application's own tables.
+/// Reports SQL in crates other than the adapters and `superstep-documents`. Applications may have SQL for their tables.
 pub(super) fn sql_at_home(files: &[File]) -> Vec<String> {
-    // `superstep-documents` keeps a full-text index of its own.
+    // `superstep-documents` has its own full-text index.
     let allowed = ["crates/superstep-adapters/", "crates/superstep-documents/"];
     let away = |path: &str| path.starts_with("crates/") && !allowed.iter().any(|folder| path.starts_with(folder));
     let mut problems = Vec::new();
@@ -62,7 +63,7 @@ fn is_sql(text: &str) -> bool {
     update || ["SELECT ", "INSERT INTO", "CREATE TABLE"].iter().any(|keyword| text.contains(keyword))
 }
 
-/// The number of the persisted format is written once, beside the format.
+/// Reports a format version that is missing, defined twice, or defined outside of the checkpoint module.
 pub(super) fn one_format_version(files: &[File]) -> Vec<String> {
     let module = "crates/superstep-core/src/checkpoint";
     let rust = || files.iter().filter(|file| file.is_rust() && file.path.starts_with("crates/"));
@@ -85,7 +86,7 @@ pub(super) fn one_format_version(files: &[File]) -> Vec<String> {
     }
 }
 
-/// Ready-made agents use the public API only: every `crate::` in their room names something that `lib.rs` exports.
+/// Reports internals in the ready-made agents: each `crate::` path in their module must name an export of `lib.rs`.
 pub(super) fn agents_use_public_api(files: &[File]) -> Vec<String> {
     let Some(root) = files.iter().find(|file| file.path == "crates/superstep/src/lib.rs") else { return Vec::new() };
     let exported = exported(&RustSource::new(&root.text).code());
@@ -125,7 +126,7 @@ fn exported(code: &str) -> BTreeSet<String> {
     names
 }
 
-/// The first name of a path, or of each path of a list.
+/// Returns the first name of a path, or of each path in a list.
 fn names_after(code: &str) -> Vec<String> {
     let name = |path: &str| {
         path.trim().split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().map(str::to_owned)
@@ -150,7 +151,7 @@ fn names_after(code: &str) -> Vec<String> {
     names.into_iter().filter(|name| !name.is_empty()).collect()
 }
 
-/// No unsafe code, in any target.
+/// Reports unsafe code in all targets.
 pub(super) fn no_unsafe(files: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for file in files.iter().filter(|file| file.is_rust()) {

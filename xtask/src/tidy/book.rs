@@ -1,6 +1,6 @@
-//! Every error code of the specification has a page in the book, in the one form error pages have.
+//! Checks that every error code has a page in the book, with the required sections and links to it.
 //!
-//! Judges form only; whether the advice helps is for a reader to say.
+//! The content of the pages is not checked.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ const CHAPTER: &str = "spec/02-framework.md";
 const SUMMARY: &str = "book/src/SUMMARY.md";
 const INDEX: &str = "book/src/errors.md";
 
-/// The sections of an error page.
+/// Required sections of an error page.
 const SECTIONS: [&str; 3] = ["## What happened", "## Why", "## What to do"];
 
-/// Error codes without a page, and pages that are out of form or that no list leads to.
+/// Reports error codes without a page, pages that lack a section, and pages without a link in the summary or the index.
 pub(super) fn error_pages(files: &[File]) -> Vec<String> {
     let text = |path: &str| files.iter().find(|file| file.path == path).map(|file| file.text.as_str());
     let listed = text(CHAPTER).unwrap_or_default().lines().filter_map(code);
@@ -21,7 +21,7 @@ pub(super) fn error_pages(files: &[File]) -> Vec<String> {
     if codes.is_empty() {
         return vec![format!("{CHAPTER} lists no error code")];
     }
-    // The program may know more codes than the specification asks for; their pages have the same form.
+    // The program may have more codes than the specification; their pages have the same form.
     codes.extend(files.iter().filter_map(|file| file.path.strip_prefix("book/src/errors/")?.strip_suffix(".md")));
     let mut problems = Vec::new();
     for code in codes {
@@ -37,7 +37,7 @@ pub(super) fn error_pages(files: &[File]) -> Vec<String> {
     problems
 }
 
-/// The code of a row such as `| SS-001 | InvalidGraph | 500 | 65 |`.
+/// Returns the code of a row such as `| SS-001 | InvalidGraph | 500 | 65 |`.
 fn code(line: &str) -> Option<&str> {
     let code = line.strip_prefix("| ")?.split(' ').next()?;
     code.strip_prefix("SS-").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit())).then_some(code)

@@ -1,7 +1,7 @@
 //! Commit subjects: `area: summary`, at most 72 characters.
 //!
-//! Judges the commits after a fixed one. Where the history does not reach it, as in a shallow clone, subjects are looked
-//! at and reported, but nothing fails.
+//! Checks the commits after a fixed one. If the history does not reach it, as in a shallow clone, violations are
+//! printed as a note and do not fail the command.
 
 use std::process::Command;
 
@@ -10,10 +10,10 @@ use crate::workspace::Workspace;
 /// The last commit before the rule: older history stays as it is, because rewriting it would change every hash.
 const BASE: &str = "cfc64d459f67decb3c9c9484ae0b0346a807f3c6";
 
-/// Characters that a subject may have.
+/// Maximum number of characters of a subject.
 const MAX_SUBJECT: usize = 72;
 
-/// The commits that can be judged.
+/// The commits that can be checked.
 pub(super) enum History {
     /// All commits after the base.
     Complete(Vec<Commit>),
@@ -23,14 +23,14 @@ pub(super) enum History {
     Missing(String),
 }
 
-/// A commit that is no merge.
+/// A commit other than a merge.
 pub(super) struct Commit {
     hash: String,
     subject: String,
 }
 
 impl History {
-    /// Asks Git for the commits.
+    /// Reads the commits with Git.
     pub(super) fn read(workspace: &Workspace) -> Self {
         let log = |range: &str| git(workspace, &["log", "--no-merges", "--format=%h %s", range, "--"]);
         match log(&format!("{BASE}..HEAD")) {
@@ -39,7 +39,7 @@ impl History {
         }
     }
 
-    /// Returns the subjects that break the rule.
+    /// Returns the problems of subjects that violate the rule.
     pub(super) fn problems(&self) -> Vec<String> {
         match self {
             Self::Complete(commits) => commits.iter().filter_map(problem).collect(),
@@ -47,7 +47,7 @@ impl History {
         }
     }
 
-    /// Returns a remark about commits that could not be judged.
+    /// Returns a note if the history is incomplete or missing.
     pub(super) fn note(&self) -> Option<String> {
         match self {
             Self::Complete(_) => None,

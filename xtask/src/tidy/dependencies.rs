@@ -1,18 +1,18 @@
-//! Rules for the direction of dependencies, read from Cargo instead of the manifests.
+//! Rules for the direction of dependencies, checked with Cargo's output instead of the manifests.
 //!
-//! Development dependencies are left out: a test may use what the crate may not.
+//! Development dependencies are not checked: tests may use crates that the crate itself may not.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The forbidden crates that are in a crate's tree of `name version` pairs.
+/// Reports forbidden crates in a dependency tree of `name version` pairs.
 pub(super) fn absent(package: &str, tree: &BTreeSet<String>, forbidden: &[&str]) -> Vec<String> {
     let names = tree.iter().filter_map(|pair| pair.split(' ').next());
     names.filter(|name| forbidden.contains(name)).map(|name| format!("`{package}` has `{name}` in its tree")).collect()
 }
 
-/// The crates of this workspace that a package uses although it may not.
+/// Reports workspace crates that a package depends on and that are not allowed.
 pub(super) fn uses_only(metadata: &Value, package: &str, allowed: &[&str]) -> Vec<String> {
     let ours: Vec<&str> = packages(metadata)
         .filter(|entry| entry["source"].is_null())
@@ -26,12 +26,12 @@ pub(super) fn uses_only(metadata: &Value, package: &str, allowed: &[&str]) -> Ve
         .collect()
 }
 
-/// The packages of `cargo metadata`.
+/// Returns the packages of `cargo metadata`.
 pub(super) fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
     list(&metadata["packages"])
 }
 
-/// The items of a JSON array; none when it is not one.
+/// Returns the items of a JSON array; none for other values.
 pub(super) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }

@@ -1,6 +1,6 @@
-//! House rules about files: names, sizes, openings, what must not be left behind, and addresses.
+//! Rules for files: names, sizes, module comments, ignored tests, comments that postpone work, test binaries, URLs, the changelog.
 //!
-//! Knows paths and text only; what the code means is `architecture`.
+//! Checks paths and text only; `architecture` has the rules for code.
 
 use serde_json::Value;
 
@@ -9,13 +9,13 @@ use super::readme::fences;
 use crate::rust_source::{RustSource, line_of, words};
 use crate::workspace::File;
 
-/// Lines a source file may have, tests included.
+/// Maximum number of lines of a source file, including tests.
 const MAX_LINES: usize = 800;
 
-/// Names that say nothing about what is inside.
+/// File and folder names that do not describe their content.
 const EMPTY_NAMES: [&str; 4] = ["utils", "common", "helpers", "manager"];
 
-/// Hosts of package registries. Cargo, pip, npm and apt know theirs; an address in a file would bypass their settings.
+/// Hosts of package registries. Cargo, pip, npm and apt have settings for them, which a URL in a file would bypass.
 const REGISTRIES: [&str; 11] = [
     "crates.io",
     "pypi.org",
@@ -30,7 +30,7 @@ const REGISTRIES: [&str; 11] = [
     "docker.io",
 ];
 
-/// Source files that are too long, or named so that nobody can tell what is inside.
+/// Reports source files that are too long, or whose name does not describe their content.
 pub(super) fn shapes(files: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for File { path, text } in files.iter().filter(|file| file.is_rust()) {
@@ -39,17 +39,17 @@ pub(super) fn shapes(files: &[File]) -> Vec<String> {
             problems.push(format!("{path} has {lines} lines; {MAX_LINES} is the limit"));
         }
         if path.ends_with("/mod.rs") {
-            problems.push(format!("{path}: a module `foo` is `foo.rs` beside `foo/`, not `mod.rs`"));
+            problems.push(format!("{path}: rename `foo/mod.rs` to `foo.rs`"));
         }
         let mut names = path.trim_end_matches(".rs").split('/');
         if let Some(name) = names.find(|name| EMPTY_NAMES.contains(name)) {
-            problems.push(format!("{path}: `{name}` does not say what is inside"));
+            problems.push(format!("{path}: `{name}` does not describe the content"));
         }
     }
     problems
 }
 
-/// Source files that do not open by saying why they exist.
+/// Reports source files without a module comment.
 pub(super) fn openings(files: &[File]) -> Vec<String> {
     let sources = files.iter().filter(|file| file.is_rust() && is_source(&file.path));
     let silent = sources.filter(|file| !file.text.starts_with("//!"));
@@ -61,13 +61,13 @@ fn is_source(path: &str) -> bool {
         || ["crates/", "apps/"].iter().any(|folder| path.starts_with(folder)) && path.contains("/src/")
 }
 
-/// Tests switched off, notes to self, and examples that nobody compiles.
+/// Reports ignored tests, comments that postpone work, and examples that are not compiled.
 pub(super) fn left_behind(files: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for file in files.iter().filter(|file| file.is_rust()) {
         let rust = RustSource::new(&file.text);
         let (code, comments) = (rust.code(), rust.comments());
-        let ignored = code.match_indices("#[ignore").map(|(at, _)| (line_of(&code, at), "a test is switched off"));
+        let ignored = code.match_indices("#[ignore").map(|(at, _)| (line_of(&code, at), "an ignored test"));
         problems.extend(ignored.map(|(line, problem)| format!("{}:{line}: {problem}", file.path)));
         for note in ["TODO", "FIXME"] {
             problems
@@ -88,7 +88,7 @@ fn unchecked_examples(path: &str, text: &str) -> Vec<String> {
     marked.map(|fence| format!("{path}:{}: an example marked `ignore`", fence.line)).collect()
 }
 
-/// Integration tests that are not `tests/it/main.rs`.
+/// Reports integration test binaries other than `tests/it/main.rs`.
 pub(super) fn test_binaries(metadata: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     for package in packages(metadata).filter(|package| package["source"].is_null()) {
@@ -104,14 +104,14 @@ pub(super) fn test_binaries(metadata: &Value) -> Vec<String> {
     problems
 }
 
-/// Addresses of package registries.
+/// Reports URLs of package registries.
 pub(super) fn registry_addresses(files: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for File { path, text } in files.iter().filter(|file| !file.path.ends_with("Cargo.lock")) {
         for (at, separator) in text.match_indices("://") {
             let host = host_at(&text[at + separator.len()..]);
             if REGISTRIES.iter().any(|registry| host == *registry || host.ends_with(&format!(".{registry}"))) {
-                problems.push(format!("{path}:{}: the address of `{host}`", line_of(text, at)));
+                problems.push(format!("{path}:{}: URL of the package registry `{host}`", line_of(text, at)));
             }
         }
     }
@@ -125,7 +125,7 @@ fn host_at(rest: &str) -> &str {
     host.split_once(':').map_or(host, |(host, _port)| host)
 }
 
-/// A changelog without a place for the next line.
+/// Reports a changelog without a section for unreleased changes.
 pub(super) fn changelog(files: &[File]) -> Vec<String> {
     let text = files.iter().find(|file| file.path == "CHANGELOG.md").map_or("", |file| &file.text);
     if text.lines().any(|line| line.trim() == "## Unreleased") {
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(shapes(&one("crates/a/src/b/mod.rs", "")).len(), 1);
         assert_eq!(
             shapes(&one("crates/a/src/utils.rs", "")),
-            ["crates/a/src/utils.rs: `utils` does not say what is inside"]
+            ["crates/a/src/utils.rs: `utils` does not describe the content"]
         );
         assert_eq!(shapes(&one("apps/a/common/b.rs", "")).len(), 1);
         assert!(shapes(&one("crates/a/src/model.rs", "")).is_empty());
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn leftovers_are_rejected() {
         let check = |text: &str, problems: &[&str]| assert_eq!(left_behind(&one("a.rs", text)), problems, "{text}");
-        check("#[test]\n#[ignore = \"slow\"]\nfn a() {}", &["a.rs:2: a test is switched off"]);
+        check("#[test]\n#[ignore = \"slow\"]\nfn a() {}", &["a.rs:2: an ignored test"]);
         check("// TODO later\n/* FIXME */", &["a.rs:1: `TODO`", "a.rs:2: `FIXME`"]);
         check("/// ```rust,ignore\n/// x\n/// ```\nfn a() {}", &["a.rs:1: an example marked `ignore`"]);
         check("/// ```text\n/// ignore\n/// ```\nconst A: &str = \"TODO #[ignore]\";", &[]);

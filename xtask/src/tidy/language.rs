@@ -1,6 +1,6 @@
-//! The rules of language: standard words in names, doc summaries of the usual form, type names that say their role.
+//! Language rules: standard words in names, doc summaries that start with a verb or a noun, unambiguous type names.
 //!
-//! `xtask/language-exceptions.toml` lists names that are right where they are, with the reason. This file joins the
+//! `xtask/language-exceptions.toml` lists names that may violate a rule, with the reason. This file combines the
 //! checks; each check is a module.
 
 mod declarations;
@@ -18,7 +18,7 @@ use words::Lexicon;
 use crate::rust_source::RustSource;
 use crate::workspace::File;
 
-/// A rule of language.
+/// A language rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Check {
     Words,
@@ -29,7 +29,7 @@ enum Check {
 impl Check {
     const ALL: [Self; 3] = [Self::Words, Self::Summaries, Self::Types];
 
-    /// Returns the key in the exceptions.
+    /// Returns the name of the check's table in the exceptions file.
     fn key(self) -> &'static str {
         match self {
             Self::Words => "words",
@@ -42,7 +42,7 @@ impl Check {
         Self::ALL.into_iter().find(|check| check.key() == key)
     }
 
-    /// Returns the sentence that the command prints.
+    /// Returns the title that the command prints.
     fn rule(self) -> &'static str {
         match self {
             Self::Words => "names use standard words",
@@ -52,13 +52,13 @@ impl Check {
     }
 }
 
-/// A place where a rule is broken.
+/// A violation of a rule at a line of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Violation {
     check: Check,
     path: String,
     line: usize,
-    /// The name that an exception has to name: an identifier, or the first word of a summary.
+    /// Name for exceptions: an identifier, or the first words of a summary.
     name: String,
     problem: String,
 }
@@ -69,7 +69,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Returns every rule of language with its problems.
+/// Returns the title and the problems of every language rule.
 pub(super) fn check(files: &[File]) -> Vec<(&'static str, Vec<String>)> {
     let (mut violations, mut problems) = violations(files);
     let exceptions = files.iter().find(|file| file.path == exceptions::PATH).map_or("", |file| &file.text);
@@ -82,7 +82,7 @@ pub(super) fn check(files: &[File]) -> Vec<(&'static str, Vec<String>)> {
     [("the language rules can be applied", problems)].into_iter().chain(Check::ALL.map(of_check)).collect()
 }
 
-/// Returns the violations of all files, and the files that cannot be parsed.
+/// Returns the violations in all files, and the errors of files that cannot be parsed.
 fn violations(files: &[File]) -> (Vec<Violation>, Vec<String>) {
     let (mut violations, mut problems, mut parsed) = (Vec::new(), Vec::new(), Vec::new());
     let lexicon = Lexicon::new();

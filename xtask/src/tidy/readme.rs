@@ -1,6 +1,6 @@
-//! The README is one screen: two commands, and a first program that really compiles because it is an example.
+//! Checks the README: it has two commands and a short program that is identical to an example, so that it compiles.
 //!
-//! Also finds fenced blocks of Markdown, for whoever looks into one.
+//! Also finds the fenced blocks of Markdown texts for other rules.
 
 use crate::workspace::File;
 
@@ -71,7 +71,7 @@ fn first_program(program: &[&str], example: Option<&str>) -> Vec<String> {
         ));
     }
     if let Some(example) = example {
-        // The file may open with the reason it exists, which the README says in its own words.
+        // The module comment of the example is not part of the README.
         let opening = example.lines().take_while(|line| line.starts_with("//!")).count();
         let without = example.lines().skip(opening).skip_while(|line| line.is_empty());
         if !program.iter().copied().eq(example.lines()) && !program.iter().copied().eq(without) {

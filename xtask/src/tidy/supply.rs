@@ -1,7 +1,7 @@
-//! Rules for external crates: minimum versions of `deny.toml`, allowed licences, one source, a maximum number.
+//! Rules for external crates: bans and allowed licences of `deny.toml`, registry sources only, a maximum number.
 //!
-//! Needs no advisory database and no network, so the floors hold on every machine. It reads the same `deny.toml` as
-//! cargo-deny, and rejects an entry that it does not understand instead of ignoring it.
+//! Needs no advisory database and no network, so the rules apply on every machine. Reads the same `deny.toml` as
+//! cargo-deny, and rejects entries with unknown keys instead of ignoring them.
 
 use std::collections::BTreeSet;
 
@@ -12,17 +12,17 @@ use toml::Table;
 use super::dependencies::packages;
 use crate::workspace::File;
 
-/// Crates the tree may have, ours included.
+/// Maximum number of crates in the tree, including those of the workspace.
 const MAX_CRATES: usize = 380;
 
-/// The lock files, and what one of them may have although it is banned.
+/// The lock files, each with the banned crates that it may contain.
 const LOCKS: [(&str, &[&str]); 2] = [
     ("Cargo.lock", &[]),
-    // candle's kernels are written with the macro `paste`: it is unmaintained, and gone when the program is built.
+    // The kernels of candle use the unmaintained macro `paste`, which runs only at compile time.
     ("crates/superstep-weights/Cargo.lock", &["paste"]),
 ];
 
-/// Locked crates that `deny.toml` bans.
+/// Reports locked crates that `deny.toml` bans.
 pub(super) fn floors(files: &[File]) -> Vec<String> {
     read_floors(files).unwrap_or_else(|problem| vec![problem])
 }
@@ -66,13 +66,13 @@ impl Ban {
     }
 
     fn bites(&self, version: &Version) -> bool {
-        // A requirement without a pre-release matches none, so a preview of an old version would slip through.
+        // A requirement without a pre-release never matches pre-releases, so they are also compared as releases.
         let release = Version { pre: Prerelease::EMPTY, ..version.clone() };
         self.versions.matches(version) || (!version.pre.is_empty() && self.versions.matches(&release))
     }
 }
 
-/// Dependencies whose licence is not on the list of `deny.toml`.
+/// Reports dependencies whose licence is not on the list of `deny.toml`.
 pub(super) fn licences(files: &[File], metadata: &Value) -> Vec<String> {
     let deny = match table(files, "deny.toml") {
         Ok(deny) => deny,
@@ -100,7 +100,7 @@ fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     }
     match expression.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
         Some(inner) => is_allowed(inner, allowed),
-        // `X+` is "X or later", which X itself meets.
+        // `X+` means "X or later", which X itself satisfies.
         None => allowed.contains(&expression) || allowed.contains(&expression.trim_end_matches('+')),
     }
 }
@@ -119,7 +119,7 @@ fn split_outside_brackets<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
     parts
 }
 
-/// Dependencies from elsewhere than the registry, and more crates than the budget allows.
+/// Reports dependencies from git repositories, and a tree with too many crates.
 pub(super) fn sources(files: &[File], tree: &BTreeSet<String>) -> Vec<String> {
     let from_git = |package: &&toml::Value| {
         package.get("source").and_then(toml::Value::as_str).is_some_and(|source| source.starts_with("git+"))

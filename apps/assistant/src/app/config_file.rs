@@ -89,7 +89,7 @@ impl ConfigFile {
     /// a secret that does not exist.
     pub fn read(file: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let text = fs::read_to_string(file).map_err(|error| {
-            let fact = format!("the settings of the assistant `{}` cannot be read: {}", file.display(), error.kind());
+            let fact = format!("the assistant configuration `{}` cannot be read: {}", file.display(), error.kind());
             Error::new(ErrorCode::ConfigInvalid, fact)
         })?;
         let written: RawConfig = toml::from_str(&text).map_err(|error| parse_error(file, &text, &error))?;
@@ -99,7 +99,7 @@ impl ConfigFile {
         match reader.problems.is_empty() {
             true => read,
             false => {
-                let fact = format!("the settings of the assistant in `{}` are not valid", file.display());
+                let fact = format!("the assistant configuration `{}` is invalid", file.display());
                 Err(Error::with_diagnostics(ErrorCode::ConfigInvalid, fact, reader.problems))
             }
         }
@@ -129,7 +129,7 @@ impl ConfigFile {
             let connected = settings.connect(std::slice::from_ref(server), |_| token.clone()).await;
             settings = connected.map_err(|error| {
                 let fact = format!("the MCP server `{}` of `mcp_servers`: {}", server.name, error.message());
-                let help = error.help().unwrap_or("correct its entry, or leave it out").to_owned();
+                let help = error.help().unwrap_or("correct its entry, or remove it").to_owned();
                 Error::new(error.code(), fact).with_help(help)
             })?;
         }
@@ -164,7 +164,7 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
         let mut mcp_servers = Vec::new();
         for (number, server) in written.mcp_servers.into_iter().enumerate() {
             if !names.insert(server.name.clone()) {
-                self.reject(format!("mcp_servers.{number}.name"), "another server has this name", "give each its own");
+                self.reject(format!("mcp_servers.{number}.name"), "another server has this name", "use a unique name");
             }
             mcp_servers.extend(self.server(number, server));
         }
@@ -177,14 +177,14 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
         let named = [("synonyms", settings.synonyms.clone()), ("handbook", settings.documents.clone())];
         let named = named.into_iter().filter_map(|(key, path)| Some((key, path?)));
         for (key, path) in needed.into_iter().chain(named).filter(|(_, path)| !path.exists()) {
-            let fact = format!("there is no `{}`", path.display());
-            self.reject(key, fact, "paths start from the folder of the file");
+            let fact = format!("`{}` not found", path.display());
+            self.reject(key, fact, "paths are relative to the folder of the configuration file");
         }
     }
 
     fn bigquery(&mut self, written: RawBigQuery) -> Result<BigQuery> {
         if written.datasets.is_empty() {
-            self.reject("bigquery.datasets", "there is none", "name the data sets that may be asked");
+            self.reject("bigquery.datasets", "the list is empty", "list the data sets that may be queried");
         }
         let token = self.secret("bigquery.token", &written.token).unwrap_or_else(|| Secret::new(""));
         let mut bigquery = BigQuery::new(written.project, written.datasets, token)?;
@@ -212,8 +212,8 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
                 McpTransport::Http { url, allow }
             }
             _ => {
-                let help = "give `command` for a program, or `url` for a server on the web";
-                self.reject(at, "it has to be reached in one way", help);
+                let help = "set `command` for a program, or `url` for an HTTP server";
+                self.reject(at, "exactly one transport is required", help);
                 return None;
             }
         };
@@ -224,11 +224,7 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
     /// Rejects keys that have no effect next to another key, because the user relies on them.
     fn reject_conflicting_keys(&mut self, at: &str, transport: &str, keys: [(&str, bool); 2]) {
         for (key, _) in keys.into_iter().filter(|(_, is_given)| *is_given) {
-            self.reject(
-                format!("{at}.{key}"),
-                format!("it does not belong to a server with `{transport}`"),
-                "leave it out",
-            );
+            self.reject(format!("{at}.{key}"), format!("it cannot be combined with `{transport}`"), "remove it");
         }
     }
 
@@ -244,13 +240,13 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
 
     /// Resolves a secret from its reference.
     fn secret(&mut self, key: &str, reference: &str) -> Option<Secret> {
-        const HELP: &str = "refer to it: `env:NAME` or `file:PATH`";
+        const HELP: &str = "refer to the secret with `env:NAME` or `file:PATH`";
         let resolved = match reference.split_once(':') {
             Some(("env", name)) => (self.variable)(name).ok_or("the variable is not set"),
             Some(("file", path)) => {
                 fs::read_to_string(self.directory.join(path)).map_err(|_| "the file cannot be read")
             }
-            _ => Err("a secret does not stand here"),
+            _ => Err("secrets are not allowed here"),
         };
         match resolved.map(|text| text.trim_end_matches(['\r', '\n']).to_owned()) {
             Ok(text) if !text.is_empty() => return Some(Secret::new(text)),
@@ -278,7 +274,7 @@ fn parse_error(file: &Path, text: &str, error: &toml::de::Error) -> Error {
         format!(" line {}, `{key}`:", line + 1)
     });
     let location = location.unwrap_or_else(|| ":".to_owned());
-    let fact = format!("the settings of the assistant `{}`{location} {message}", file.display());
+    let fact = format!("the assistant configuration `{}`{location} {message}", file.display());
     Error::new(ErrorCode::ConfigInvalid, fact)
 }
 

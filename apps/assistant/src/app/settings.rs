@@ -48,7 +48,7 @@ pub struct AssistantSettings {
     pub bigquery: Option<Arc<BigQuery>>,
     /// Web tools. Default: none.
     pub web: Option<WebSettings>,
-    /// External tools, for example those that [`Settings::connect`] adds.
+    /// External tools, for example those that [`AssistantSettings::connect`] adds.
     pub more_tools: Vec<SharedTool>,
     /// Rate limit of turns per client address.
     pub limit: RateLimit,

@@ -50,7 +50,7 @@ impl std::fmt::Display for CatalogError {
             write!(f, "table `{table}`: ")?;
         }
         match self.cause.sqlite_error_code() {
-            Some(ErrorCode::OperationInterrupted) => write!(f, "to read all tables took longer than {TIME:?}"),
+            Some(ErrorCode::OperationInterrupted) => write!(f, "reading all tables took longer than {TIME:?}"),
             _ => write!(f, "{}", self.cause),
         }
     }
@@ -172,7 +172,7 @@ impl Catalog {
             until(connection, Some(last.min(Instant::now() + each)))?;
             match Table::of_view(connection, name, sql, schema) {
                 Ok(view) => tables.push(view),
-                Err(cause) => tracing::warn!(view = %name, "a view cannot be read, and is left out: {cause}"),
+                Err(cause) => tracing::warn!(view = %name, "a view cannot be read and is skipped: {cause}"),
             }
         }
         until(connection, None)?;
@@ -217,7 +217,7 @@ impl Table {
         let mut columns = columns(connection, name, sql)?;
         match sample_view(connection, name, columns.len()) {
             Ok(values) => columns.iter_mut().zip(&values).for_each(|(it, values)| it.kind = seen_kind(it, values)),
-            Err(cause) => tracing::warn!(view = %name, "the columns of a view are taken as declared: {cause}"),
+            Err(cause) => tracing::warn!(view = %name, "using the declared columns of a view: {cause}"),
         }
         Ok(Self {
             name: name.to_owned(),

@@ -67,9 +67,7 @@ pub(super) fn fill(connection: &mut Connection, files: Vec<(String, FileContent)
         count += 1;
     }
     if count == 0 {
-        return Err(
-            load_error("*.csv, *.parquet", "there is no such file").with_help("put one file for each table there")
-        );
+        return Err(load_error("*.csv, *.parquet", "file not found").with_help("add one file per table"));
     }
     Ok(schema)
 }
@@ -88,12 +86,12 @@ impl FileContent {
             Self::Path(path) => {
                 let size = fs::metadata(path).map_err(|cause| cause.to_string())?.len();
                 if size > MAX_FILE_BYTES {
-                    return Err(format!("it has {size} bytes, more than {MAX_FILE_BYTES}"));
+                    return Err(format!("the file has {size} bytes; the maximum is {MAX_FILE_BYTES}"));
                 }
                 Cow::Owned(fs::read(path).map_err(|cause| cause.to_string())?)
             }
         };
-        let text = std::str::from_utf8(&bytes).map_err(|_| "it is not text in UTF-8".to_owned())?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| "the file is not valid UTF-8".to_owned())?;
         Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned())
     }
 }

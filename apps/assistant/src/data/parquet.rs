@@ -17,12 +17,12 @@ const MAX_ROWS: i64 = 5_000_000;
 
 /// Reads the rows of a file.
 pub(super) fn read_table(content: &FileContent) -> Result<TableData, String> {
-    let FileContent::Path(path) = content else { return Err("it is not on disk".to_owned()) };
+    let FileContent::Path(path) = content else { return Err("the file is not on disk".to_owned()) };
     let file = File::open(path).map_err(|cause| cause.to_string())?;
     let reader = SerializedFileReader::new(file).map_err(|cause| cause.to_string())?;
     let metadata = reader.metadata().file_metadata();
     if metadata.num_rows() > MAX_ROWS {
-        return Err(format!("it has {} rows, more than {MAX_ROWS}", metadata.num_rows()));
+        return Err(format!("the file has {} rows; the maximum is {MAX_ROWS}", metadata.num_rows()));
     }
     let columns: Vec<String> = metadata.schema().get_fields().iter().map(|field| field.name().to_owned()).collect();
     let mut declarations = vec!["TEXT"; columns.len()];

@@ -41,9 +41,9 @@ impl SendMessageRequest {
         let is_taken = ["settings", "memory"].contains(&id);
         if !ThreadId::from(id).is_valid() || id.chars().all(|letter| letter == '.') || is_taken {
             let fault =
-                ValidationError::new(format!("`{id}` cannot be the id of a conversation")).with_pointer("/sessionId");
+                ValidationError::new(format!("`{id}` is not a valid conversation id")).with_pointer("/sessionId");
             let help = "use 1 to 128 letters, digits and `_ . : -`, not only dots, and neither `settings` nor `memory`";
-            return Err(Problem::invalid("the body is not valid", [fault.with_help(help).into()]));
+            return Err(Problem::invalid("the body is invalid", [fault.with_help(help).into()]));
         }
         Ok(Some(id.into()))
     }
@@ -53,10 +53,8 @@ impl SendMessageRequest {
         if !self.message.trim().is_empty() {
             return Ok(());
         }
-        let fault = ValidationError::new("the message has no words")
-            .with_pointer("/message")
-            .with_help("say what you want to know");
-        Err(Problem::invalid("the body is not valid", [fault.into()]))
+        let fault = ValidationError::new("the message is empty").with_pointer("/message").with_help("enter a question");
+        Err(Problem::invalid("the body is invalid", [fault.into()]))
     }
 
     /// Returns the input of the run.

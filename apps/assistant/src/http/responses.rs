@@ -74,7 +74,8 @@ pub(super) fn session_list_item(record: &ThreadRecord) -> Value {
 pub(super) fn run_error_problem(failure: &RunError, thread: &ThreadId) -> Problem {
     let code =
         ErrorCode::ALL.iter().copied().find(|code| code.to_string() == failure.code).unwrap_or(ErrorCode::NodeFailed);
-    // What lies in the request is the status of its code; whatever else went wrong did so behind this server.
+    // An error in the request has the status of its code. Every other error occurred behind this server, which is
+    // status 502.
     let status = Some(Error::new(code, "").http_status()).filter(|status| *status < 500).unwrap_or(502);
     let problem = Problem::new(status, code, failure.message.clone()).with_thread(thread);
     match &failure.hint {

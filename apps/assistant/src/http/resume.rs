@@ -10,14 +10,14 @@ use utoipa::ToSchema;
 use super::GRAPH;
 use crate::nodes::{Decision, DecisionKind, MAX_ANSWER_CHARS};
 
-/// An answer to what a conversation asks.
+/// Answer to the open interrupt of a conversation.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ResumeRequest {
-    /// The question it is for, as `waiting.id` names it: an answer that is sent twice never hits the next question.
+    /// Id of the interrupt, as in `waiting.id`. An answer that is sent twice never applies to the next interrupt.
     pub(crate) question_id: String,
-    /// A text, where it is asked what was meant; `{"decision": "allow_once" | "allow_session" | "change" | "deny",
-    /// "arguments": {..}}`, where it is asked whether a tool may be used.
+    /// Answer. For a clarification question: a text. For a tool approval:
+    /// `{"decision": "allow_once" | "allow_session" | "change" | "deny", "arguments": {..}}`.
     answer: Value,
 }
 
@@ -35,11 +35,13 @@ pub(crate) async fn pending_interrupt(
     let open = runs.graph(GRAPH)?.state(thread).await?;
     let mut open = open.interrupts().filter(|_| is_waiting).peekable();
     let detail = match open.peek() {
-        Some(_) => format!("conversation `{thread}` asks something else"),
-        None => format!("conversation `{thread}` does not ask anything"),
+        Some(_) => format!("conversation `{thread}` has another open question"),
+        None => format!("conversation `{thread}` has no open question"),
     };
     let other = || {
-        Problem::conflict(detail).with_thread(thread).with_hint("`waiting.id` of the conversation names what it asks")
+        Problem::conflict(detail)
+            .with_thread(thread)
+            .with_hint("`waiting.id` of the conversation is the id of the open question")
     };
     open.find(|question| question.id.to_string() == id).cloned().ok_or_else(other)
 }
@@ -53,12 +55,11 @@ pub(crate) fn resume_value(answering: ResumeRequest, question: &Value) -> Result
         (Some("approval"), answer) => parse_decision(answer, &question["decisions"]),
         // The error omits the text itself, because its length is not limited.
         (_, Value::String(text)) if text.chars().count() > MAX_ANSWER_CHARS => {
-            let fact =
-                format!("expected at most {MAX_ANSWER_CHARS} characters, and there are {}", text.chars().count());
-            Err(invalid("/answer", &fact, "say it in fewer words"))
+            let fact = format!("expected at most {MAX_ANSWER_CHARS} characters, got {}", text.chars().count());
+            Err(invalid("/answer", &fact, "shorten the answer"))
         }
         (_, Value::String(text)) if !text.trim().is_empty() => Ok(Value::String(text)),
-        _ => Err(invalid("/answer", "expected a text with words", "say what you meant")),
+        _ => Err(invalid("/answer", "expected a text that is not empty", "enter an answer")),
     }
 }
 
@@ -84,7 +85,7 @@ enum DecisionInput {
 }
 
 fn parse_decision(answer: Value, offered: &Value) -> Result<Value, Problem> {
-    const HELP: &str = "decide `allow_once`, `allow_session`, `change` with `arguments`, or `deny`";
+    const HELP: &str = "send `allow_once`, `allow_session`, `change` with `arguments`, or `deny`";
     let input: ToolDecisionInput =
         serde_json::from_value(answer).map_err(|error| invalid("/answer", &error.to_string(), HELP))?;
     let decision = match input.decision {
@@ -94,17 +95,17 @@ fn parse_decision(answer: Value, offered: &Value) -> Result<Value, Problem> {
         DecisionInput::Deny => DecisionKind::Deny,
     };
     if (decision == DecisionKind::Edit) != input.arguments.is_some() {
-        return Err(invalid("/answer/arguments", "expected with `change`, and only then", HELP));
+        return Err(invalid("/answer/arguments", "required with `change`, not allowed otherwise", HELP));
     }
     if offered.as_array().is_some_and(|offered| !offered.contains(&json!(decision))) {
-        return Err(invalid("/answer/decision", &format!("only these are asked for: {offered}"), "decide one of them"));
+        return Err(invalid("/answer/decision", &format!("allowed decisions: {offered}"), "send one of them"));
     }
     Ok(json!(Decision { decision, args: input.arguments, reason: input.reason }))
 }
 
 fn invalid(pointer: &str, fact: &str, help: &str) -> Problem {
     Problem::invalid(
-        "that is no answer to what is asked",
+        "the answer does not match the question",
         [ValidationError::new(fact).with_pointer(pointer).with_help(help).into()],
     )
 }

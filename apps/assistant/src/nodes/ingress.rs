@@ -91,9 +91,9 @@ impl AgentState {
 
 /// Accepts an input whose last message is from the user, if all messages of the user can be checked.
 fn questions(messages: &Messages, policy: &Policy) -> Result<()> {
-    let last = messages.last().ok_or_else(|| invalid("there is no message"))?;
+    let last = messages.last().ok_or_else(|| invalid("the input has no message"))?;
     if last.role != Role::User {
-        return Err(invalid("the last message is not the user's"));
+        return Err(invalid("the last message is not from the user"));
     }
     messages.iter().rev().take_while(|message| message.role == Role::User).try_for_each(|new| question(new, policy))
 }
@@ -102,18 +102,18 @@ fn questions(messages: &Messages, policy: &Policy) -> Result<()> {
 fn question(message: &Message, policy: &Policy) -> Result<()> {
     let (text, limit) = (message.text(), policy.message_bytes());
     if text.trim().is_empty() {
-        return Err(invalid("the message has no words"));
+        return Err(invalid("the message is empty"));
     }
     if text.len() > limit {
-        let fact = format!("the message has {} bytes, and may have {limit}", text.len());
-        return Err(Error::new(ErrorCode::TooLarge, fact).with_help("send a shorter one"));
+        let fact = format!("the message has {} bytes; the maximum is {limit}", text.len());
+        return Err(Error::new(ErrorCode::TooLarge, fact).with_help("send a shorter message"));
     }
     Ok(())
 }
 
 fn invalid(message: &str) -> Error {
     let problem = Diagnostic { pointer: "/messages".to_owned(), message: message.to_owned(), help: None };
-    let fact = format!("a turn cannot begin like this: {message}");
+    let fact = format!("invalid input: {message}");
     Error::with_diagnostics(ErrorCode::InputInvalid, fact, vec![problem])
 }
 
@@ -137,9 +137,10 @@ fn apply_policy_rules<'a>(messages: &Messages, policy: &'a Policy) -> (Option<&'
 
 fn profile<'a>(user: &str, policy: &Policy, profiles: &'a Profiles) -> Result<&'a Profile> {
     let guest = || profiles.get("guest").filter(|_| policy.unknown_user() == UnknownUser::Guest);
-    profiles.get(user).or_else(guest).ok_or_else(|| {
-        Error::new(ErrorCode::PolicyRefused, format!("nobody knows the user `{user}` (rule `unknown_user`)"))
-    })
+    profiles
+        .get(user)
+        .or_else(guest)
+        .ok_or_else(|| Error::new(ErrorCode::PolicyRefused, format!("unknown user `{user}` (rule `unknown_user`)")))
 }
 
 /// Counts the turns of the last hour. The idempotency key counts a turn once, even if the node runs again. Each
@@ -159,8 +160,8 @@ async fn count_turn(user: &str, profile: &Profile, policy: &Policy, cx: &TaskCon
     let before = started.iter().filter(|hit| (Some(hit.item.created_at), &hit.item.key) < own).count();
     if before >= allowed || started.len() == most {
         store.delete(namespace, turn).await?;
-        let fact = format!("{limit} turns in an hour are allowed (rule `turns_per_hour`)");
-        return Err(Error::new(ErrorCode::PolicyRefused, fact).with_help("go on in the next hour").into());
+        let fact = format!("at most {limit} turns per hour are allowed (rule `turns_per_hour`)");
+        return Err(Error::new(ErrorCode::PolicyRefused, fact).with_help("try again in an hour").into());
     }
     Ok(())
 }

@@ -52,8 +52,11 @@ pub(crate) async fn planner(
         }
     }
     // The reasons for rejected plans are addressed to the planner and not to the user.
-    let nothing =
-        Verdict { status: VerdictStatus::GivingUp, reason: None, missing: vec!["a way to look it up".to_owned()] };
+    let nothing = Verdict {
+        status: VerdictStatus::GivingUp,
+        reason: None,
+        missing: vec!["a plan to find the answer".to_owned()],
+    };
     let verdict = match &state.verdict {
         Some(verdict) => Verdict { status: VerdictStatus::GivingUp, ..verdict.clone() },
         None => nothing,
@@ -89,7 +92,7 @@ pub(super) fn is_model_unavailable(error: &Error) -> bool {
 
 fn reject_repeated_plan(plan: Plan, plans: &[String]) -> Result<Plan, String> {
     match plan.next_step == NextStep::ToolUse && plans.contains(&plan.signature()) {
-        true => Err("the same calls were made in this turn already: plan others".to_owned()),
+        true => Err("the same calls were already made in this turn: plan different ones".to_owned()),
         false => Ok(plan),
     }
 }

@@ -60,7 +60,7 @@ pub(crate) async fn tool_router(
         let most = context.limits.max_calls;
         let validated = match index < most {
             true => gate.validate(call),
-            false => Err(format!("refused: a plan has at most {most} calls")),
+            false => Err(format!("refused: a plan can have at most {most} calls")),
         };
         let settled = match validated {
             // An approval for the session does not cover a repetition of the same call.
@@ -112,8 +112,8 @@ impl<'a> CallValidator<'a> {
         match (has_references(call), spec.annotations.destructive) {
             (true, true) => {
                 return Err(format!(
-                    "refused: a person must see what `{}` is called with, so its arguments cannot stand for what other \
-                     calls give; look that up first, then plan this call with the values written out",
+                    "refused: `{}` requires approval, so its arguments cannot refer to the results of other \
+                     calls; make those calls first, then plan this call with literal values",
                     call.tool
                 ));
             }
@@ -176,8 +176,10 @@ async fn request_approval(
             call.args = args;
             Ok(())
         }
-        (DecisionKind::Edit, None) => Err("refused: it was to be changed, and nobody said how".to_owned()),
-        (DecisionKind::Deny, _) => Err(with_reason("refused: the user said no", &user_decision.reason, context)),
+        (DecisionKind::Edit, None) => Err("refused: an edit was chosen, but no new arguments were given".to_owned()),
+        (DecisionKind::Deny, _) => {
+            Err(with_reason("refused: the user denied the call", &user_decision.reason, context))
+        }
     })
 }
 
@@ -186,7 +188,7 @@ async fn request_approval(
 pub(crate) fn with_reason(text: &str, reason: &str, context: &AssistantContext) -> String {
     match context.policy.matching_rule(reason) {
         _ if reason.trim().is_empty() => text.to_owned(),
-        Some(rule) => format!("{text}; the reason was against the rule `{}`", rule.name),
+        Some(rule) => format!("{text}; the reason violated the rule `{}`", rule.name),
         None => format!("{text}: {}", reason.chars().take(MAX_REASON_CHARS).collect::<String>()),
     }
 }

@@ -69,26 +69,26 @@ pub(super) fn plan(value: Value) -> Result<Plan, String> {
     let mut entries = match value {
         Value::Array(calls) => Map::from_iter([("tool_calls".to_owned(), Value::Array(calls))]),
         Value::Object(entries) => entries,
-        _ => return Err("a plan is a JSON object".to_owned()),
+        _ => return Err("a plan must be a JSON object".to_owned()),
     };
     let calls = take(&mut entries, &["tool_calls", "calls", "tools", "steps"]);
     let mut tool_calls = match calls {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(calls)) => calls.into_iter().map(call).collect::<Result<Vec<_>, _>>()?,
         Some(one @ Value::Object(_)) => vec![call(one)?],
-        Some(_) => return Err("`tool_calls` is a list of calls".to_owned()),
+        Some(_) => return Err("`tool_calls` must be a list of calls".to_owned()),
     };
     let next_step = match take(&mut entries, &["next_step", "next", "step"]).as_ref().and_then(Value::as_str) {
         Some("generate" | "answer" | "respond") => NextStep::Generate,
         Some("tool_use" | "tools" | "tool" | "use_tools") => NextStep::ToolUse,
-        Some(other) => return Err(format!("`next_step` is `generate` or `tool_use`, and not `{other}`")),
+        Some(other) => return Err(format!("`next_step` must be `generate` or `tool_use`, not `{other}`")),
         None if !tool_calls.is_empty() => NextStep::ToolUse,
         None => return Err("`next_step` is missing".to_owned()),
     };
     match next_step {
         NextStep::Generate => tool_calls.clear(),
         NextStep::ToolUse if tool_calls.is_empty() => {
-            return Err("the plan says `tool_use` and has no calls".to_owned());
+            return Err("the plan has `tool_use`, but no calls".to_owned());
         }
         NextStep::ToolUse => {}
     }
@@ -96,19 +96,19 @@ pub(super) fn plan(value: Value) -> Result<Plan, String> {
 }
 
 fn call(value: Value) -> Result<PlannedCall, String> {
-    let Value::Object(mut entries) = value else { return Err("a call is a JSON object".to_owned()) };
+    let Value::Object(mut entries) = value else { return Err("a call must be a JSON object".to_owned()) };
     let tool = text(take(&mut entries, &["tool", "name", "tool_name", "function"]));
     if tool.is_empty() {
-        return Err("a call names no `tool`".to_owned());
+        return Err("a call has no `tool`".to_owned());
     }
     let args = match take(&mut entries, &["args", "arguments", "input", "parameters"]) {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(args)) => args,
         Some(Value::String(text)) => match object(&text) {
             Some(Value::Object(args)) => args,
-            _ => return Err(format!("the `args` of `{tool}` are no object")),
+            _ => return Err(format!("the `args` of `{tool}` are not an object")),
         },
-        Some(_) => return Err(format!("the `args` of `{tool}` are no object")),
+        Some(_) => return Err(format!("the `args` of `{tool}` are not an object")),
     };
     let depends_on = match take(&mut entries, &["depends_on", "after", "needs"]) {
         Some(Value::Array(ids)) => ids.into_iter().map(|id| text(Some(id))).collect(),

@@ -7,7 +7,7 @@ use super::query_cues::Superlative;
 use super::query_draft::{GroupBy, Measure};
 use crate::data::ColumnType;
 
-/// A possible grouping: word index and group.
+/// A possible grouping, with the index of its word.
 type GroupMention = (usize, GroupBy);
 
 impl QueryBuilder<'_> {

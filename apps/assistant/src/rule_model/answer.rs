@@ -43,9 +43,9 @@ impl RuleModel {
             ChatIntent::Greeting => format!("Hello. I am {LABEL}. {}", self.examples()),
             ChatIntent::Bye => "Goodbye.".to_owned(),
             ChatIntent::Help => {
-                format!("I am {LABEL}: I ask the data, quote documents and calculate. {}", self.examples())
+                format!("I am {LABEL}: I query the data, quote documents and calculate. {}", self.examples())
             }
-            ChatIntent::Statement => "I have read that.".to_owned(),
+            ChatIntent::Statement => "Noted.".to_owned(),
             ChatIntent::History { is_first } => describe_history(prompt, *is_first),
             _ => return None,
         };
@@ -61,7 +61,7 @@ impl RuleModel {
                 format!("I could not find everything: {}.\n\n{text}", missing.join("; "))
             }
             Some(text) => match prompt.outputs.iter().find(|output| !output.is_good()) {
-                Some(failed) => format!("{text}\n\nNot everything worked: {}.", plain(&failed.content)),
+                Some(failed) => format!("{text}\n\nSome steps failed: {}.", plain(&failed.content)),
                 None => text,
             },
             None => self.not_known(classified, prompt),
@@ -130,17 +130,17 @@ impl RuleModel {
         let searched = prompt.previous_calls.iter().any(|previous| previous.tool == "search_docs")
             || prompt.outputs.iter().any(|output| output.tool == "search_docs");
         let reason = match &classified.topic {
-            QuestionKind::Future => "it is about the future, and the data only has what happened".to_owned(),
+            QuestionKind::Future => "the question is about the future, and the data covers only the past".to_owned(),
             QuestionKind::Talk(ChatIntent::Memory) => return "I know nothing about you yet.".to_owned(),
             _ if !failed.is_empty() => failed.join("; "),
             QuestionKind::Text if searched && !unknown.is_empty() => {
                 let named: Vec<String> = unknown.iter().map(|word| format!("\"{word}\"")).collect();
-                format!("the data has nothing for {}, and no document that I found says it", named.join(", "))
+                format!("the data has no match for {}, and I found no matching document", named.join(", "))
             }
             QuestionKind::Text if searched => {
-                "no document that I found says it, and I cannot ask the data like this".to_owned()
+                "I found no matching document and could not turn the question into a query".to_owned()
             }
-            _ => "I found nothing that answers it".to_owned(),
+            _ => "I found no answer".to_owned(),
         };
         match prompt.preferences["length"].as_str() {
             Some("short") => format!("I do not know: {reason}."),

@@ -101,6 +101,6 @@ pub(super) fn describe_history(prompt: &TaskPrompt, is_first: bool) -> String {
     match (quoted, is_first) {
         (Some(text), true) => format!("First you asked: \"{text}\""),
         (Some(text), false) => format!("Before this you asked: \"{text}\""),
-        (None, _) => "Nothing was said before in this conversation.".to_owned(),
+        (None, _) => "There are no earlier messages in this conversation.".to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! Lexicon of the data: maps words to tables, columns, stored values and synonyms.
 //!
-//! Longer phrases take precedence over shorter ones, and exact forms over inflected ones. Alternative meanings of
-//! the same words stay in order, synonyms first; `compose` chooses between them.
+//! Longer phrases take precedence over shorter ones, and exact forms over inflected ones. Alternative meanings of the
+//! same words stay in order, synonyms first; `query_builder` chooses between them.
 
 use std::collections::BTreeMap;
 

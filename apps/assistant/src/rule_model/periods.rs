@@ -196,7 +196,7 @@ fn relative(words: &[QuestionToken], at: usize, today: Date) -> Option<PeriodMat
 
 /// Parses `last 30 days`, a range that ends with the current date.
 fn latest(today: Date, count: f64, unit: &str) -> Option<PeriodMatch> {
-    #[expect(clippy::cast_possible_truncation, reason = "it is looked at before")]
+    #[expect(clippy::cast_possible_truncation, reason = "the value was checked before")]
     let count = (count.fract() == 0.0 && (1.0..=1000.0).contains(&count)).then_some(count as i64)?;
     let back = match unit {
         "day" | "days" => count.days(),

@@ -28,12 +28,12 @@ impl RuleModel {
     fn plans(&self, classified: &ClassifiedQuestion) -> Vec<Plan> {
         match &classified.topic {
             QuestionKind::Talk(talk) => self.talking(talk),
-            QuestionKind::Future => vec![Plan::generate("nobody has data of the future")],
+            QuestionKind::Future => vec![Plan::generate("the data has no future values")],
             QuestionKind::Calculation(text) => {
-                vec![Plan::tools([call("calculate", json!({ "expression": text }))], "it is a calculation")]
+                vec![Plan::tools([call("calculate", json!({ "expression": text }))], "the question is a calculation")]
             }
             QuestionKind::Data(query) => {
-                let reason = "all of its words mean something in the data";
+                let reason = "all words of the question match the data";
                 // The date range of the data is queried together with the measure: a sum over days without data
                 // would be misleading.
                 let range = self.diagnostic_query(query).filter(|other| other.shape == ResultShape::Range);
@@ -41,7 +41,7 @@ impl RuleModel {
                 let mut plans = vec![Plan::tools(calls, reason)];
                 plans.extend(
                     self.diagnostic_query(query)
-                        .map(|other| Plan::tools([self.query_call(&other)], "nothing was found: looks why")),
+                        .map(|other| Plan::tools([self.query_call(&other)], "the result is empty: find the cause")),
                 );
                 if classified.reading.periods.is_empty() {
                     plans.extend(searches(classified));
@@ -61,18 +61,20 @@ impl RuleModel {
     fn talking(&self, talk: &ChatIntent) -> Vec<Plan> {
         let one = |tool: &str, args: Value, reason: &str| vec![Plan::tools([call(tool, args)], reason)];
         match talk {
-            ChatIntent::Memory => one("search_memory", json!({}), "it is about what is known of the user"),
+            ChatIntent::Memory => one("search_memory", json!({}), "the question is about saved facts"),
             ChatIntent::DeleteMemory(query) => {
-                one("forget_memory", json!({ "query": query }), "the user wants it forgotten")
+                one("forget_memory", json!({ "query": query }), "the user wants to delete a saved fact")
             }
-            ChatIntent::Clock => one("now", json!({}), "it is about the time"),
-            ChatIntent::Tables => one("list_tables", json!({}), "it is about the tables"),
-            ChatIntent::File(path) => one("read_file", json!({ "path": path }), "it is about a file"),
+            ChatIntent::Clock => one("now", json!({}), "the question is about the time"),
+            ChatIntent::Tables => one("list_tables", json!({}), "the question is about the tables"),
+            ChatIntent::File(path) => one("read_file", json!({ "path": path }), "the question is about a file"),
             ChatIntent::Describe(text) => {
                 let named = self.catalog.tables.iter().find(|table| text.contains(&table.name.to_lowercase()));
                 match named {
-                    Some(table) => one("describe_table", json!({ "table": table.name }), "it is about a table"),
-                    None => one("list_tables", json!({}), "it is about the tables"),
+                    Some(table) => {
+                        one("describe_table", json!({ "table": table.name }), "the question is about a table")
+                    }
+                    None => one("list_tables", json!({}), "the question is about the tables"),
                 }
             }
             _ => vec![Plan::generate("there is nothing to look up")],
@@ -119,7 +121,7 @@ fn searches(classified: &ClassifiedQuestion) -> Vec<Plan> {
     let queries = [first, own.join(" "), longest.join(" ")];
     let search = |query: String| {
         let search = call("search_docs", json!({ "query": query, "limit": PASSAGES }));
-        Plan::tools([search], "documents may say it")
+        Plan::tools([search], "documents may contain the answer")
     };
     queries.into_iter().filter(|query| !query.is_empty()).map(search).collect()
 }

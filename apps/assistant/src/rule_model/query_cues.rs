@@ -187,7 +187,11 @@ pub(super) fn single_word_cues(words: &[QuestionToken], used: &mut [bool], signs
     if signs.most.is_some() {
         let is_count = |at: &&usize| words[**at].number().is_some_and(|number| (1.0..=50.0).contains(&number));
         if let Some(index) = unknown.iter().find(is_count).copied() {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between 1 and 50")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "the value is between 1 and 50"
+            )]
             let limit = words[index].number().map(|number| number as usize);
             signs.limit = limit;
             unknown.retain(|at| *at != index);

@@ -34,7 +34,7 @@ impl Synonyms {
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let read = |(number, line): (usize, &str)| {
             let invalid_line = || {
-                let fact = format!("line {number} of the synonyms cannot be read: `{line}`");
+                let fact = format!("line {number} of the synonyms is invalid: `{line}`");
                 Error::new(ErrorCode::ConfigInvalid, fact).with_help("write `word, other word = table.column`")
             };
             let (words, target) = line.split_once('=').ok_or_else(invalid_line)?;

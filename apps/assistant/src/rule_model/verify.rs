@@ -19,7 +19,7 @@ impl RuleModel {
             (false, true) => Some(VerdictReason::Irrelevant),
             (false, false) => Some(VerdictReason::Error),
         };
-        let missing = if answers { Vec::new() } else { vec!["what was asked for".to_owned()] };
+        let missing = if answers { Vec::new() } else { vec!["the requested information".to_owned()] };
         json!(Judgement { answers, reason, missing, choices: Vec::new() }).to_string()
     }
 }

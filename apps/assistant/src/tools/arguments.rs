@@ -16,7 +16,7 @@ pub(super) fn required<'a>(call: &'a ToolInvocation, name: &str) -> Result<&'a s
 pub(super) fn optional<'a>(call: &'a ToolInvocation, name: &str) -> Result<Option<&'a str>, ToolError> {
     match call.args.get(name) {
         None | Some(serde_json::Value::Null) => Ok(None),
-        Some(value) => value.as_str().map(Some).ok_or_else(|| invalid(format_args!("`{name}` is no text"))),
+        Some(value) => value.as_str().map(Some).ok_or_else(|| invalid(format_args!("`{name}` is not a string"))),
     }
 }
 
@@ -26,7 +26,7 @@ pub(super) fn number(call: &ToolInvocation, name: &str) -> Result<Option<usize>,
         None | Some(serde_json::Value::Null) => Ok(None),
         Some(value) => {
             let number = value.as_u64().and_then(|number| usize::try_from(number).ok());
-            number.map(Some).ok_or_else(|| invalid(format_args!("`{name}` is no whole number")))
+            number.map(Some).ok_or_else(|| invalid(format_args!("`{name}` is not an integer")))
         }
     }
 }

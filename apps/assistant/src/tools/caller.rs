@@ -58,11 +58,11 @@ impl Caller {
     pub(super) fn from_invocation(call: &ToolInvocation) -> Result<Arc<Self>, ToolError> {
         let host = call.task_context.clone();
         let caller = host.and_then(|host| host.downcast::<Self>().or_else(|host| of_run(&host).ok_or(host)).ok());
-        caller.ok_or_else(|| forbidden("nobody said on whose behalf this is asked"))
+        caller.ok_or_else(|| forbidden("the call has no user"))
     }
 
     pub(super) fn store(&self) -> Result<&SharedStore, ToolError> {
-        self.store.as_ref().ok_or_else(|| unavailable("there is no memory here"))
+        self.store.as_ref().ok_or_else(|| unavailable("no memory is configured"))
     }
 }
 

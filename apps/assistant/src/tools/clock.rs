@@ -18,9 +18,9 @@ pub(super) struct Now(pub(super) Arc<dyn Clock>);
 impl Tool for Now {
     fn spec(&self) -> ToolSpec {
         let schema = json!({"type": "object", "additionalProperties": false, "properties": {
-            "zone": {"type": "string", "description": "An IANA time zone, such as Europe/Berlin; the user's unless given."},
+            "zone": {"type": "string", "description": "An IANA time zone, such as Europe/Berlin (default: the user's time zone)."},
         }});
-        ToolSpec::new("now", "Tells the date and the time.").with_input(schema).read_only().timeout(super::TIME)
+        ToolSpec::new("now", "Returns the date and the time.").with_input(schema).read_only().timeout(super::TIME)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {

@@ -19,10 +19,10 @@ pub(super) struct SearchDocs(pub(super) Arc<Documents>);
 impl Tool for SearchDocs {
     fn spec(&self) -> ToolSpec {
         let schema = json!({"type": "object", "additionalProperties": false, "required": ["query"], "properties": {
-            "query": {"type": "string", "description": "What to look for, in a few words."},
-            "limit": {"type": "integer", "minimum": 1, "maximum": PASSAGES.1, "description": "At most so many passages."},
+            "query": {"type": "string", "description": "Search terms, a few words."},
+            "limit": {"type": "integer", "minimum": 1, "maximum": PASSAGES.1, "description": "Maximum number of passages."},
         }});
-        let about = "Searches the organisation's documents. Gives the passages that fit best, with their sources.";
+        let about = "Searches the organisation's documents. Returns the best matching passages, with their sources.";
         let spec = ToolSpec::new("search_docs", about).with_input(schema).read_only();
         spec.timeout(super::TIME).retries(super::RETRIES)
     }

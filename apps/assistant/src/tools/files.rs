@@ -34,7 +34,7 @@ impl ReadFile {
     pub(super) fn new(folders: &[PathBuf]) -> Result<Self> {
         let root = |folder: &PathBuf| {
             let canonical = folder.canonicalize().ok().filter(|folder| folder.is_dir());
-            let fact = || format!("cannot read files in `{}`: it is no folder", folder.display());
+            let fact = || format!("cannot read files in `{}`: not a folder", folder.display());
             canonical.ok_or_else(|| Error::new(ErrorCode::ConfigInvalid, fact()))
         };
         Ok(Self { folders: folders.iter().map(root).collect::<Result<_>>()? })
@@ -43,18 +43,20 @@ impl ReadFile {
     fn read(&self, path: &str) -> Result<ToolOutput, ToolError> {
         let (folder, resolved) = self.find(path)?;
         if !resolved.starts_with(folder) {
-            return Err(not_allowed(format_args!("`{path}` is a link out of the allowed folders")));
+            return Err(not_allowed(format_args!(
+                "`{path}` is a symbolic link to a target outside the allowed folders"
+            )));
         }
         let is_file = fs::metadata(&resolved).is_ok_and(|metadata| metadata.is_file());
         if !is_file {
-            return Err(not_allowed(format_args!("`{path}` is no file")));
+            return Err(not_allowed(format_args!("`{path}` is not a file")));
         }
         let cannot = |cause: std::io::Error| unavailable(format_args!("`{path}` cannot be read: {cause}"));
         let file = File::open(&resolved).map_err(cannot)?;
         let mut bytes = Vec::new();
         file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
         let is_cut = bytes.len() as u64 > MAX_FILE_BYTES;
-        let text = text_of(bytes, is_cut).ok_or_else(|| invalid(format_args!("`{path}` is not text in UTF-8")))?;
+        let text = text_of(bytes, is_cut).ok_or_else(|| invalid(format_args!("`{path}` is not valid UTF-8")))?;
         Ok(json!({"path": path, "text": text, "truncated": is_cut}).into())
     }
 
@@ -74,7 +76,7 @@ impl ReadFile {
         let names = self.names();
         let near = nearest(path, names.iter().map(String::as_str));
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        Err(invalid(format_args!("there is no file `{path}`{near}")))
+        Err(invalid(format_args!("file `{path}` not found{near}")))
     }
 
     /// Returns the names of existing files.
@@ -100,10 +102,7 @@ fn relative_path(path: &str) -> Result<PathBuf, ToolError> {
     };
     if is_odd || parts.is_empty() || !parts.iter().all(is_plain) {
         let excerpt: String = path.chars().take(200).collect();
-        return Err(not_allowed(format_args!(
-            "`{}` is not a path inside of the allowed folders",
-            excerpt.escape_debug()
-        )));
+        return Err(not_allowed(format_args!("`{}` is not a path inside the allowed folders", excerpt.escape_debug())));
     }
     Ok(parts.into_iter().filter(|part| matches!(part, Component::Normal(_))).collect())
 }
@@ -123,9 +122,9 @@ fn text_of(mut bytes: Vec<u8>, is_cut: bool) -> Option<String> {
 impl Tool for ReadFile {
     fn spec(&self) -> ToolSpec {
         let schema = json!({"type": "object", "additionalProperties": false, "required": ["path"], "properties": {
-            "path": {"type": "string", "description": "The path, inside of the allowed folders."},
+            "path": {"type": "string", "description": "Path of the file, inside the allowed folders."},
         }});
-        let about = "Reads a text file inside of the allowed folders.";
+        let about = "Reads a text file inside the allowed folders.";
         let spec = ToolSpec::new("read_file", about).with_input(schema).read_only();
         spec.timeout(super::TIME).retries(super::RETRIES)
     }

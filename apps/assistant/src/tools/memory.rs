@@ -22,10 +22,10 @@ pub(super) struct DeleteMemory;
 impl Tool for SearchMemory {
     fn spec(&self) -> ToolSpec {
         let schema = json!({"type": "object", "additionalProperties": false, "properties": {
-            "query": {"type": "string", "description": "What to look for, in a few words; the newest facts unless given."},
-            "limit": {"type": "integer", "minimum": 1, "maximum": FACTS.1, "description": "At most so many facts."},
+            "query": {"type": "string", "description": "Search terms, a few words (default: the newest facts)."},
+            "limit": {"type": "integer", "minimum": 1, "maximum": FACTS.1, "description": "Maximum number of facts."},
         }});
-        let about = "Finds what earlier conversations told about the user.";
+        let about = "Searches the facts about the user from earlier conversations.";
         let spec = ToolSpec::new("search_memory", about).with_input(schema).read_only();
         spec.timeout(super::TIME).retries(super::RETRIES)
     }
@@ -41,10 +41,10 @@ impl Tool for SearchMemory {
 impl Tool for DeleteMemory {
     fn spec(&self) -> ToolSpec {
         let schema = json!({"type": "object", "additionalProperties": false, "properties": {
-            "key": {"type": "string", "description": "The key of the fact, as search_memory gives it."},
-            "query": {"type": "string", "description": "Words of the fact, where its key is not known."},
+            "key": {"type": "string", "description": "Key of the fact, as returned by search_memory."},
+            "query": {"type": "string", "description": "Words of the fact, if its key is not known."},
         }});
-        let about = "Forgets one fact about the user, for good.";
+        let about = "Deletes one fact about the user permanently.";
         ToolSpec::new("forget_memory", about).with_input(schema).destructive().idempotent().timeout(super::TIME)
     }
 
@@ -79,7 +79,7 @@ async fn find_facts(caller: &Caller, query: Option<&str>, limit: usize) -> Resul
 fn only(mut items: Vec<Item>) -> Result<Option<Item>, ToolError> {
     if items.len() > 1 {
         let texts: Vec<String> = items.iter().map(|item| format!("`{}`: {}", item.key, text(item))).collect();
-        return Err(ambiguous(format_args!("{} facts fit; name the key of one: {}", items.len(), texts.join("; "))));
+        return Err(ambiguous(format_args!("{} facts match; use the key of one: {}", items.len(), texts.join("; "))));
     }
     Ok(items.pop())
 }
@@ -99,6 +99,6 @@ fn text(item: &Item) -> &str {
 }
 
 fn broken(error: superstep::Error) -> ToolError {
-    let failed = unavailable(format_args!("the memory cannot be reached: {}", error.message()));
+    let failed = unavailable(format_args!("the memory is unavailable: {}", error.message()));
     if error.is_retryable() { failed.retryable() } else { failed }
 }

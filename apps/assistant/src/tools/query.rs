@@ -48,10 +48,10 @@ impl Tool for QueryTool {
         };
         let schema = json!({"type": "object", "additionalProperties": false, "required": ["sql"], "properties": {
             "sql": {"type": "string", "description": format!("One SELECT, in the SQL of {language}.")},
-            "dataset": {"type": "string", "description": format!("The data set; `{default}` unless given.")},
-            "max_rows": {"type": "integer", "minimum": 1, "description": "At most so many rows; 100 unless given."},
+            "dataset": {"type": "string", "description": format!("The data set (default: `{default}`).")},
+            "max_rows": {"type": "integer", "minimum": 1, "description": "Maximum number of rows (default: 100)."},
         }});
-        let about = "Asks the organisation's data one read-only question in SQL. Gives columns and rows.";
+        let about = "Runs one read-only SQL query on the organisation's data. Returns columns and rows.";
         ToolSpec::new("bq_query", about).with_input(schema).read_only().timeout(super::TIME).retries(super::RETRIES)
     }
 
@@ -70,7 +70,7 @@ impl Tool for QueryTool {
             (dataset, Some(bigquery)) => bigquery.run_query(&caller.access, &sql, dataset, limit).await?,
             (Some(name), None) => {
                 let suggestion = did_you_mean_or_list(name, &[self.data.name()]);
-                return Err(unknown(format_args!("there is no data set `{name}`; {suggestion}")));
+                return Err(unknown(format_args!("data set `{name}` not found; {suggestion}")));
             }
         };
         let count = rows.rows.len();

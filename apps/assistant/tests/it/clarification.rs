@@ -66,10 +66,10 @@ async fn errors_in_the_question_cause_a_clarification() {
     let rows = [
         (
             "What is in ordrs?",
-            "unknown_table: there is no table `ordrs`; did you mean `orders`?",
+            "unknown_table: table `ordrs` not found; did you mean `orders`?",
             Some(json!(["orders"])),
         ),
-        ("Show suppliers", "forbidden: you may not see the table `suppliers`", Some(json!([]))),
+        ("Show suppliers", "forbidden: you do not have access to the table `suppliers`", Some(json!([]))),
         ("Show it", "unavailable: the disk is gone", None),
     ];
     for (question, failure, choices) in rows {

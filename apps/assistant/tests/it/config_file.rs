@@ -50,7 +50,7 @@ async fn read(file: &Path) -> AssistantSettings {
 
 /// R-PLN-53, R-PLN-54, R-PLN-25: custom tables, documents, policy and users are read from the configured paths.
 #[tokio::test]
-async fn a_file_says_where_everything_is() {
+async fn paths_are_read_from_the_config_file() {
     let more = "examples = ['What did Oslo buy?']\nkeep_facts = true\n";
     let (_folder, file) = folder("all", &format!("{NAMED}{more}"));
     let settings = read(&file).await;
@@ -130,7 +130,7 @@ async fn a_program_has_the_variables_that_the_file_refers_to() {
 /// R-PLN-53, R-PLN-54, R-PLN-55: errors in a file name the key, all missing references are reported at once, and a
 /// secret under a wrong key is not repeated.
 #[test]
-fn what_is_wrong_with_a_file_is_named() {
+fn errors_of_a_config_file_name_their_key() {
     let server = "[[mcp_servers]]\nname = 'crm'\n";
     let rows: [(String, &[&str]); 18] = [
         ("dta = 'tables'".to_owned(), &["line 1", "`dta`", "unknown field"]),
@@ -138,7 +138,7 @@ fn what_is_wrong_with_a_file_is_named() {
         (format!("{NAMED}[web]\nhosts = [\n  'a',\n  7,\n]\n"), &["line 8", "`web.hosts`", "expected a string"]),
         (format!("{NAMED}[bigquery]\nproject = 'a'\n"), &["`bigquery", "missing field `datasets`"]),
         ("folder = 'nowhere'".to_owned(), &["policy", "profiles", "data", "nowhere"]),
-        (format!("{NAMED}synonyms = 'none.txt'"), &["synonyms", "there is no", "none.txt"]),
+        (format!("{NAMED}synonyms = 'none.txt'"), &["synonyms", "none.txt` not found"]),
         (
             format!("{NAMED}[bigquery]\nproject = 'a'\ndatasets = []\ntoken = 'MARKER'\n"),
             &["bigquery.datasets", "bigquery.token", "env:NAME"],
@@ -158,17 +158,17 @@ fn what_is_wrong_with_a_file_is_named() {
         (format!("{NAMED}{server}comand = 'b'\n"), &["`mcp_servers.comand`", "unknown field"]),
         (
             format!("{NAMED}{server}command = 'b'\nenv = {{ KEY = 'MARKER', OTHER = 'env:NOT_SET' }}\n"),
-            &["mcp_servers.0.env.KEY", "a secret does not stand here", "servers.0.env.OTHER", "not set"],
+            &["mcp_servers.0.env.KEY", "secrets are not allowed here", "servers.0.env.OTHER", "not set"],
         ),
         (
             format!("{NAMED}{server}command = 'b'\ntoken = 'env:BIGQUERY_TOKEN'\nallow = ['a']\n"),
-            &["mcp_servers.0.token", "servers.0.allow", "does not belong to a server with `command`"],
+            &["mcp_servers.0.token", "servers.0.allow", "cannot be combined with `command`"],
         ),
         (
             format!("{NAMED}{server}url = 'https://a.example'\nargs = ['MARKER']\nenv = {{ KEY = 'MARKER' }}\n"),
-            &["mcp_servers.0.args", "servers.0.env", "does not belong to a server with `url`"],
+            &["mcp_servers.0.args", "servers.0.env", "cannot be combined with `url`"],
         ),
-        (format!("{NAMED}{server}command = 'b'\nenv = {{ KEY = 7 }}\n"), &["`servers.env`", "expected a string"]),
+        (format!("{NAMED}{server}command = 'b'\nenv = {{ KEY = 7 }}\n"), &["`mcp_servers.env`", "expected a string"]),
     ];
     for (number, (text, expected)) in rows.iter().enumerate() {
         let (_folder, file) = folder(&format!("wrong-{number}"), text);

@@ -143,7 +143,7 @@ async fn a_destructive_call_is_never_repeated_by_itself() {
             let output = state.messages.iter().find(|message| message.tool_call_id.is_some()).unwrap();
             assert_eq!(output.tool_call_id.as_deref(), Some("c1"));
             assert_eq!(
-                output.text().starts_with("unknown: whether `forget_memory`"),
+                output.text().starts_with("unknown: outcome of `forget_memory` is unknown"),
                 was_interrupted && !may_repeat,
                 "{at}"
             );
@@ -156,8 +156,8 @@ async fn a_destructive_call_is_never_repeated_by_itself() {
     }
 }
 
-/// Runs to the end and approves every call; `may_repeat` is the decision on a call with unknown outcome. Returns true if
-/// there was such a call.
+/// Runs to the end and approves every call; `may_repeat` is the decision on a call with unknown outcome. Returns true
+/// if there was such a call.
 async fn allowing(
     graph: &CompiledGraph<AgentState, AssistantContext>,
     context: &AssistantContext,

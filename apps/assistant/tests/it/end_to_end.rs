@@ -37,7 +37,7 @@ fn late_orders() -> (ScriptedModel, AssistantContext) {
             ScriptedReply::text(json!({ "answers": true, "reason": null, "missing": [], "choices": [] }).to_string()),
             300,
         ),
-        cost(ScriptedReply::pieces(["37 orders ", "shipped late ", "in October [2]."]), 400),
+        cost(ScriptedReply::chunks(["37 orders ", "shipped late ", "in October [2]."]), 400),
         cost(ScriptedReply::text(json!({ "summary": "Late orders in October: 37.", "facts": [] }).to_string()), 500),
     ]);
     (script.clone(), test_context(Provider(script), shop()))
@@ -150,9 +150,9 @@ async fn late_orders_event_by_event() {
     assert!(custom.iter().all(|(node, _)| *node == "verifier"));
     let retry = custom.iter().find(|(_, data)| data["status"] == "planning_retry").unwrap().1;
     assert_eq!(retry["tried"].as_array().unwrap().len(), 2);
-    let pieces: String =
+    let chunks: String =
         of_kind(&events, "on_chat_model_stream").iter().filter_map(|(_, data)| data["chunk"].as_str()).collect();
-    assert_eq!(pieces, last(&done.state));
+    assert_eq!(chunks, last(&done.state));
     let input = of_kind(&events, "on_chat_model_start");
     assert!(input.iter().all(|(_, data)| !data["input"]["messages"].as_array().unwrap().is_empty()));
 }

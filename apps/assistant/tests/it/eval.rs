@@ -25,7 +25,7 @@ async fn the_questions_of_the_sample_are_answered() {
     assert!(score.right >= 45, "{}", report(&score, |mark| mark != Grade::Right));
 }
 
-/// R-PLN-57: questions without specific rules are answered or declared unknown, and never answered wrongly.
+/// Questions that the sample data answers and the rule model refuses.
 const UNANSWERED: [&str; 15] = [
     "How many products do we buy from Italian suppliers?",
     "What is our profit margin on tents?",
@@ -44,8 +44,8 @@ const UNANSWERED: [&str; 15] = [
     "How many tents did our customers return?",
 ];
 
-/// R-PLN-57: questions that no rule was written for are answered or refused, and never wrong; each refusal of a question
-/// that the sample answers is listed by name.
+/// R-PLN-57: questions without specific rules are never answered wrongly; the questions without an answer are listed by
+/// name.
 #[tokio::test]
 async fn other_questions_are_not_answered_wrongly() {
     let score = evaluate(&[others(), more()].concat()).await;
@@ -53,7 +53,7 @@ async fn other_questions_are_not_answered_wrongly() {
     let unanswered_rows = score.rows.iter().filter(|row| row.verdict == Grade::Unknown);
     let unanswered: Vec<&str> = unanswered_rows.map(|row| row.question.as_str()).collect();
     assert_eq!(unanswered, UNANSWERED, "{}", report(&score, |mark| mark != Grade::Right));
-    assert_eq!((score.of, score.right), (66, 66 - UNANSWERED.len()));
+    assert_eq!((score.of, score.right), (65, 65 - UNANSWERED.len()));
 }
 
 fn others() -> Vec<EvalQuestion> {
@@ -81,10 +81,11 @@ fn others() -> Vec<EvalQuestion> {
         ("How long do club points stay valid?", json!(["24 months"])),
         ("Who has to approve a refund of more than 250 euro?", json!(["head of customer service"])),
         ("How many days off do I get for my own wedding?", json!(["own wedding", 2])),
-        // In percent: what was paid for all tents sold, less today's cost of them, over what was paid.
+        // Profit margin in percent: revenue of all sold tents minus their current cost, divided by the revenue.
         ("What is our profit margin on tents?", json!([43.13])),
     ];
-    // Outside the days of the sample, in the future, or about something no table and no document names.
+    // Questions about dates before the sample data, about the future, or about something that is in no table and no
+    // document.
     let unknown = [
         "How many orders did we get in March 2024?",
         "What will our revenue be next month?",
@@ -158,10 +159,9 @@ fn more() -> Vec<EvalQuestion> {
         ("Who are the top customers by orders?", json!(["Maurer", 35, "Hollmann", 26, "Osterkamp", 25])),
         ("How many tents did our customers return?", json!([9])),
     ];
-    // The tables know no size of a product, no weather, complaint, language, reason of a trend or earnings of a supplier.
+    // The tables contain no product sizes, complaints, languages, reasons for trends or earnings of suppliers.
     let unknown = [
         "Which supplier has the biggest product?",
-        "How many orders were returned because of the weather?",
         "Which customer complains most?",
         "How many employees speak Dutch?",
         "How much did Torrefina earn last year?",
@@ -197,7 +197,11 @@ fn answers_are_marked() {
         absent: absent.iter().map(ToString::to_string).collect(),
         dont_know: false,
     };
-    let never = EvalQuestion { dont_know: true, ..eval_question(json!([]), &[]) };
+    let never = |question: &str| EvalQuestion {
+        question: question.to_owned(),
+        dont_know: true,
+        ..eval_question(json!([]), &[])
+    };
     let rows = [
         (eval_question(json!([18919.15]), &[]), "It is 18,919.15 [1].", Grade::Right),
         (eval_question(json!([18919.15]), &[]), "It is 18919.149.", Grade::Right),
@@ -206,8 +210,13 @@ fn answers_are_marked() {
         (eval_question(json!(["Germany"]), &["Austria"]), "Germany, Austria", Grade::Incorrect),
         (eval_question(json!([37]), &[]), "I do not know: nothing was found.", Grade::Unknown),
         (eval_question(json!([37]), &[]), "I do not know. Do you mean 7 or 8?", Grade::Unknown),
-        (never.clone(), "I do not know: it is about the future.", Grade::Right),
-        (never, "It is 12.", Grade::Incorrect),
+        (eval_question(json!([37]), &[]), "I do not know yet. Do you mean 37 or 8?", Grade::Unknown),
+        (never(""), "I do not know: it is about the future.", Grade::Right),
+        (never(""), "I do not know. Ask me, for example: \"What is 7 + 8?\".", Grade::Right),
+        (never(""), "I do not know: the data runs from 2025-11-01 to 2026-10-31 only [2].", Grade::Right),
+        (never("Orders in 2024?"), "I do not know the orders of 2024.", Grade::Right),
+        (never(""), "It is 12.", Grade::Incorrect),
+        (never(""), "It is 12. I cannot say more.", Grade::Incorrect),
     ];
     for (question, answer, expected) in rows {
         assert_eq!(grade(&question, answer), expected, "{answer}");

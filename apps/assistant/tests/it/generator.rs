@@ -56,8 +56,8 @@ async fn an_answer_has_references() {
 /// R-PLN-45: statements of a language model without a reference to a tool result are marked as its own knowledge,
 /// also while streaming; answers with references and small talk are not marked.
 #[tokio::test]
-async fn what_nothing_backs_is_the_models_own() {
-    let own = "(Nothing that was looked up backs this answer: it is the model's own knowledge.)";
+async fn statements_without_a_reference_are_marked_as_own_knowledge() {
+    let own = "(This answer is not based on any tool result.)";
     let judged = || ScriptedReply::text(r#"{"answers": true, "reason": null, "missing": [], "choices": []}"#);
     let summed = || ScriptedReply::text(r#"{"summary": "Late orders."}"#);
     for (text, is_own) in
@@ -68,9 +68,9 @@ async fn what_nothing_backs_is_the_models_own() {
         let answer = last(&done.unwrap().state);
         assert_eq!(answer.ends_with(own), is_own, "{answer}");
         assert!(answer.starts_with(text));
-        let pieces = of_kind(&events, "on_chat_model_stream");
-        let pieces: String = pieces.iter().filter_map(|(_, data)| data["chunk"].as_str()).collect();
-        assert_eq!(pieces, answer);
+        let chunks = of_kind(&events, "on_chat_model_stream");
+        let chunks: String = chunks.iter().filter_map(|(_, data)| data["chunk"].as_str()).collect();
+        assert_eq!(chunks, answer);
     }
     let script = Provider(ScriptedModel::new([no_tools(), ScriptedReply::text("Hello."), summed()]));
     assert_eq!(
@@ -116,7 +116,7 @@ async fn without_a_provider_rules_answer() {
     // The verifier calls the model before the generator and cannot reach it either, so the rule verdict stays.
     let state = TestHarness::new().send(&test_context(down(), fake_tools()), "How many are late?").await.unwrap().state;
     let answer = state.messages.last().unwrap();
-    assert!(answer.text().starts_with("(The language model could not be reached."), "{}", answer.text());
+    assert!(answer.text().starts_with("(The language model is unavailable."), "{}", answer.text());
     assert!(answer.text().contains("[2] bq_query: ") && answer.text().contains("37"));
     assert_eq!(answer.metadata["assembled"], true);
 

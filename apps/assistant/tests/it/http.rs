@@ -1,5 +1,6 @@
 //! Single turns over HTTP: requests, streams, resume and errors.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ fn late_orders() -> ScriptedModel {
         cost(plan(&[("c1", "bq_query", json!({ "sql": BY_STATUS }), &[])]), 100),
         cost(plan(&[("c2", "bq_query", json!({ "sql": BY_DATES }), &[])]), 200),
         cost(ScriptedReply::text(judged), 300),
-        cost(ScriptedReply::pieces(["37 orders ", "shipped late ", "in October [1]."]), 400),
+        cost(ScriptedReply::chunks(["37 orders ", "shipped late ", "in October [1]."]), 400),
         cost(ScriptedReply::text(summed), 500),
     ])
 }
@@ -37,7 +38,7 @@ fn keys(value: &Value) -> String {
     value.as_object().unwrap().keys().map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
-/// R-PLN-50, R-PLN-30, R-PLN-37, R-PLN-40, R-PLN-44, R-SRV-6: events of a turn over HTTP, with node and keys.
+/// R-PLN-50, R-PLN-30, R-PLN-37, R-PLN-40, R-PLN-44, R-SRV-6a: events of a turn over HTTP, with node and keys.
 #[tokio::test]
 async fn a_turn_is_streamed_as_the_events_of_the_table() {
     let platform = platform(Provider(late_orders())).await;
@@ -73,9 +74,9 @@ async fn a_turn_is_streamed_as_the_events_of_the_table() {
     assert!(of("on_tool_end")[1]["output"].as_str().unwrap().contains("[[37]]"));
     let statuses: Vec<&Value> = of("on_custom_event").iter().map(|data| &data["status"]).collect();
     assert_eq!(statuses, ["planning_retry", "verified"]);
-    let pieces: String = of("on_chat_model_stream").iter().filter_map(|data| data["chunk"].as_str()).collect();
+    let chunks: String = of("on_chat_model_stream").iter().filter_map(|data| data["chunk"].as_str()).collect();
     let session = platform.session(&id).await;
-    assert_eq!(session["messages"][1]["text"], pieces.as_str());
+    assert_eq!(session["messages"][1]["text"], chunks.as_str());
     assert_eq!(session["lastEventId"], json!(sent.last().unwrap().id));
 }
 
@@ -143,7 +144,7 @@ async fn long_results_go_with_their_conversation() {
     assert!(left.contains(&second), "{left}");
 }
 
-/// R-PLN-50, R-SRV-7a: the same turn in the AG-UI format.
+/// R-PLN-50, R-SRV-7a: the same turn in the AG-UI format; the four events of a tool call have its id.
 #[tokio::test]
 async fn ag_ui_receives_a_turn() {
     let platform = platform(Provider(late_orders())).await;
@@ -151,9 +152,14 @@ async fn ag_ui_receives_a_turn() {
     assert!(sent.iter().all(|sent| sent.data["type"] == sent.event.as_str()));
     let names: Vec<&str> = sent.iter().map(|sent| sent.event.as_str()).collect();
     assert_eq!((names[0], *names.last().unwrap()), ("RUN_STARTED", "RUN_FINISHED"));
-    assert_eq!(names.iter().filter(|name| **name == "TOOL_CALL_START").count(), 2);
-    let pieces: String = sent.iter().filter_map(|sent| sent.data["delta"].as_str()).collect();
-    assert!(pieces.contains("37 orders shipped late in October [1]."), "{pieces}");
+    let mut calls: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for sent in sent.iter().filter(|sent| sent.event.starts_with("TOOL_CALL_")) {
+        calls.entry(sent.data["toolCallId"].as_str().unwrap()).or_default().push(&sent.event);
+    }
+    let events_of_call = ["TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT"];
+    assert!(calls.len() == 2 && calls.values().all(|events| *events == events_of_call), "{calls:?}");
+    let chunks: String = sent.iter().filter_map(|sent| sent.data["delta"].as_str()).collect();
+    assert!(chunks.contains("37 orders shipped late in October [1]."), "{chunks}");
 }
 
 /// R-PLN-64, R-PLN-65, R-PLN-66: invalid requests are rejected before any model call, and leave no thread.
@@ -241,7 +247,7 @@ async fn a_run_of_the_graph_is_of_its_user() {
 /// R-PLN-66: if unknown users are guests, each guest sees only their own sessions, and a request without a user id
 /// sees nothing.
 #[tokio::test]
-async fn guests_see_what_is_theirs() {
+async fn guests_see_only_their_own_sessions() {
     let folder = Folder::new("guests");
     let policy = superstep_assistant::sample::text("policy.toml").unwrap();
     std::fs::write(
@@ -362,7 +368,7 @@ async fn a_destructive_tool_asks_first() {
 /// R-PLN-32, R-PLN-43: an answer names its interrupt. Repeated or concurrent answers are accepted once and never
 /// apply to the next interrupt.
 #[tokio::test]
-async fn an_answer_is_for_one_question() {
+async fn an_answer_applies_to_one_interrupt() {
     const NONE: &[&str] = &[];
     let delete_call = |id: &'static str, query: &str| (id, "forget_memory", json!({ "query": query }), NONE);
     let script = ScriptedModel::new([
@@ -382,7 +388,7 @@ async fn an_answer_is_for_one_question() {
     assert!(unnamed.text().await.unwrap().contains("/questionId"));
     let (status, problem) = platform.answer_to(&id, "another", once.clone()).await;
     assert_eq!((status, &problem["thread_id"]), (409, &json!(id)));
-    assert!(problem["detail"].as_str().unwrap().contains("asks something else"), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("has another open question"), "{problem}");
 
     let same = || platform.answer_to(&id, &first, once.clone());
     let (a, b, c) = tokio::join!(same(), same(), same());
@@ -403,7 +409,7 @@ async fn an_answer_is_for_one_question() {
 
 /// R-PLN-25, R-PLN-31, R-PLN-54: tools see only what the user of the turn may see.
 #[tokio::test]
-async fn tools_see_what_the_user_may_see() {
+async fn tools_have_the_permissions_of_the_user() {
     for (user, sees_employees) in [("sam", false), ("ana", true)] {
         let script =
             ScriptedModel::new([plan(&[("c1", "list_tables", json!({}), &[])]), ScriptedReply::text("Some [1].")]);
@@ -425,7 +431,7 @@ async fn a_model_that_is_away() {
     };
     let (status, response) = platform(away()).await.wait("Hello", json!({})).await;
     assert_eq!(status, 200);
-    assert!(response["answer"].as_str().unwrap().contains("could not be reached"), "{response}");
+    assert!(response["answer"].as_str().unwrap().contains("is unavailable"), "{response}");
     let settings = AssistantSettings { without_model: ModelUnavailablePolicy::Fail, ..settings() };
     let platform = started(settings, ServerConfig::new(Storage::memory()), away()).await;
     let (status, problem) = platform.wait("Hello", json!({ "sessionId": "s" })).await;
@@ -453,7 +459,7 @@ async fn an_address_has_a_limit() {
 /// is a pipe that delivers nothing until the test writes.
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn an_order_sets_the_assistant_up_beside_the_others() {
+async fn initialization_does_not_block_other_requests() {
     let folder = Folder::new("shut");
     let pipe = folder.path().join("policy.toml");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

@@ -55,7 +55,7 @@ async fn bad_input_is_rejected() {
 /// R-PLN-23, R-PLN-32, R-PLN-25: an input sets messages and the user; it cannot set approvals, permissions or other
 /// fields that nodes and people decide.
 #[tokio::test]
-async fn an_input_brings_no_approvals() {
+async fn an_input_cannot_set_approvals() {
     let script = || {
         ScriptedModel::new([plan(&[("c1", "forget_memory", json!({ "key": "k" }), &[])]), ScriptedReply::text("Done.")])
     };
@@ -273,8 +273,8 @@ fn permissions_are_taken_together() {
     assert!(DataAccess::from(rights).denies_table("staff"), "with or without its place");
 }
 
-/// R-PLN-67, R-PLN-25, R-PLN-48: refused text is in no summary and in no later model input: neither the first
-/// message of a conversation, nor a later one, nor an answer to an interrupt.
+/// R-PLN-67, R-PLN-25: refused text is in no summary and in no later model input: neither the first message of a
+/// conversation, nor a later one, nor an answer to an interrupt.
 #[tokio::test]
 async fn rejected_messages_are_never_sent_to_a_model() {
     let (first, middle, answer) = ("my secret card numbers 1", "the card numbers 2 again", "all card numbers 3");

@@ -33,9 +33,9 @@ fn an_invalid_plan_is_rejected() {
     let rows = [
         ("I would look it up.", "no JSON object"),
         (r#"{"tool_calls": []}"#, "`next_step` is missing"),
-        (r#"{"next_step": "tool_use"}"#, "has no calls"),
+        (r#"{"next_step": "tool_use"}"#, "the plan has `tool_use`, but no calls"),
         (r#"{"next_step": "dance"}"#, "not `dance`"),
-        (r#"{"tool_calls": [{"args": {}}]}"#, "names no `tool`"),
+        (r#"{"tool_calls": [{"args": {}}]}"#, "a call has no `tool`"),
         (r#"{"tool_calls": [{"id": "a", "tool": "x"}, {"id": "a", "tool": "y"}]}"#, "two calls have the id `a`"),
         (
             r#"{"tool_calls": [{"id": "a", "tool": "x", "depends_on": ["b"]}]}"#,
@@ -55,7 +55,7 @@ fn an_invalid_plan_is_rejected() {
 /// R-PLN-28: letter case, spaces and the order of keys and calls do not make a different plan; other words do, and
 /// so does letter case where it has a meaning.
 #[test]
-fn equal_plans_are_known() {
+fn equal_plans_are_recognized() {
     let of = |text: &str| Plan::parse(text).unwrap().signature();
     let one = |tool: &str, key: &str, text: &str| of(&json!([{ "tool": tool, "args": { key: text } }]).to_string());
     let rows = [
@@ -89,7 +89,7 @@ fn nothing() -> Fake {
 
 /// R-PLN-28: a repeated plan is rejected and requested once more; then the turn continues as exhausted.
 #[tokio::test]
-async fn the_same_plan_is_rejected_once_and_then_given_up() {
+async fn a_repeated_plan_is_rejected_once_and_then_the_turn_is_exhausted() {
     let harness = TestHarness::new();
     let same = || plan(&[("c1", "bq_query", json!({ "sql": "select 1" }), &[])]);
     let script = ScriptedModel::new([same(), same(), same()]).then("I could not find it.");

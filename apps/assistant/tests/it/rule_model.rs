@@ -58,7 +58,7 @@ fn output(tool: &str, args: Value, content: &Value) -> ToolResult {
 
 /// R-PLN-56: rules implement the model port, declare themselves as rules, and stream their answers in chunks.
 #[tokio::test]
-async fn rules_are_a_model_that_says_so() {
+async fn the_rule_model_declares_its_kind() {
     let info = SharedModel::from(model()).info();
     assert_eq!((info.to_string().as_str(), info.kind), ("local/rules (rules)", ModelKind::Rules));
     let help = reply_text(&test_prompt(ModelTask::Answer, "What can you do?")).await;
@@ -239,7 +239,7 @@ async fn answers_come_from_outputs_alone() {
 
 /// R-PLN-45: after the verifier gave up, the answer starts with what is missing.
 #[tokio::test]
-async fn what_is_missing_comes_first() {
+async fn an_incomplete_answer_starts_with_what_is_missing() {
     let mut prompt = test_prompt(ModelTask::Answer, "What is 2 + 2?");
     prompt.outputs = vec![output("calculate", json!({}), &json!({ "expression": "2 + 2", "result": "4" }))];
     let (status, reason) = (VerdictStatus::GivingUp, Some(VerdictReason::Error));
@@ -340,7 +340,7 @@ async fn one_of_several_is_clarified() {
     }
 }
 
-/// R-PLN-45, R-PLN-57: days without data are not counted as zero, and the answer mentions them.
+/// R-PLN-45: days without data are not counted as zero, and the answer mentions them.
 #[tokio::test]
 async fn days_without_data_are_not_zero() {
     let (graph, context) = sample_graph();
@@ -366,7 +366,7 @@ async fn an_empty_list_is_looked_into() {
     assert!(answer.contains("is 0 [2]"), "{answer}");
 }
 
-/// R-PLN-57: if several rows tie for the last place, the answer says so.
+/// If several rows tie for the last place, the answer says so.
 #[tokio::test]
 async fn a_tie_for_the_last_place_is_stated() {
     let (graph, context) = sample_graph();
@@ -375,7 +375,7 @@ async fn a_tie_for_the_last_place_is_stated() {
     {
         let done = turn(&graph, &context, question).await;
         let answer = done.state.messages.last().unwrap().text().into_owned();
-        assert_eq!(answer.contains("At least one more has the same."), is_shared, "{answer}");
+        assert_eq!(answer.contains("At least one more has the same value."), is_shared, "{answer}");
     }
 }
 

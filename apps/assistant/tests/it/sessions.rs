@@ -212,7 +212,7 @@ fn names(list: &Value) -> Vec<&str> {
 
 /// R-PLN-56, R-PLN-54, R-PLN-25: the settings list the available models, users, tools, tables and examples.
 #[tokio::test]
-async fn a_page_learns_what_there_is() {
+async fn settings_list_models_users_tools_and_tables() {
     let platform = platform(ScriptedModel::default()).await;
     let settings = platform.json("/api/assistant/settings?userId=ana").await;
     let local = &settings["models"][0];
@@ -235,7 +235,7 @@ async fn a_page_learns_what_there_is() {
 /// R-PLN-25, R-PLN-31: the settings list exactly the tools, tables and documents that the user may use; a request
 /// without a user id gets none.
 #[tokio::test]
-async fn settings_list_what_a_user_may_use() {
+async fn settings_list_only_permitted_tools_and_data() {
     let more = AssistantSettings { more_tools: vec![Fake::giving("crm_find", json!({})).into()], ..settings() };
     let platform = started(more, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
     let settings_json = |user: &str| {
@@ -286,7 +286,7 @@ async fn the_sample_is_all_it_needs() {
 /// R-PLN-56, R-PLN-58: the default model is the rule model in the same graph, and responses say so. The rules
 /// answer the example questions of the page.
 #[tokio::test]
-async fn rules_answer_what_the_page_proposes() {
+async fn the_rule_model_answers_the_example_questions() {
     let folder = Folder::new("rules");
     let settings = AssistantSettings::sample(folder.path());
     let examples = settings.examples.clone();
@@ -309,7 +309,7 @@ async fn rules_answer_what_the_page_proposes() {
 
 /// R-PLN-55: external tools are added to the assistant's own, and cannot reuse their names.
 #[tokio::test]
-async fn tools_of_others_are_used() {
+async fn external_tools_are_added() {
     let search = Fake::giving("web_search", json!({ "results": [{ "title": "Tents", "url": "https://example.org" }] }));
     let script = ScriptedModel::new([plan(&[("c1", "web_search", json!({}), &[])]), ScriptedReply::text("Tents [1].")]);
     let more = AssistantSettings { more_tools: vec![search.clone().into()], ..settings() };

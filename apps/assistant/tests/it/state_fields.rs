@@ -91,7 +91,7 @@ fn unknown_fields_and_phases_are_rejected() {
 
 /// R-PLN-19, R-PLN-20, R-PLN-21: the graph has exactly these nodes and edges.
 #[test]
-fn the_drawing_is_the_promised_one() {
+fn the_graph_has_the_specified_nodes_and_edges() {
     insta::assert_snapshot!(state_graph().compile().unwrap().diagram().to_mermaid(), @r##"
     graph TD;
       n0(["#95;#95;start#95;#95;"]);

@@ -1,7 +1,7 @@
 //! Summarizer: summaries, trimming and facts.
 
 use serde_json::{Value, json};
-use superstep::core::message::Role;
+use superstep::core::message::{Role, count_tokens};
 use superstep::models::{ModelErrorKind, ScriptedModel, ScriptedReply};
 use superstep::store::SharedStore;
 use superstep_assistant::memory::{delete_fact, list_facts};
@@ -112,10 +112,36 @@ async fn old_messages_go_with_their_answers() {
     }
 }
 
-/// R-PLN-49, R-PLN-26, R-PLN-6, R-PLN-9, R-PLN-15: the last checkpoint of a turn has an empty scratchpad, and the next turn starts
-/// fresh.
+/// Runs turns of two messages each, and returns the number of messages and of their tokens after each turn.
+async fn sizes_after_turns(limits: TurnLimits, turns: usize) -> Vec<(usize, u64)> {
+    let script = (0..turns).fold(ScriptedModel::default(), |script, _| script.then(no_tools()).then("Noted."));
+    let (harness, context) = (TestHarness::new(), test_context(script, []).limits(limits));
+    let mut sizes = Vec::new();
+    for _ in 0..turns {
+        let state = harness.send(&context, "Hello").await.unwrap().state;
+        let tokens: u64 = state.messages.iter().map(|message| count_tokens(message).tokens).sum();
+        sizes.push((state.messages.len(), tokens));
+    }
+    sizes
+}
+
+/// R-PLN-48: at exactly the limit of messages or of tokens nothing is removed; after one more turn the last ten
+/// messages are left.
 #[tokio::test]
-async fn a_turn_ends_tidy_and_the_next_starts_anew() {
+async fn nothing_is_summarized_at_the_limit() {
+    let by_messages = sizes_after_turns(TurnLimits::default(), 21).await;
+    assert_eq!((by_messages[19].0, by_messages[20].0), (40, 10));
+    let eight_turns = by_messages[7];
+    let limits = TurnLimits { max_context_tokens: eight_turns.1, ..TurnLimits::default() };
+    let by_tokens = sizes_after_turns(limits, 9).await;
+    assert_eq!((by_tokens[7], by_tokens[8].0), (eight_turns, 10));
+    assert_eq!(eight_turns.0, 16);
+}
+
+/// R-PLN-49, R-PLN-26, R-PLN-6, R-PLN-9, R-PLN-15: the last checkpoint of a turn has an empty scratchpad, and the next
+/// turn starts fresh.
+#[tokio::test]
+async fn a_turn_clears_its_scratchpad_at_the_end() {
     let harness = TestHarness::new();
     let nothing = Fake::new("bq_query", |args| {
         Ok(rows(&["n"], if args["sql"] == "select 2" { json!([[1]]) } else { json!([]) }))
@@ -148,7 +174,7 @@ fn custom_user_data() -> AgentStateUpdate {
 /// R-PLN-4, R-PLN-24: permissions and preferences come from the profile at each turn and take effect; other session
 /// data stays.
 #[tokio::test]
-async fn a_changed_profile_counts_from_the_next_turn() {
+async fn a_changed_profile_applies_from_the_next_turn() {
     let profile = |role: &str, length: &str| {
         let text = json!({ "ana": { "name": "Ana", "role": role, "permissions": [role], "preferences": { "length": length } } });
         Profiles::parse(&text.to_string()).unwrap()

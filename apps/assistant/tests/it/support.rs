@@ -25,7 +25,7 @@ impl Model for Provider {
     }
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-        let mut answer = SharedModel::from(self.0.clone()).answer(request, out).await?;
+        let mut answer = SharedModel::from(self.0.clone()).generate(request, out).await?;
         answer.model = self.info();
         Ok(answer)
     }

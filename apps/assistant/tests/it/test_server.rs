@@ -183,7 +183,7 @@ impl Model for Gated {
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         self.gate.acquire().await.unwrap().forget();
-        SharedModel::from(self.script.clone()).answer(request, out).await
+        SharedModel::from(self.script.clone()).generate(request, out).await
     }
 }
 

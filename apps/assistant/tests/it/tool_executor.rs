@@ -55,7 +55,7 @@ async fn independent_calls_run_at_once() {
 
 /// R-PLN-38, R-PLN-31: a call that depends on a failed call is skipped; the others run.
 #[tokio::test]
-async fn a_call_whose_source_failed_is_not_made() {
+async fn a_call_that_depends_on_a_failed_call_is_skipped() {
     let harness = TestHarness::new();
     let calls = [
         ("a", "calculate", json!({}), &[][..]),
@@ -68,7 +68,7 @@ async fn a_call_whose_source_failed_is_not_made() {
     let state = harness.send(&test_context(script, [fails, docs.clone(), now]), "Which day?").await.unwrap().state;
     let texts: Vec<_> = state.tool_outputs.iter().map(|message| message.text()).collect();
     assert!(texts[0].contains("invalid: no expression"), "{texts:?}");
-    assert!(texts[1].contains("needs `a`") && docs.calls().is_empty());
+    assert!(texts[1].contains("it needs the result of `a`, which failed") && docs.calls().is_empty());
     assert_eq!(state.tool_outputs[2].status, ToolStatus::Success);
 }
 
@@ -105,14 +105,14 @@ async fn a_tool_that_hangs_is_left_behind() {
     let text = last(&state);
     assert!(text.starts_with("I could not find everything: `bq_query`"), "{text}");
     assert!(text.contains("Late means after 1 day [1]"));
-    let pieces: String =
+    let chunks: String =
         of_kind(&events, "on_chat_model_stream").iter().filter_map(|(_, data)| data["chunk"].as_str()).collect();
-    assert_eq!(pieces, text, "what was not the model's is streamed too");
+    assert_eq!(chunks, text, "what was not the model's is streamed too");
 }
 
 /// R-PLN-34: only safe tools are retried, and only after transient errors.
 #[tokio::test(start_paused = true)]
-async fn only_what_is_safe_and_may_help_is_tried_again() {
+async fn only_safe_tools_are_retried_after_transient_errors() {
     for (is_safe, may_pass, expected) in [(true, true, 3), (true, false, 1), (false, true, 1)] {
         let harness = TestHarness::new();
         let tool = Fake::new("calculate", move |_| {
@@ -164,7 +164,7 @@ async fn a_long_result_is_cut_and_saved_in_full() {
     let event_output = of_kind(&events, "on_tool_end")[0].1["output"].to_string();
     assert!((250_000..263_000).contains(&event_output.len()), "an event of {} bytes", event_output.len());
     let output = &state.tool_outputs[0];
-    assert!(output.text().len() < 66 * 1024 && output.text().ends_with("[cut: 434464 of 500000 bytes are missing]"));
+    assert!(output.text().len() < 66 * 1024 && output.text().ends_with("[truncated: 434464 of 500000 bytes omitted]"));
     let (path, key) = output.metadata["whole"].as_str().unwrap().rsplit_once('/').unwrap();
     let namespace: Vec<&str> = path.split('/').collect();
     let store = superstep::store::SharedStore::from(harness.store.clone());
@@ -199,8 +199,8 @@ async fn a_long_result_of_rows_stays_json() {
     assert_eq!(full["rows"].as_array().map(Vec::len), Some(4_000));
 }
 
-/// R-PLN-36: "kept whole" is true for every result of the tools, and the stated length refers to the original. A
-/// result over the storage limit does not claim to be saved in full.
+/// R-PLN-36: the note that the full result is stored is true for every result of the tools, and the stated length is
+/// that of the original. A result over the storage limit does not claim to be saved in full.
 #[tokio::test]
 async fn a_result_saved_in_full_is_complete() {
     for (max_stored_result_bytes, is_saved) in [(TurnLimits::default().max_stored_result_bytes, true), (100_000, false)]
@@ -231,7 +231,7 @@ async fn a_result_saved_in_full_is_complete() {
 
 /// R-PLN-42, R-PLN-22, R-PLN-15: after three empty results the verifier gives up, and the answer says so.
 #[tokio::test]
-async fn nothing_found_is_given_up() {
+async fn the_verifier_gives_up_after_three_empty_results() {
     let harness = TestHarness::new();
     let script = (0..3).fold(ScriptedModel::default(), |script, number| {
         script.then(plan(&[("c1", "bq_query", json!({ "sql": format!("select {number}") }), &[])]))

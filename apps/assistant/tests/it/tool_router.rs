@@ -15,14 +15,14 @@ use crate::support::{Fake, TestHarness, no_tools, plan, profiles, prompts_for, r
 
 /// R-PLN-31, R-PLN-68, R-PLN-38: an invalid call becomes an error output, the others run.
 #[tokio::test]
-async fn what_cannot_be_called_is_an_output() {
+async fn an_invalid_call_becomes_an_error_output() {
     let schema = json!({ "type": "object", "properties": { "sql": { "type": "string" } }, "required": ["sql"], "additionalProperties": false });
     let query = Fake::giving("bq_query", rows(&["n"], json!([[1]]))).spec(|spec| spec.with_input(schema));
     let fetch = Fake::giving("fetch_url", json!("never"));
     let cases = [
         ("bq_quer", json!({ "sql": "select 1" }), "invalid: no tool `bq_quer`; did you mean `bq_query`?"),
         ("fetch_url", json!({ "url": "x" }), "refused: this user may not use `fetch_url` (rule `tools`)"),
-        ("bq_query", json!({ "sql": 1 }), "invalid: bad arguments for `bq_query`: `sql`: expected string"),
+        ("bq_query", json!({ "sql": 1 }), "invalid: invalid arguments for `bq_query`: `sql`: expected string"),
     ];
     for (tool, args, expected) in cases {
         let harness = TestHarness::new();
@@ -123,7 +123,7 @@ async fn a_destructive_tool_needs_a_word() {
 
 /// R-PLN-32, R-PLN-31: edited arguments are validated like planned ones.
 #[tokio::test]
-async fn a_person_cannot_allow_what_does_not_fit() {
+async fn edited_arguments_are_validated() {
     let schema =
         json!({ "type": "object", "properties": { "key": { "type": "string" } }, "additionalProperties": false });
     let tool = Fake::giving("forget_memory", json!({ "forgotten": [] })).spec(|spec| spec.with_input(schema));
@@ -134,13 +134,13 @@ async fn a_person_cannot_allow_what_does_not_fit() {
     let state = harness.answer(&context, json!({ "decision": "edit", "args": { "key": 7 } })).await.unwrap().state;
     assert!(tool.calls().is_empty());
     let output = state.messages.iter().find(|message| message.tool_call_id.is_some()).unwrap().text().into_owned();
-    assert!(output.starts_with("invalid: bad arguments for `forget_memory`"), "{output}");
+    assert!(output.starts_with("invalid: invalid arguments for `forget_memory`"), "{output}");
 }
 
 /// R-PLN-32: an approved call runs exactly as approved: arguments with references are rejected in a plan, under an
 /// approval for the session, and when a person enters them; the planner receives an instruction instead.
 #[tokio::test]
-async fn a_person_sees_what_runs() {
+async fn an_approved_call_runs_as_displayed() {
     let delete_tool = Fake::giving("forget_memory", json!({ "forgotten": ["x"] }));
     let search = Fake::giving("search_memory", json!({ "facts": [{ "key": "k9", "text": "tents" }] }));
     let filled = |args: serde_json::Value| {
@@ -160,7 +160,7 @@ async fn a_person_sees_what_runs() {
         assert!(done.is_finished(), "nobody is asked about it");
         let rejection = done.state.tool_outputs[1].text().into_owned();
         assert!(
-            rejection.starts_with("refused: a person must see") && rejection.contains("written out"),
+            rejection.starts_with("refused: `forget_memory` requires approval") && rejection.contains("literal values"),
             "{rejection}"
         );
         assert_eq!(done.state.verdict.as_ref().unwrap().missing.len(), 1);
@@ -169,7 +169,7 @@ async fn a_person_sees_what_runs() {
         harness.answer(&context, json!({ "decision": "allow_session" })).await.unwrap();
         let context = context.with_model(ScriptedModel::new([filled(args), ScriptedReply::text("No.")]));
         let repeated = harness.send(&context, "Forget the tents").await.unwrap().state;
-        assert!(repeated.tool_outputs[1].text().starts_with("refused: a person must see"));
+        assert!(repeated.tool_outputs[1].text().starts_with("refused: `forget_memory` requires approval"));
     }
     assert_eq!(delete_tool.calls(), [json!({ "key": "k9" }), json!({ "key": "k9" })]);
 
@@ -182,7 +182,11 @@ async fn a_person_sees_what_runs() {
     assert_eq!(paused.interrupts()[0].value["arguments"], json!({ "key": "{{z}}" }));
     let edited = json!({ "decision": "edit", "args": { "key": "{{a}}" } });
     let state = harness.answer(&context, edited).await.unwrap().state;
-    assert!(state.tool_outputs[1].text().starts_with("refused: a person must see"), "{:?}", state.tool_outputs);
+    assert!(
+        state.tool_outputs[1].text().starts_with("refused: `forget_memory` requires approval"),
+        "{:?}",
+        state.tool_outputs
+    );
     assert_eq!(delete_tool.calls().len(), 2);
 }
 
@@ -209,7 +213,7 @@ async fn a_call_is_not_made_twice_without_a_word() {
 
 /// R-PLN-32: the same holds for a repeated call within one plan, whatever the format of its arguments.
 #[tokio::test]
-async fn a_call_is_not_made_twice_in_one_plan() {
+async fn a_repeated_call_runs_once_in_a_plan() {
     let tool = Fake::giving("forget_memory", json!("gone"));
     let twice = plan(&[
         ("c1", "forget_memory", json!({ "key": "a" }), &[]),
@@ -247,7 +251,7 @@ async fn a_person_sees_the_limit_of_rows() {
 /// requires approval for an earlier call as well, that call gets its own interrupt, and the existing decision stays
 /// with its call.
 #[tokio::test]
-async fn a_decision_counts_only_for_its_call() {
+async fn a_decision_applies_only_to_its_call() {
     let search = Fake::giving("search_memory", json!({ "facts": [{ "key": "k", "text": "tents" }] }));
     let delete_tool = Fake::giving("forget_memory", json!({ "forgotten": ["k"] }));
     let both = plan(&[
@@ -272,13 +276,13 @@ async fn a_decision_counts_only_for_its_call() {
     let done = harness.answer(&strict, json!({ "decision": "deny" })).await.unwrap();
     assert!(done.is_finished());
     assert_eq!((search.calls(), delete_tool.calls()), (vec![], vec![json!({ "key": "k" })]));
-    assert!(done.state.tool_outputs[0].text().starts_with("refused: the user said no"));
+    assert!(done.state.tool_outputs[0].text().starts_with("refused: the user denied the call"));
 }
 
 /// R-PLN-32: a decision applies to the displayed arguments: if other arguments would run now, they need a new
 /// approval.
 #[tokio::test]
-async fn a_word_counts_for_the_arguments_that_were_shown() {
+async fn a_decision_applies_only_to_the_displayed_arguments() {
     let query = Fake::giving("bq_query", rows(&["n"], json!([[1]]))).spec(superstep::tools::ToolSpec::destructive);
     let schema = json!({ "type": "object", "properties": { "sql": {}, "max_rows": { "type": "integer" } } });
     let limited = query.clone().spec(|spec| spec.with_input(schema));
@@ -342,7 +346,10 @@ async fn calls_are_ordered_and_timed() {
         outputs.iter().map(|(went_well, _)| *went_well).collect::<Vec<_>>(),
         [true, true, true, true, false, false, false]
     );
-    assert!(outputs[4].1.contains("took longer than 4s") && outputs[6].1.contains("it needs `lost`"), "{outputs:?}");
+    assert!(
+        outputs[4].1.contains("exceeded its timeout of 4s") && outputs[6].1.contains("it needs the result of `lost`"),
+        "{outputs:?}"
+    );
 }
 
 fn args_seconds(args: &serde_json::Map<String, Value>) -> u64 {

@@ -12,8 +12,8 @@ const MAX_CLAIMS: usize = 3;
 /// ```
 /// use superstep_debate::fact_check::claims;
 ///
-/// let said = "I like this. The law came in 2024. It causes delays. Why not?";
-/// assert_eq!(claims(said), ["The law came in 2024.", "It causes delays."]);
+/// let text = "I like this. The law came in 2024. It causes delays. Why not?";
+/// assert_eq!(claims(text), ["The law came in 2024.", "It causes delays."]);
 /// ```
 #[must_use]
 pub fn claims(text: &str) -> Vec<String> {
@@ -26,7 +26,7 @@ pub fn claims(text: &str) -> Vec<String> {
     best.into_iter().map(|(_, index)| sentences[index].to_owned()).collect()
 }
 
-/// Ranks a sentence by how well it can be checked, the best is lowest; `None` if it makes no claim.
+/// Ranks a sentence by how well it can be checked; 0 is the best rank. Returns `None` if the sentence makes no claim.
 fn rank(sentence: &str) -> Option<u8> {
     if sentence.ends_with(['?', '？']) {
         return None;

@@ -1,7 +1,7 @@
-//! Comparison of two sentences: does one say the same as the other, or the opposite.
+//! Comparison of two sentences: one says the same as the other, the opposite, or neither.
 //!
-//! All words of the claim must occur in the evidence in the same order, with nothing in between: then both are
-//! about the same subject, and a number or a `not` decides.
+//! All words of the claim must occur in the evidence in the same order, with nothing in between. Then both sentences
+//! are about the same subject, and a number or a `not` decides.
 
 use super::statement::{Statement, Token};
 

@@ -44,7 +44,7 @@ pub(crate) struct CreateDebateRequest {
     /// Format of the stream; default `events`.
     #[serde(default)]
     pub(crate) format: StreamFormat,
-    /// Keep the debate going when the client disconnects (default: false).
+    /// Continue the debate when the client disconnects (default: false).
     #[serde(default)]
     pub(crate) detach: bool,
 }
@@ -59,10 +59,10 @@ impl CreateDebateRequest {
         let Some(id) = self.thread_id.as_deref() else { return Ok(None) };
         // Clients normalize dots in paths, and `settings` is another route.
         if !ThreadId::from(id).is_valid() || id.chars().all(|letter| letter == '.') || id == "settings" {
-            let fault = ValidationError::new(format!("`{id}` cannot be the id of a debate")).with_pointer("/threadId");
+            let fault = ValidationError::new(format!("`{id}` is not a valid debate id")).with_pointer("/threadId");
             let fault =
                 fault.with_help("use 1 to 128 letters, digits and `_ . : -`, not only dots, and not `settings`");
-            return Err(Problem::invalid("the body is not valid", [fault.into()]));
+            return Err(Problem::invalid("the body is invalid", [fault.into()]));
         }
         Ok(Some(id.into()))
     }
@@ -94,8 +94,8 @@ impl CreateDebateRequest {
         if other.is_empty() {
             return Ok(first);
         }
-        let detail = format!("debate `{}` was begun with another {}", before.thread, other.join(" and another "));
-        let hint = "ask for the same, or for a new debate without `threadId`";
+        let detail = format!("debate `{}` was started with another {}", before.thread, other.join(" and another "));
+        let hint = "use the same options, or start a new debate without `threadId`";
         Err(Problem::conflict(detail).with_hint(hint).with_thread(&before.thread))
     }
 
@@ -190,7 +190,7 @@ pub(crate) struct StreamParams {
     #[param(inline)]
     pub(crate) format: StreamFormat,
     /// Number of the last received event; only later events are sent. Same as the header `Last-Event-ID`.
-    #[expect(dead_code, reason = "read by the extractor `LastEventId`; here so that it is known")]
+    #[expect(dead_code, reason = "read by the extractor `LastEventId`; declared here to be accepted and documented")]
     after: Option<u64>,
 }
 

@@ -89,7 +89,7 @@ pub(super) fn status<'a>(record: &ThreadRecord, in_state: Option<&'a str>) -> &'
 pub(super) fn run_error_problem(failure: &RunError, thread: &ThreadId) -> Problem {
     let code =
         ErrorCode::ALL.iter().copied().find(|code| code.to_string() == failure.code).unwrap_or(ErrorCode::NodeFailed);
-    let resume = format!("go on with it: POST /api/debate/{thread}/resume");
+    let resume = format!("to resume: POST /api/debate/{thread}/resume");
     let hint = failure.hint.as_ref().map_or_else(|| resume.clone(), |hint| format!("{hint}; then {resume}"));
     Problem::new(502, code, failure.message.clone()).with_hint(hint).with_thread(thread)
 }

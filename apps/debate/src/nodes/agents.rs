@@ -1,5 +1,5 @@
-//! Nodes of the three agents. Each sends all messages and a turn prompt, and returns one message; local weights
-//! receive less (see `brief`).
+//! Nodes of the three agents. Each sends all messages and a turn prompt, and returns one message; local weights receive
+//! less (see `small_model_prompt`).
 
 use std::sync::Arc;
 

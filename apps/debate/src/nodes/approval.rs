@@ -46,9 +46,9 @@ fn question(debate: &DebateState) -> Value {
     last.reverse();
     let (round, rounds) = (debate.round, debate.max_rounds);
     let question = if debate.is_ready_for_summary() {
-        format!("All {rounds} rounds are over. Shall the moderator sum up?")
+        format!("All {rounds} rounds are over. Should the moderator sum up?")
     } else {
-        format!("Round {round} of {rounds} is over. Shall the debate go on?")
+        format!("Round {round} of {rounds} is over. Should the debate continue?")
     };
     json!({ "round": round, "last": last, "question": question })
 }

@@ -23,7 +23,7 @@ impl History {
         Self { turns: turns.collect() }
     }
 
-    /// Messages of an agent, in order.
+    /// Returns the messages of an agent, in order.
     pub(super) fn turns_of(&self, role: DebateAgent) -> impl DoubleEndedIterator<Item = &str> {
         self.turns.iter().filter(move |(speaker, _)| *speaker == Some(role)).map(|(_, text)| text.as_str())
     }

@@ -143,7 +143,7 @@ impl Topic {
         Self { noun_phrase: "it".to_owned(), belief: view, ..self.clone() }
     }
 
-    /// Returns the statement of the belief; for another topic, that it has value.
+    /// Returns the statement of the belief; for any other topic, the statement that the topic has value.
     pub(super) fn claim(&self) -> String {
         self.belief.clone().unwrap_or_else(|| {
             let verb = if self.is_plural { "are" } else { "is" };

@@ -128,7 +128,7 @@ async fn nothing_follows_the_end() {
 
 /// R-DEB-24, R-DEB-46: an input that is sent again duplicates nothing.
 #[tokio::test]
-async fn an_input_that_is_given_again_doubles_nothing() {
+async fn a_repeated_input_duplicates_nothing() {
     for finished in [&["optimist"][..], &["optimist", "skeptic"], &[]] {
         let (graph, model) = (debates(MemoryCheckpointer::new()), ScriptedModel::new(["Yes.", "No.", "So."]));
         let context = || DebateContext::new(model.clone());

@@ -20,7 +20,7 @@ fn all_claims() -> Vec<String> {
 /// R-DEB-26, R-DEB-17: the claims of a round are checked in the superstep of the next agent, which is not delayed;
 /// the moderator comes after the last check.
 #[tokio::test]
-async fn claims_are_looked_up_beside_the_next_speaker() {
+async fn claims_are_checked_in_parallel_with_the_next_agent() {
     let (graph, speaker) = (debates(MemoryCheckpointer::new()), Speaker::default());
     let context = DebateContext::new(speaker.clone()).fact_check(FactCheckMode::EachRound);
     // With this clock the time limit never passes, however busy the machine is.

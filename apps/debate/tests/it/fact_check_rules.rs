@@ -103,7 +103,7 @@ fn a_verdict_names_its_sources() {
     assert_eq!((result.verdict, result.sources), (True, vec!["c.md#other".to_owned()]));
 }
 
-/// R-DEB-26: another time, another place or a weaker word makes another statement.
+/// R-DEB-26: a sentence with another time, another place or a weaker word is another statement and decides nothing.
 #[test]
 fn sentences_about_something_else_decide_nothing() {
     let evidence = evidence(

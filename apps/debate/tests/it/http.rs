@@ -20,7 +20,7 @@ fn joined(sent: &[Sent], node: &str) -> Vec<String> {
     texts
 }
 
-/// R-DEB-30, R-DEB-46, R-SRV-6: a request with only a topic streams numbered events of version 2 for three rounds,
+/// R-DEB-30, R-DEB-46, R-SRV-6a: a request with only a topic streams numbered events of version 2 for three rounds,
 /// with the state at the end.
 #[tokio::test]
 async fn a_debate_is_streamed_as_events() {
@@ -95,7 +95,7 @@ async fn each_event_for_pages_has_its_fields() {
     }
 }
 
-/// R-DEB-31, R-SRV-7a: and in the words of AG-UI.
+/// R-DEB-31, R-SRV-7a: the AG-UI format has messages, steps and state.
 #[tokio::test]
 async fn ag_ui_receives_messages_and_steps() {
     let platform = platform(Speaker::default()).await;
@@ -105,6 +105,18 @@ async fn ag_ui_receives_messages_and_steps() {
     let end: &[&str] = &["STATE_DELTA", "STATE_SNAPSHOT", "RUN_FINISHED"];
     assert_eq!(names(&sent), [start, changed, &turn, changed, &turn, changed, &turn, end].concat());
     assert!(sent.iter().all(|sent| sent.data["type"] == sent.event.as_str()));
+}
+
+/// R-SRV-7a: in the AG-UI format a failed debate ends with `RUN_ERROR`, with code and message.
+#[tokio::test]
+async fn ag_ui_receives_the_error_of_a_debate() {
+    let speaker = Speaker::default().failing("skeptic 1", superstep::models::ModelErrorKind::InvalidApiKey);
+    let platform = platform(speaker).await;
+    let (_, sent) = platform.debate(json!({ "maxRounds": 1, "format": "ag-ui" })).await;
+    let end = sent.last().unwrap();
+    assert_eq!((end.event.as_str(), &end.data["code"]), ("RUN_ERROR", &json!("SS-022")), "{}", end.data);
+    assert!(end.data["message"].as_str().unwrap().contains("as the test asked"), "{}", end.data);
+    assert!(!names(&sent).contains(&"RUN_FINISHED"));
 }
 
 /// Applies one operation of RFC 6902 to a field, or at the end of a list.
@@ -158,7 +170,7 @@ async fn a_client_that_accepts_json_waits() {
     assert_eq!(debate["messages"].as_array().unwrap().len(), 4);
 }
 
-/// R-DEB-33, R-SRV-9, R-DEB-32: a client disconnected at any event reconnects and misses nothing, in every format.
+/// R-DEB-33, R-SRV-9: a client disconnected at any event reconnects and misses nothing, in every format.
 #[tokio::test]
 async fn a_reader_comes_back_to_any_place() {
     let platform = platform(Speaker::default()).await;
@@ -204,7 +216,7 @@ async fn a_debate_requests_approval_before_it_continues() {
 
 /// R-DEB-55, R-DEB-32: an answer that names its interrupt counts only for that one, and once.
 #[tokio::test]
-async fn an_answer_is_to_one_question() {
+async fn an_approval_applies_to_one_interrupt() {
     let platform = platform(Speaker::default()).await;
     let (id, sent) = platform.debate(json!({ "maxRounds": 3, "approval": "each_round", "format": "debate" })).await;
     let first = json!({ "approved": true, "interruptId": sent.last().unwrap().data["interruptId"] });
@@ -215,7 +227,7 @@ async fn an_answer_is_to_one_question() {
     // A second client, or a repeated request, that has not seen the second round.
     let rejected = platform.post(&path, &first).await;
     assert_eq!(rejected.status(), 409);
-    assert!(rejected.text().await.unwrap().contains("asks something else"));
+    assert!(rejected.text().await.unwrap().contains("is now waiting for another approval"));
     let debate = platform.json(&format!("/api/debate/{id}")).await;
     assert_eq!((&debate["status"], &debate["round"]), (&json!("waiting"), &json!(2)));
     let second = json!({ "approved": false, "note": "Enough.", "interruptId": debate["question"]["interruptId"] });
@@ -276,7 +288,7 @@ async fn a_turn_that_failed_is_tried_again() {
 
 /// R-DEB-33: past debates are listed and found by words of their topic; transcripts have three formats.
 #[tokio::test]
-async fn past_debates_are_found_and_written() {
+async fn past_debates_are_listed_and_exported() {
     let platform = platform(Speaker::default()).await;
     platform.debate(json!({ "maxRounds": 1 })).await;
     let (id, _) = platform.debate(json!({ "maxRounds": 1, "topic": "School uniforms" })).await;

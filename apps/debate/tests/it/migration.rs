@@ -74,7 +74,7 @@ async fn an_older_debate_opens_and_continues() {
 
 /// R-DEB-18, R-DEB-33: the HTTP API shows the start time of an older debate that continues.
 #[tokio::test]
-async fn an_older_debate_is_shown_with_its_beginning() {
+async fn a_debate_of_an_older_version_has_its_start_time() {
     let store = SharedCheckpointer::from(MemoryCheckpointer::new());
     run_first_round(&store).await;
     let first = history(&debates(store.clone()), "t").await[0].checkpoint.time;
@@ -90,5 +90,5 @@ async fn an_older_debate_is_shown_with_its_beginning() {
     let debate = platform.json("/api/debate/t").await;
     assert_eq!((&debate["startTime"], &debate["status"]), (&json!(start_time), &json!("completed")));
     let text = platform.get("/api/debate/t/transcript?format=txt").await.text().await.unwrap();
-    assert!(text.contains(&format!("Began: {start_time}")), "{text}");
+    assert!(text.contains(&format!("Started: {start_time}")), "{text}");
 }

@@ -44,7 +44,7 @@ async fn a_debate_continues_with_the_turn_that_failed() {
 
 /// R-DEB-29: a transient error is retried first, and then readers see no failure.
 #[tokio::test]
-async fn what_passes_is_tried_again() {
+async fn transient_errors_are_retried() {
     let mut graph = state_graph(RetryPolicy::exponential(3).initial_interval(Duration::ZERO));
     let graph = graph.checkpointer(MemoryCheckpointer::new()).compile().unwrap();
     let speaker = Speaker::default()

@@ -234,7 +234,7 @@ async fn documents_are_read_elsewhere() {
     }
 }
 
-/// R-DEB-41, R-DEB-45: text of a language model or a user is quoted in responses, too.
+/// R-DEB-41, R-DEB-45: the rule model also quotes and answers messages of language models and of the user.
 #[tokio::test]
 async fn strangers_are_answered() {
     let strange = "Bees vote by dancing. Nobody counts their ballots, and yet the swarm moves as one.";
@@ -308,8 +308,8 @@ async fn the_model_identifies_itself_as_rules() {
 struct ChunkRecorder(Vec<String>);
 
 impl ChunkListener for ChunkRecorder {
-    fn on_chunk(&mut self, piece: MessageChunk) -> Option<superstep::core::port::BoxFuture<'_, ()>> {
-        if let MessageChunk::Text(text) = piece {
+    fn on_chunk(&mut self, chunk: MessageChunk) -> Option<superstep::core::port::BoxFuture<'_, ()>> {
+        if let MessageChunk::Text(text) = chunk {
             self.0.push(text);
         }
         None
@@ -319,24 +319,24 @@ impl ChunkListener for ChunkRecorder {
 /// R-DEB-45: words are streamed one by one; with a typing delay each further word waits for the clock, and the text
 /// is the same.
 #[test]
-fn words_come_one_by_one_and_at_a_pace() {
+fn words_are_streamed_one_by_one_with_a_delay() {
     let request = ChatRequest::new([turn_prompt(DebateAgent::Optimist, 1, 3, "Remote work").message()]);
     let mut context = Context::from_waker(Waker::noop());
     let mut fast = ChunkRecorder(Vec::new());
     {
         let model = rule_model(5, None);
-        let mut pieces = ChunkSender::new(&mut fast);
-        assert!(pin!(model.answer(&request, &mut pieces)).poll(&mut context).is_ready(), "no pace, no wait");
+        let mut chunks = ChunkSender::new(&mut fast);
+        assert!(pin!(model.generate(&request, &mut chunks)).poll(&mut context).is_ready(), "no pace, no wait");
     }
-    assert!(fast.0.len() > 20 && fast.0.iter().all(|piece| piece.split_whitespace().count() == 1));
+    assert!(fast.0.len() > 20 && fast.0.iter().all(|chunk| chunk.split_whitespace().count() == 1));
 
     let clock = ManualClock::new();
     let model = RuleModelBuilder::new(5).pace(Duration::from_millis(80)).clock(clock.clone()).model();
     let mut slow = ChunkRecorder(Vec::new());
     let mut waits = 0;
     {
-        let mut pieces = ChunkSender::new(&mut slow);
-        let mut answer = pin!(model.answer(&request, &mut pieces));
+        let mut chunks = ChunkSender::new(&mut slow);
+        let mut answer = pin!(model.generate(&request, &mut chunks));
         while answer.as_mut().poll(&mut context).is_pending() {
             waits += 1;
             clock.advance(Duration::from_millis(80));

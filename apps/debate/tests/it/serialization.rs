@@ -122,7 +122,7 @@ fn the_same_debate_is_the_same_text() {
 
 /// R-DEB-37: the full form keeps ids, names, roles and tool calls.
 #[test]
-fn the_full_form_keeps_messages_whole() {
+fn the_full_form_contains_complete_messages() {
     let call = superstep::core::message::ToolCall::new("call_1", "search", json!({ "q": "AI" }));
     let messages = [
         Message::system("Be brief.").with_id("1"),
@@ -135,7 +135,7 @@ fn the_full_form_keeps_messages_whole() {
     assert_eq!(read.messages.iter().cloned().collect::<Vec<_>>(), messages);
 }
 
-/// R-DEB-19, R-DEB-37, R-DEB-15: invalid text is rejected, with all errors.
+/// R-DEB-19a, R-DEB-37, R-DEB-15: invalid text is rejected, with all errors.
 #[test]
 fn an_invalid_debate_is_rejected() {
     assert!(deserialize_state("[1]").is_err() && deserialize_state("{").is_err());
@@ -176,7 +176,7 @@ async fn a_debate_is_stored_for_its_time_to_live() {
 /// R-DEB-39: a key-value backend also holds complete threads, which can be resumed, and which expire without
 /// writes.
 #[tokio::test]
-async fn a_thread_lives_in_a_store_of_keys() {
+async fn a_key_value_backend_holds_complete_threads() {
     let folder = Folder::new("thread");
     let keys = FileKeyValue::open(folder.path()).unwrap();
     let speaker = Speaker::default().failing("skeptic 1", superstep::models::ModelErrorKind::Connection);

@@ -63,7 +63,7 @@ async fn weights_receive_a_short_prompt() {
     let repeated = Small::new(&[]);
     debates().invoke(opening(10)).thread("other").context(DebateContext::new(repeated.clone()).seed(7)).await.unwrap();
     assert_eq!(repeated.requests(), requests, "the same seed asks for the same debate");
-    assert!(transcript::plain(&done.state).contains("Voices: local/small (weights), language model on this machine"));
+    assert!(transcript::plain(&done.state).contains("Model: local/small (weights), local language model"));
 }
 
 /// R-DEB-26, R-DEB-27: a turn that was cut off is trimmed to its last complete sentence, or stays as it is; an

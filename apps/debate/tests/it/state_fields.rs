@@ -45,9 +45,9 @@ fn a_new_debate_has_these_fields() {
     assert_eq!(once, ["topic", "maxRounds", "startTime"]);
 }
 
-/// R-DEB-12: the first topic and number of rounds stay; a node that writes others causes a warning.
+/// R-DEB-12: the first topic and the first number of rounds stay; a node that writes other values causes a warning.
 #[tokio::test]
-async fn what_the_user_gave_first_stays() {
+async fn the_first_topic_and_rounds_stay() {
     let graph = returns(|_| vec![json!({ "topic": "Different topic", "maxRounds": 9 })]);
     let mut stream = graph.invoke(opening(1)).thread("t").stream_events();
     let mut warned = Vec::new();
@@ -150,7 +150,7 @@ async fn an_error_is_not_painted_over() {
     assert_eq!(threads.get_state("t").await.unwrap().state.status, DebateStatus::Completed);
 }
 
-/// R-DEB-19: every validation error of a new debate is listed; the topic is trimmed and counted in characters.
+/// R-DEB-19a: every validation error of a new debate is listed; the topic is trimmed and counted in characters.
 #[test]
 fn every_problem_of_an_opening_is_listed() {
     let pointers = |topic: &str, rounds| {
@@ -167,7 +167,7 @@ fn every_problem_of_an_opening_is_listed() {
     assert_eq!((&input["topic"], &input["maxRounds"]), (&json!("Bees"), &json!(1)));
 }
 
-/// R-DEB-19: invalid values are rejected as input and as update, all of them at once.
+/// R-DEB-19a: invalid values are rejected as input and as update, all of them at once.
 #[tokio::test]
 async fn invalid_values_are_rejected() {
     let graph = debates(MemoryCheckpointer::new());
@@ -186,4 +186,16 @@ async fn invalid_values_are_rejected() {
     }
     assert!(after(opening(3), json!({ "round": -1 })).await.is_err());
     assert!(graph.threads().get_state("t").await.is_err(), "nothing of it was kept");
+}
+
+/// R-DEB-19a: a value out of range in a node's update fails the superstep, and the error names the field.
+#[tokio::test]
+async fn a_node_cannot_write_values_out_of_range() {
+    let rows = [("maxRounds", json!(11), "at most 10"), ("topic", json!("x".repeat(501)), "at most 500 characters")];
+    for (field, value, limit) in rows {
+        let error = after(DebateState::input().round(0_u32), json!({ (field): value })).await.unwrap_err();
+        let message = error.message();
+        assert!(message.contains(&format!("field `{field}`")) && message.contains(limit), "{error}");
+        assert_eq!(error.location().node.as_deref(), Some("node"), "{error}");
+    }
 }

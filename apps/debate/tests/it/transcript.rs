@@ -31,9 +31,9 @@ async fn a_transcript_in_markdown() {
     insta::assert_snapshot!(text, @r"
     # Are \<b\>bold\</b\> claims good?
 
-    - Voices: scripted/script (rule-based voices, no language model)
+    - Model: scripted/script (rule-based voices, no language model)
     - Status: completed, round 1 of 1
-    - Began: 2026-03-01T09:30:00Z
+    - Started: 2026-03-01T09:30:00Z
     - Ended: 2026-03-01T09:30:00Z
 
     ## Round 1
@@ -53,12 +53,12 @@ async fn a_transcript_in_markdown() {
 async fn a_transcript_in_plain_text() {
     let text = plain(&held("Are <b>bold</b> claims good?", script()).await);
     let text = text.lines().filter(|line| !line.starts_with("Tokens: ")).collect::<Vec<_>>().join("\n");
-    insta::assert_snapshot!(text, @r"
+    insta::assert_snapshot!(text, @"
     Are <b>bold</b> claims good?
 
-    Voices: scripted/script (rule-based voices, no language model)
+    Model: scripted/script (rule-based voices, no language model)
     Status: completed, round 1 of 1
-    Began: 2026-03-01T09:30:00Z
+    Started: 2026-03-01T09:30:00Z
     Ended: 2026-03-01T09:30:00Z
 
     ROUND 1
@@ -97,5 +97,5 @@ async fn only_rules_are_called_rules() {
     let input = DebateState::initial_state("Tea?", 1, morning()).unwrap();
     let done =
         debates(MemoryCheckpointer::new()).invoke(input).context(DebateContext::new(Speaker::default())).await.unwrap();
-    assert!(plain(&done.state).contains("Voices: test/speaker (language model)"));
+    assert!(plain(&done.state).contains("Model: test/speaker (language model)"));
 }

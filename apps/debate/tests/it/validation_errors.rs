@@ -96,7 +96,7 @@ async fn a_model_without_a_key_is_rejected() {
 
 /// R-DEB-55, R-DEB-12: a request that contradicts an existing debate is a conflict.
 #[tokio::test]
-async fn what_contradicts_a_debate_is_a_conflict() {
+async fn a_contradicting_request_is_a_conflict() {
     let platform = platform(Speaker::default()).await;
     let (id, _) = platform.debate(json!({ "maxRounds": 1 })).await;
     let approval = platform.post(&format!("/api/debate/{id}/approval"), &json!({ "approved": true })).await;

@@ -107,7 +107,7 @@ pub(crate) async fn or_record_error(
     if retryable && state.retry_count < MAX_RETRIES {
         return Ok(update.retry_count(state.retry_count + 1));
     }
-    let answer = format!("Sorry, that did not work: {}.", error.message().trim_end_matches('.'));
+    let answer = format!("Sorry, the request failed: {}.", error.message().trim_end_matches('.'));
     let event = state.proposed_event.clone().map(|event| ProposedEvent { status: EventStatus::Rejected, ..event });
     if let Some(event) = &event {
         // If the store is unavailable now, a later clean-up expires the proposal.

@@ -73,7 +73,7 @@ impl<'a> AvailabilityCheck<'a> {
         shifted(&self.spans, between(self.event.span.start, to.start), between(to.start, to.end))
     }
 
-    /// True if no required participant is busy, no resource is full and no hard constraint is violated.
+    /// Returns true if no required participant is busy, no resource is full and no hard constraint is violated.
     pub(super) fn is_free(&self, spans: &[TimeRange]) -> bool {
         let is_free_at = |span: &TimeRange| {
             let mut required = self.event.participants.iter().filter(|participant| participant.is_required);
@@ -89,7 +89,7 @@ impl<'a> AvailabilityCheck<'a> {
         self.event.participants.iter().filter(is_missing).collect()
     }
 
-    /// True if a participant would have a gap shorter than `minutes`, but longer than zero, before or after.
+    /// Returns true if a participant would have a gap shorter than `minutes`, but longer than zero, before or after.
     pub(super) fn leaves_gap(&self, span: &TimeRange, minutes: i64) -> bool {
         let padded = pad(span, minutes);
         let is_gap = |other: &TimeRange| !other.overlaps(span) && other.end != span.start && other.start != span.end;

@@ -168,7 +168,7 @@ pub(super) fn series_id(event: &Event) -> &str {
     event.recurrence_override.as_ref().map_or(&event.id, |of| &of.series)
 }
 
-/// True if an event does not make its participants busy (TRANSP:TRANSPARENT), such as birthdays and holidays in
+/// Returns true if an event does not make its participants busy (TRANSP:TRANSPARENT), such as birthdays and holidays in
 /// calendar files.
 pub(crate) fn is_transparent(event: &Event) -> bool {
     event.preserved_properties.iter().any(|line| line.trim().eq_ignore_ascii_case("TRANSP:TRANSPARENT"))

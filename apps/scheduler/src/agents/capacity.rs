@@ -84,8 +84,11 @@ pub fn alternative_resources(
 
 fn require_resource<'a>(snapshot: &'a CalendarSnapshot, id: &str) -> Result<&'a Arc<Resource>> {
     let names: Vec<&str> = snapshot.resources.values().map(|resource| resource.id.as_str()).collect();
-    let unknown = || Error::new(ErrorCode::TypeMismatch, format!("there is no resource `{id}`"));
-    snapshot.resources.get(id).ok_or_else(|| unknown().with_help(format!("the family has: {}", names.join(", "))))
+    let unknown = || Error::new(ErrorCode::TypeMismatch, format!("resource `{id}` not found"));
+    snapshot
+        .resources
+        .get(id)
+        .ok_or_else(|| unknown().with_help(format!("resources of the family: {}", names.join(", "))))
 }
 
 /// Returns the indices of the ranges that overlap at the busiest instant within a time range, in ascending order.

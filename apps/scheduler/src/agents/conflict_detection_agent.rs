@@ -37,7 +37,7 @@ async fn detect(
     let details: Vec<String> = harmed.iter().chain(&conflicts).map(|conflict| conflict.details.clone()).collect();
     let detection = ConflictDetectionData::from(conflicts);
     let explanation = match details.as_slice() {
-        [] => "Nothing stands in the way.".to_owned(),
+        [] => "No conflicts.".to_owned(),
         [one] => one.clone(),
         [first, rest @ ..] => format!("{first} And {} more.", rest.len()),
     };
@@ -48,7 +48,7 @@ async fn detect(
         data: json(&detection)?,
         explanation,
         confidence: confidence(CERTAIN),
-        reasoning: format!("people, things and rules; {} found", detection.conflicts.len()),
+        reasoning: format!("checked people, resources and rules; conflicts: {}", detection.conflicts.len()),
     };
     // A user who chose a resolution that no longer works must confirm before something else is written.
     let is_open = !harmed.is_empty() || needs_confirmation(state, &snapshot, &plan);
@@ -100,8 +100,8 @@ impl PlanCheck {
     }
 }
 
-/// True if the user must confirm: the family always asks, an agent has low confidence, or the user may not change
-/// the event.
+/// Returns true if the user must confirm: the family always asks, an agent has low confidence, or the user may not
+/// change the event.
 fn needs_confirmation(state: &FamilySchedulerState, snapshot: &CalendarSnapshot, plan: &EventPlan) -> bool {
     let is_sure = state.agent_outputs.values().all(|output| output.confidence.value() >= SURE)
         || request_state::is_confirmed(state);

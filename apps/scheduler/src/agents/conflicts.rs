@@ -23,8 +23,8 @@ pub fn detect_conflicts(snapshot: &CalendarSnapshot, event: &Event) -> Result<Ve
     detect_conflicts_from(snapshot, event, event.span.start)
 }
 
-/// Detects conflicts like [`detect_conflicts`], but checks only the 12 months from `from` if the event is a series that started
-/// earlier. Past conflicts of an old series need no action.
+/// Detects conflicts like [`detect_conflicts`], but checks only the 12 months from `from` if the event is a series that
+/// started earlier. Past conflicts of an old series need no action.
 ///
 /// # Errors
 /// As for [`detect_conflicts`].
@@ -32,8 +32,8 @@ pub fn detect_conflicts_from(snapshot: &CalendarSnapshot, event: &Event, from: T
     detect_conflicts_for_viewer(snapshot, event, from, Viewer::Member(&event.owner))
 }
 
-/// Detects conflicts like [`detect_conflicts_from`], worded for any member instead of the owner. Titles that the member may not
-/// see are replaced by "busy".
+/// Detects conflicts like [`detect_conflicts_from`], worded for any member instead of the owner. Titles that the member
+/// may not see are replaced by "busy".
 ///
 /// # Errors
 /// As for [`detect_conflicts`].
@@ -67,7 +67,7 @@ pub struct ChangeConflicts {
 }
 
 impl ChangeConflicts {
-    /// True if a conflict forbids writing the changes.
+    /// Returns true if a conflict forbids writing the changes.
     #[must_use]
     pub fn is_blocking(&self) -> bool {
         self.of_event.iter().any(|conflict| conflict.severity.is_blocking()) || !self.of_other_events.is_empty()

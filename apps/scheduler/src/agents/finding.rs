@@ -127,10 +127,10 @@ impl RawConflict {
                 format!("{} {are} at {} {when}.", words::names(snapshot, &members), words::join_list(&titles))
             }
             ConflictKey::Resource(resource) => {
-                let name = snapshot.resources.get(resource).map_or("thing", |resource| resource.name.as_str());
+                let name = snapshot.resources.get(resource).map_or("resource", |resource| resource.name.as_str());
                 let when = formatter.when(&self.at, self.count);
                 if titles.is_empty() {
-                    return format!("{} cannot be had {when}.", words::resource_as_subject(name));
+                    return format!("{} is not available {when}.", words::resource_as_subject(name));
                 }
                 format!("{} is taken by {} {when}.", words::resource_as_subject(name), words::join_list(&titles))
             }
@@ -138,7 +138,7 @@ impl RawConflict {
                 let (name, description) = self.rule.as_ref().map_or((String::new(), String::new()), |rule| {
                     (words::quoted(&rule.name), describe_constraint(snapshot, &rule.kind))
                 });
-                format!("The rule {name} would be broken {}: {description}.", formatter.when(&self.first, self.count))
+                format!("The rule {name} would be violated {}: {description}.", formatter.when(&self.first, self.count))
             }
         }
     }
@@ -169,7 +169,7 @@ impl<'a> ConflictFormatter<'a> {
     /// Formats the title of an event within a sentence.
     pub(super) fn name(&self, event: &Event) -> String {
         let can_see = self.viewer.can_see_proposal(self.snapshot, event);
-        if can_see { words::quoted(&event.title) } else { "something private".to_owned() }
+        if can_see { words::quoted(&event.title) } else { "a private event".to_owned() }
     }
 
     /// Formats the first time range and the number of occurrences.

@@ -1,4 +1,4 @@
-//! Instant arithmetic in whole minutes. Results are in UTC until `written` converts them to a time zone.
+//! Instant arithmetic in whole minutes. Results are in UTC until `in_time_zone` converts them to a time zone.
 
 use jiff::ToSpan as _;
 use superstep::Result;

@@ -107,7 +107,7 @@ async fn parse_request(
             merge_parses(&request, &model_parse, rules, &format!("{}/{}", info.provider, info.name))?
         }
         ModelReply::Failed(reason) => {
-            ParsedRequest { reasoning: format!("{}; without the language model: {reason}", full.reasoning), ..full }
+            ParsedRequest { reasoning: format!("{}; language model not used: {reason}", full.reasoning), ..full }
         }
     };
     Ok((parsed, Some(model_reply)))
@@ -181,18 +181,18 @@ fn problems(parsed: &ParsedRequest, answers: &[ClarificationAnswer]) -> Vec<Stri
     let mut problems = parsed.problems.clone();
     let is_added = |name: &str| answers.iter().flat_map(|answer| &answer.fields.add).any(|new| new.name == name);
     for unknown in &parsed.unknown_names {
-        let kind = if unknown.is_resource_like { "thing" } else { "person" };
+        let kind = if unknown.is_resource_like { "resource" } else { "person" };
         problems.push(match is_added(&unknown.text) {
             // The name is still unknown because the user who wanted to add it is not a parent.
             true => format!("Only a parent can add “{}” to the family; please ask one.", unknown.text),
-            false => format!("I know no {kind} called “{}”.", unknown.text),
+            false => format!("I do not know a {kind} called “{}”.", unknown.text),
         });
     }
     let names_event = matches!(parsed.data.event_type, EventType::Modify | EventType::Cancel);
     match parsed.event_ids.len() {
-        0 if names_event => problems.push("I did not find the event you mean.".to_owned()),
+        0 if names_event => problems.push("I could not find the event you mean.".to_owned()),
         0 | 1 => {}
-        several if names_event => problems.push(format!("{several} events may be meant.")),
+        several if names_event => problems.push(format!("{several} events match.")),
         _ => {}
     }
     problems
@@ -202,7 +202,7 @@ fn open_issues(parsed: &ParsedRequest, problems: &[String]) -> Vec<String> {
     let questions = parsed.ambiguities.iter().map(|ambiguity| ambiguity.question.clone());
     let issues: Vec<String> = problems.iter().cloned().chain(questions).collect();
     match issues.is_empty() {
-        true => vec![format!("Not sure enough: {}", parsed.confidence)],
+        true => vec![format!("Low confidence: {}", parsed.confidence)],
         false => issues,
     }
 }
@@ -214,6 +214,6 @@ fn explained(parsed: &ParsedRequest) -> String {
         EventType::Create => format!("You want to plan {title}."),
         EventType::Modify => format!("You want to change {title}."),
         EventType::Cancel => format!("You want to cancel {title}."),
-        EventType::Query => "You want to know something about the calendar.".to_owned(),
+        EventType::Query => "You have a question about the calendar.".to_owned(),
     }
 }

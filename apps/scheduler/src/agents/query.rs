@@ -65,9 +65,9 @@ pub fn answer_query(
 ) -> Result<QueryData> {
     let type_mismatch = |text: String| Error::new(ErrorCode::TypeMismatch, text);
     let member =
-        snapshot.members.get(requester).ok_or_else(|| type_mismatch(format!("there is no member `{requester}`")))?;
+        snapshot.members.get(requester).ok_or_else(|| type_mismatch(format!("member `{requester}` not found")))?;
     if let Some(unknown) = question.people.iter().find(|id| !snapshot.members.contains_key(*id)) {
-        return Err(type_mismatch(format!("there is no member `{unknown}`")));
+        return Err(type_mismatch(format!("member `{unknown}` not found")));
     }
     let zone = time_zone_of(snapshot, &member.id)?;
     let query_context = QueryContext { snapshot, viewer: Viewer::Member(requester), zone, question, now };

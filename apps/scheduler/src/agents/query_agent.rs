@@ -63,7 +63,7 @@ async fn run_query(
         data: json(&result)?,
         explanation: text.clone(),
         confidence: confidence(CERTAIN),
-        reasoning: format!("{:?} asked", result.query_type),
+        reasoning: format!("query type: {:?}", result.query_type),
     };
     Ok(with_final_answer(finding.into_update(state, now), WorkflowStatus::Completed, &text, now))
 }
@@ -93,7 +93,7 @@ fn describe_result(result: &QueryData, snapshot: &CalendarSnapshot, user_id: &st
             let free: Vec<String> =
                 list("free").iter().filter_map(|one| span(one, ("start", "end"))).take(MAX_LISTED).collect();
             if free.is_empty() {
-                "There is no time at which all are free.".to_owned()
+                "There is no time when everyone is free.".to_owned()
             } else {
                 format!("Free: {}.", free.join("; "))
             }
@@ -131,7 +131,7 @@ fn describe_result(result: &QueryData, snapshot: &CalendarSnapshot, user_id: &st
                 let details: Vec<String> =
                     list("conflicts").iter().filter_map(|one| one["details"].as_str().map(str::to_owned)).collect();
                 if details.is_empty() {
-                    "No, there is no time for it.".to_owned()
+                    "No, there is no free time for it.".to_owned()
                 } else {
                     format!("No: {}", details.join(" "))
                 }

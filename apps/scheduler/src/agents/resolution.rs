@@ -1,8 +1,8 @@
 //! Proposed resolutions of conflicts (R-FAM-107, R-FAM-108).
 //!
 //! Six strategies produce plans. Each plan is applied to a copy of the snapshot, and conflicts are detected there
-//! again. Only plans that resolve a conflict and harm no other event are proposed. [`apply_resolution`] applies a chosen
-//! resolution.
+//! again. Only plans that resolve a conflict and harm no other event are proposed. [`apply_resolution`] applies a
+//! chosen resolution.
 
 mod apply;
 mod changed;
@@ -177,7 +177,7 @@ impl<'a> ResolutionContext<'a> {
         }
         resolution.side_effects.extend(left.iter().filter(is_new).map(|one| one.details.clone()));
         let remaining = conflicts.iter().filter(is_left);
-        resolution.side_effects.extend(remaining.map(|one| format!("This remains: {}", one.details)));
+        resolution.side_effects.extend(remaining.map(|one| format!("Remaining conflict: {}", one.details)));
         resolution.score = plan.score(solved.len(), conflicts.len());
         resolution.conflicts_resolved = solved;
         Ok(Some(resolution))
@@ -188,8 +188,8 @@ impl<'a> ResolutionContext<'a> {
         count(&self.availability.conflicts(spans))
     }
 
-    /// True if the given times are an improvement: no blocking conflict, and fewer conflicts in total if there was
-    /// no blocking one before.
+    /// Returns true if the given times are an improvement: no blocking conflict, and fewer conflicts in total if there
+    /// was no blocking one before.
     fn resolves_conflict(&self, spans: &[TimeRange]) -> bool {
         let ((blocking, total), before) = (self.conflict_counts(spans), count(&self.before));
         blocking == 0 && (before.0 > 0 || total < before.1)

@@ -62,7 +62,7 @@ impl ResolutionChoice {
             Self::Declined { .. } => None,
             Self::Edited { resolution: EditedResolution { resolution_id, strategy, changes } } => {
                 Some(ProposedResolution {
-                    description: "A way of your own.".to_owned(),
+                    description: "Your own resolution.".to_owned(),
                     score: Score::near(0.0),
                     conflicts_resolved: Vec::new(),
                     side_effects: Vec::new(),
@@ -121,7 +121,7 @@ pub(crate) async fn resolution(
     let event = event.map(|event| ProposedEvent { status: EventStatus::Rejected, ..event });
     let declined = base_update.proposed_event(event).workflow_status(WorkflowStatus::InProgress);
     let declined = declined.notes((request_state::DECLINED.to_owned(), true.into()));
-    Ok(with_final_answer(declined, WorkflowStatus::Completed, "All right, nothing was planned.", now))
+    Ok(with_final_answer(declined, WorkflowStatus::Completed, "OK, nothing was planned.", now))
 }
 
 async fn search(state: &FamilySchedulerState, home: &SchedulerContext, cx: &TaskContext) -> Result<ResolutionData> {
@@ -137,22 +137,22 @@ fn resolution_update(
     now: Time,
 ) -> Result<FamilySchedulerStateUpdate> {
     let count = resolution_data.proposed_resolutions.len();
-    let issues = if count == 0 { vec!["There is no way out but another time.".to_owned()] } else { Vec::new() };
+    let issues = if count == 0 { vec!["No resolution found. Try another time.".to_owned()] } else { Vec::new() };
     let finding = AgentFinding {
         agent: AgentName::Resolution,
         step: WorkflowStep::Resolution,
         data: json(resolution_data)?,
         explanation: resolution_question(resolution_data),
         confidence: confidence(resolution_data.proposed_resolutions.first().map_or(0.5, |best| best.score.value())),
-        reasoning: format!("{count} ways out work on a copy of the calendar"),
+        reasoning: format!("{count} resolutions tested"),
     };
     Ok(finding.into_update(state, now).validation_results(validated(ValidationStep::Resolution, now, issues)))
 }
 
 fn resolution_question(resolution_data: &ResolutionData) -> String {
     match resolution_data.proposed_resolutions.first() {
-        Some(best) => format!("Something stands in the way. Best would be: {}", best.description),
-        None => "Something stands in the way, and I see no way out.".to_owned(),
+        Some(best) => format!("There is a conflict. Recommended: {}", best.description),
+        None => "There is a conflict, and I found no resolution.".to_owned(),
     }
 }
 

@@ -33,13 +33,16 @@ async fn check_resources(
     for one in availability.resource_availability.iter().filter(|one| !one.available) {
         let others = capacity::alternative_resources(&snapshot, &one.resource_id, &event.span, Some(except))?;
         let others: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
-        let instead =
-            if others.is_empty() { String::new() } else { format!("; free is {}", words::join_list(&others)) };
-        taken.push(format!("{} is taken then{instead}.", words::resource_as_subject(&one.resource_name)));
+        let instead = if others.is_empty() {
+            String::new()
+        } else {
+            format!("; available instead: {}", words::join_list(&others))
+        };
+        taken.push(format!("{} is taken at that time{instead}.", words::resource_as_subject(&one.resource_name)));
     }
     let explanation = match (taken.is_empty(), event.resources.is_empty()) {
-        (true, true) => "Nothing has to be reserved.".to_owned(),
-        (true, false) => "Everything that is needed is free.".to_owned(),
+        (true, true) => "No resources needed.".to_owned(),
+        (true, false) => "All required resources are available.".to_owned(),
         (false, _) => taken.join(" "),
     };
     let finding = AgentFinding {
@@ -48,7 +51,7 @@ async fn check_resources(
         data: json(&availability)?,
         explanation,
         confidence: confidence(CERTAIN),
-        reasoning: format!("{} things at their fullest moment", availability.resource_availability.len()),
+        reasoning: format!("{} resources checked at peak usage", availability.resource_availability.len()),
     };
     let update = finding.into_update(state, now);
     Ok(update.validation_results(validated(ValidationStep::ResourceCheck, now, taken)))

@@ -119,7 +119,7 @@ impl ConstraintSet {
         self.rules.iter().flat_map(|rule| self.breaches_of(rule, case)).collect()
     }
 
-    /// True if one instance of an event violates a hard constraint.
+    /// Returns true if one instance of an event violates a hard constraint.
     pub(super) fn forbids(&self, case: &CheckedOccurrence<'_, '_>) -> bool {
         let mut hard = self.rules.iter().filter(|rule| rule.strength == ConstraintStrength::Hard);
         hard.any(|rule| !self.breaches_of(rule, case).is_empty())
@@ -149,7 +149,7 @@ impl ConstraintSet {
         is_broken.then_some(Violation { rule, member: rule.member.as_deref() }).into_iter().collect()
     }
 
-    /// True if a constraint about times of day is violated.
+    /// Returns true if a constraint about times of day is violated.
     fn is_bad_time(&self, kind: &ConstraintKind, span: &TimeRange) -> bool {
         let (start, end) = (self.zone.to_local(span.start), self.zone.to_local(span.end));
         match kind {
@@ -213,8 +213,8 @@ fn weekday(date: Date) -> u8 {
     u8::try_from(date.weekday().to_monday_one_offset()).unwrap_or(0)
 }
 
-/// True if another event of the member is closer than `minutes`. Overlapping events are a conflict of their own and
-/// are ignored here.
+/// Returns true if another event of the member is closer than `minutes`. Overlapping events are a conflict of their own
+/// and are ignored here.
 fn is_too_close(case: &CheckedOccurrence<'_, '_>, member: &str, minutes: u32) -> bool {
     let taken = case.taken;
     let padded = pad(&case.span, i64::from(minutes));
@@ -239,7 +239,7 @@ fn counted(case: &CheckedOccurrence<'_, '_>, member: &str, within: Option<TimeRa
     case.taken.starting(member, &within, case.series_group) + own + 1
 }
 
-/// True if a member with higher priority needs the resource at the same time and its capacity is exceeded.
+/// Returns true if a member with higher priority needs the resource at the same time and its capacity is exceeded.
 fn is_outranked(case: &CheckedOccurrence<'_, '_>, resource: &str, members: &[String]) -> bool {
     let (snapshot, taken) = (case.snapshot, case.taken);
     if !case.event.resources.iter().any(|used| used == resource) {
@@ -289,8 +289,8 @@ pub(super) fn describe_constraint(snapshot: &CalendarSnapshot, kind: &Constraint
             format!("at most {} a week", words::pluralize(i64::from(*count), "event"))
         }
         ConstraintKind::ResourcePriority { resource, members } => {
-            let name = snapshot.resources.get(resource).map_or("thing", |resource| resource.name.as_str());
-            format!("{} goes first to {}", words::resource_as_subject(name), words::names(snapshot, members))
+            let name = snapshot.resources.get(resource).map_or("resource", |resource| resource.name.as_str());
+            format!("{} is reserved first for {}", words::resource_as_subject(name), words::names(snapshot, members))
         }
     }
 }

@@ -50,7 +50,7 @@ async fn search(
         agent: AgentName::Scheduling,
         step: WorkflowStep::Scheduling,
         confidence: confidence(slot.as_ref().map_or(0.5, |slot| slot.score.value().max(crate::state_utils::SURE))),
-        reasoning: format!("{} times looked at closely", scheduling_data.candidate_times.len()),
+        reasoning: format!("{} candidate times evaluated", scheduling_data.candidate_times.len()),
         data: json(&scheduling_data)?,
         explanation: explanation.clone(),
     };

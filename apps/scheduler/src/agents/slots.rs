@@ -48,7 +48,7 @@ const SMALL_GAP_MINUTES: i64 = 30;
 pub fn find_slots(snapshot: &CalendarSnapshot, request: &SlotRequest, now: Time) -> Result<SchedulingData> {
     let minutes = request.requested_range.map_or(i64::from(request.minutes), |requested| requested.minutes());
     if minutes <= 0 {
-        return Err(Error::new(ErrorCode::TypeMismatch, "an event of 0 minutes has no time"));
+        return Err(Error::new(ErrorCode::TypeMismatch, "an event of 0 minutes cannot be scheduled"));
     }
     let family = NamedTimeZone::from_iana_name(&snapshot.family.zone)?;
     let range = range(&family, request, now)?;

@@ -18,7 +18,7 @@ pub(super) enum Viewer<'a> {
 }
 
 impl Viewer<'_> {
-    /// True if the viewer may see the details of an event. Its time is always visible.
+    /// Returns true if the viewer may see the details of an event. Its time is always visible.
     pub(super) fn sees(self, snapshot: &CalendarSnapshot, event: &Event) -> bool {
         let calendar = snapshot.calendars.get(&event.calendar);
         if calendar.is_none_or(|calendar| calendar.visibility == Visibility::Family) {
@@ -29,7 +29,7 @@ impl Viewer<'_> {
         is_owner || event.participants.iter().any(|participant| participant.member == member)
     }
 
-    /// True if the viewer may see the title of an event. Proposed events are shown only to their owner.
+    /// Returns true if the viewer may see the title of an event. Proposed events are shown only to their owner.
     pub(super) fn can_see_proposal(self, snapshot: &CalendarSnapshot, event: &Event) -> bool {
         let is_own = matches!(self, Self::Member(member) if event.owner == member);
         (event.status == EventStatus::Confirmed || is_own) && self.sees(snapshot, event)
@@ -50,7 +50,7 @@ impl Viewer<'_> {
     }
 }
 
-/// True if a member may see the details of an event. Its time is always visible.
+/// Returns true if a member may see the details of an event. Its time is always visible.
 pub(crate) fn can_see_details(snapshot: &CalendarSnapshot, member: &str, event: &Event) -> bool {
     Viewer::Member(member).sees(snapshot, event)
 }
@@ -68,15 +68,15 @@ pub(crate) fn time_zone_of(snapshot: &CalendarSnapshot, member: &str) -> Result<
     Viewer::Member(member).zone(snapshot)
 }
 
-/// True if a member may change an event: parents may change all events they see, others only their own.
+/// Returns true if a member may change an event: parents may change all events they see, others only their own.
 pub(crate) fn can_modify(snapshot: &CalendarSnapshot, member: &str, event: &Event) -> bool {
     let record = snapshot.members.get(member);
     record.is_some_and(|record| record.role == MemberRole::Parent || event.owner == record.id)
         && can_see_details(snapshot, member, event)
 }
 
-/// True if a member may change an event, or the selected instances of its series. Permission to change an override
-/// does not include permission to change the other instances.
+/// Returns true if a member may change an event, or the selected instances of its series. Permission to change an
+/// override does not include permission to change the other instances.
 pub(crate) fn can_modify_instances(
     snapshot: &CalendarSnapshot,
     member: &str,

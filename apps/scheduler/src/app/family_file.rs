@@ -29,7 +29,7 @@ struct FamilyFile {
 pub(super) fn read(file: &Path) -> Result<CalendarSnapshot> {
     let invalid = |reason: String| Error::new(ErrorCode::ConfigInvalid, format!("`{}`: {reason}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| invalid(error.to_string()))?;
-    let value = serde_json::from_str(&text).map_err(|error| invalid(format!("this is no JSON: {error}")))?;
+    let value = serde_json::from_str(&text).map_err(|error| invalid(format!("invalid JSON: {error}")))?;
     let family_file: FamilyFile = models::from_json(value).map_err(|error| invalid(error_text(&error)))?;
     family_file.into_snapshot().map_err(invalid)
 }
@@ -46,7 +46,7 @@ impl FamilyFile {
         let Self { family, members, mut calendars, resources, rules } = self;
         NamedTimeZone::from_iana_name(&family.zone).map_err(|error| format!("/family/zone {}", error.message()))?;
         if !members.iter().any(|member| member.role == MemberRole::Parent) {
-            return Err("/members has no `parent`, and nobody else may change the family".to_owned());
+            return Err("/members has no `parent`: only parents can change the family".to_owned());
         }
         let mut problems = members.iter().enumerate().filter_map(|(at, one)| Some((at, one.preferences.problem()?)));
         if let Some((at, (pointer, fact))) = problems.next() {

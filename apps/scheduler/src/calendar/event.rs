@@ -85,7 +85,7 @@ pub struct Participant {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Recurrence {
-    /// Value of RRULE, such as `FREQ=WEEKLY;BYDAY=TU`; empty if only `added` defines instances.
+    /// Value of RRULE, such as `FREQ=WEEKLY;BYDAY=TU`; empty if only `rdates` defines instances.
     pub rule: String,
     /// EXDATE: excluded starts, in the local time of the event.
     #[serde(default)]

@@ -1,8 +1,8 @@
 //! Expands RFC 5545 recurrence rules in the local time of the event's time zone.
 //!
-//! Local times that a clock change skips or repeats are resolved in one place, [`NamedTimeZone::instant`]. From there on a
-//! start is an instant: two local times at the same instant are one start, and EXDATE and RECURRENCE-ID identify an
-//! instance by its instant.
+//! Local times that a clock change skips or repeats are resolved in one place, [`NamedTimeZone::to_instant`]. From
+//! there on a start is an instant: two local times at the same instant are one start, and EXDATE and RECURRENCE-ID
+//! identify an instance by its instant.
 //!
 //! The duration of an instance follows RFC 5545, 3.8.5.3: a timed event has the same exact duration every time,
 //! even across clock changes; an all-day event has the same number of days.
@@ -57,7 +57,7 @@ pub struct ValidatedRule {
 /// let (zone, first) = (NamedTimeZone::from_iana_name("America/New_York")?, jiff::civil::date(2026, 3, 3).at(17, 0, 0, 0));
 /// assert_eq!(validate_rrule("RRULE:FREQ=WEEKLY;BYDAY=TU", first, &zone)?.rule, "FREQ=WEEKLY;BYDAY=TU");
 /// let refused = validate_rrule("FREQ=WEEKLY;BYDAY=XX", first, &zone).unwrap_err();
-/// assert!(refused.to_string().contains("RRULE part `BYDAY=XX`: `XX` is none of MO, TU"));
+/// assert!(refused.to_string().contains("RRULE part `BYDAY=XX`: `XX` is not one of MO, TU"));
 /// # Ok::<(), superstep::Error>(())
 /// ```
 ///
@@ -76,7 +76,7 @@ pub fn validate_rrule(rule: &str, first: DateTime, zone: &NamedTimeZone) -> Resu
     };
     if count.is_some_and(|count| count > MAX_INSTANCES) {
         let until = parts.iter().find(|(name, _)| name == "UNTIL").map_or("", |(_, value)| value);
-        let reason = format!("a series has at most {MAX_INSTANCES} instances until its end, or no end");
+        let reason = format!("a series that ends can have at most {MAX_INSTANCES} instances");
         return Err(invalid_part(format_args!("UNTIL={until}"), reason));
     }
     Ok(ValidatedRule { rule: joined(&parts), first: start.1, count })
@@ -95,7 +95,7 @@ fn nothing(parts: &[(String, String)], ruled: &AnchoredRule, zone: &NamedTimeZon
     if guilty.is_empty() {
         guilty = parts.iter().filter(|(name, _)| name.starts_with("BY")).cloned().collect();
     }
-    invalid_part(joined(&guilty), format_args!("with this the rule never falls from {first} on"))
+    invalid_part(joined(&guilty), format_args!("with this the rule has no occurrence from {first} on"))
 }
 
 /// A recurrence rule with its start.
@@ -120,7 +120,7 @@ impl AnchoredRule {
         Ok(Self { zone: zone.clone(), pattern, first, start, until })
     }
 
-    /// True if none of the months in BYMONTH has any of the days in BYMONTHDAY, even in leap years.
+    /// Returns true if none of the months in BYMONTH has any of the days in BYMONTHDAY, even in leap years.
     fn has_no_day(&self) -> bool {
         let (months, days) = (&self.pattern.months, &self.pattern.month_days);
         let first = |month: &i16| civil::Date::new(A_LEAP_YEAR, i8::try_from(*month).ok()?, 1).ok();
@@ -154,7 +154,8 @@ impl AnchoredRule {
     }
 }
 
-/// Rejects rules with more than `MAX_TIMES_PER_DAY` times a day. Frequencies above daily are limited by `count_through`.
+/// Rejects rules with more than `MAX_TIMES_PER_DAY` times a day. Frequencies above daily are limited by
+/// `enumerate_all`.
 fn check_day(pattern: &RecurrenceRule, rule: &str) -> Result<()> {
     let times: usize = [&pattern.hours, &pattern.minutes, &pattern.seconds].iter().map(|list| list.len()).product();
     if pattern.frequency > Frequency::Daily || times <= MAX_TIMES_PER_DAY {
@@ -164,7 +165,7 @@ fn check_day(pattern: &RecurrenceRule, rule: &str) -> Result<()> {
     guilty.retain(|(name, _)| matches!(name.as_str(), "BYHOUR" | "BYMINUTE" | "BYSECOND"));
     Err(invalid_part(
         joined(&guilty),
-        format_args!("falls {times} times on one day, and at most {MAX_TIMES_PER_DAY} do"),
+        format_args!("has {times} occurrences a day; the maximum is {MAX_TIMES_PER_DAY}"),
     ))
 }
 
@@ -323,7 +324,7 @@ impl RecurrenceExpander {
         self.added.iter().copied().fold(self.span.start, Time::min)
     }
 
-    /// True if the rule has a start at this instant.
+    /// Returns true if the rule has a start at this instant.
     pub(super) fn matches_rule(&self, start: Time) -> Result<bool> {
         Ok(!self.rule_occurrences(start, after(start, 1)?)?.is_empty())
     }
@@ -334,12 +335,12 @@ impl RecurrenceExpander {
         Ok(occurrences.first().map_or_else(|| self.local_start(start), |(_, local_time)| *local_time))
     }
 
-    /// True if an instance starts at this instant, with or without an override.
+    /// Returns true if an instance starts at this instant, with or without an override.
     pub(super) fn has(&self, start: Time) -> Result<bool> {
         Ok(!self.starts(start, after(start, 1)?)?.is_empty())
     }
 
-    /// True if the series has no instance.
+    /// Returns true if the series has no instance.
     pub(super) fn is_empty(&self) -> Result<bool> {
         if self.added.iter().any(|start| !self.left_out.contains(start)) {
             return Ok(false);
@@ -391,7 +392,7 @@ fn enumerate_all(ruled: &AnchoredRule) -> Result<Option<Vec<(Time, DateTime)>>> 
     let all: Vec<_> = ruled.all().take(most + 1).collect();
     if all.len() > most {
         let frequency = ruled.pattern.frequency.name();
-        let reason = format!("more often than once a day is for at most {most} instances");
+        let reason = format!("a rule that repeats within a day can have at most {most} instances");
         return Err(invalid_part(format_args!("FREQ={frequency}"), reason));
     }
     Ok(Some(all))

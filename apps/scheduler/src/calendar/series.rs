@@ -84,10 +84,13 @@ fn edited(before: &Event, change: impl FnOnce(&mut Event)) -> Result<Event> {
     change(&mut after);
     let identity = |event: &Event| (event.id.clone(), event.uid.clone(), event.recurrence_override.clone());
     if identity(&after) != identity(before) {
-        return Err(input_error("an edit leaves `id`, `uid` and `exception_of` as they are"));
+        return Err(input_error("an edit cannot change `id`, `uid` or `exception_of`"));
     }
     if after.recurrence.is_some() && after.recurrence_override.is_some() {
-        return Err(input_error(format!("one instance of `{}` cannot repeat by itself", before.title)));
+        return Err(input_error(format!(
+            "a single instance of `{}` cannot have its own recurrence rule",
+            before.title
+        )));
     }
     Ok(after)
 }
@@ -160,7 +163,7 @@ fn resolve_target<'a>(
 }
 
 fn find(snapshot: &CalendarSnapshot, event_id: &str) -> Result<Arc<Event>> {
-    let missing = || input_error(format!("there is no event `{event_id}`"));
+    let missing = || input_error(format!("event `{event_id}` not found"));
     snapshot.events.get(event_id).cloned().ok_or_else(missing)
 }
 
@@ -212,10 +215,10 @@ impl<'a> SeriesView<'a> {
             return Ok(start);
         }
         Err(input_error(format!("`{}` does not start at {local_time}", self.event.title))
-            .with_help("name the start of an instance"))
+            .with_help("use the start of an instance"))
     }
 
-    /// True if an instance starts before this instant.
+    /// Returns true if an instance starts before this instant.
     fn has_before(&self, start: Time) -> Result<bool> {
         Ok(!self.table.starts(self.table.earliest(), start)?.is_empty())
     }
@@ -365,7 +368,7 @@ fn moved(
     }))
 }
 
-/// True if an override no longer differs from its series.
+/// Returns true if an override no longer differs from its series.
 fn is_plain(exception: &Event, series: &Event, table: &RecurrenceExpander) -> Result<bool> {
     let Some(of) = &exception.recurrence_override else { return Ok(false) };
     let as_ruled = Event {
@@ -381,7 +384,7 @@ fn is_plain(exception: &Event, series: &Event, table: &RecurrenceExpander) -> Re
     Ok(as_ruled == *series && table.span_at(table.instant(of.start)?)? == Some(exception.span))
 }
 
-/// True if a series has an instance with this start.
+/// Returns true if a series has an instance with this start.
 ///
 /// # Errors
 /// Returns an error if the recurrence rule or the time zone is invalid.

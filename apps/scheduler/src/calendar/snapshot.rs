@@ -36,8 +36,8 @@ pub struct CalendarSnapshot {
     pub resources: OrdMap<String, Arc<Resource>>,
     /// Constraints by id.
     pub rules: OrdMap<String, Arc<Constraint>>,
-    /// Events by id, in any status except rejected. Change them only with [`CalendarSnapshot::apply`], which updates the
-    /// index.
+    /// Events by id, in any status except rejected. Change them only with [`CalendarSnapshot::apply`], which updates
+    /// the index.
     pub events: OrdMap<String, Arc<Event>>,
     /// Conflicts among confirmed events, by id.
     pub conflicts: OrdMap<String, Arc<Conflict>>,

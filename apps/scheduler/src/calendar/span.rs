@@ -7,13 +7,13 @@ use superstep::core::time::Time;
 /// Maximum duration of an event in minutes: a leap year, plus a day for clock changes.
 pub const MAX_MINUTES: i64 = 367 * 24 * 60;
 
-/// From `start` until just before `end`.
+/// A time range from `start` (inclusive) to `end` (exclusive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct TimeRange {
-    /// Its first moment.
+    /// First instant of the range.
     #[schemars(with = "String")]
     pub start: Time,
-    /// The first moment after it.
+    /// First instant after the range.
     #[schemars(with = "String")]
     pub end: Time,
 }
@@ -25,13 +25,13 @@ impl TimeRange {
         (start < end).then_some(Self { start, end })
     }
 
-    /// True if the two ranges overlap.
+    /// Returns true if the two ranges overlap.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         self.start < other.end && other.start < self.end
     }
 
-    /// True if the other range lies within this one.
+    /// Returns true if the other range lies within this one.
     #[must_use]
     pub fn contains(&self, other: &Self) -> bool {
         self.start <= other.start && other.end <= self.end
@@ -43,7 +43,7 @@ impl TimeRange {
         (self.end.as_unix_micros() - self.start.as_unix_micros()) / 60_000_000
     }
 
-    /// True if the range is longer than [`MAX_MINUTES`].
+    /// Returns true if the range is longer than [`MAX_MINUTES`].
     #[must_use]
     pub fn is_too_long(&self) -> bool {
         self.minutes() > MAX_MINUTES

@@ -34,7 +34,7 @@ pub(super) struct UndoRequest {
         (status = OK), (status = FORBIDDEN),
         (
             status = CONFLICT,
-            description = "There is nothing to take back, somebody changed the same since, or there is no room any more: `conflicts`",
+            description = "Nothing to undo, changed since by another member, or blocked by `conflicts`",
         ),
     )
 )]
@@ -50,16 +50,16 @@ pub(super) async fn undo_last_change(
             Ok(Json(json!({ "undone": sentence(&done.changes, &requester), "events": ids })).into_response())
         }
         UndoOutcome::NothingToUndo => {
-            let problem = Problem::conflict("there is nothing to take back");
-            Err(problem.with_hint("only what you changed yourself in the last ten minutes can be"))
+            let problem = Problem::conflict("nothing to undo");
+            Err(problem.with_hint("you can undo your own changes for ten minutes"))
         }
         UndoOutcome::ModifiedSince(ids) => {
             let names: Vec<&str> = ids.iter().map(|id| title(&requester, id)).collect();
-            let fact = format!("somebody has changed {} since", words::join_list(&names));
-            Err(Problem::conflict(fact).with_hint("change it by hand"))
+            let fact = format!("another member has changed {} since", words::join_list(&names));
+            Err(Problem::conflict(fact).with_hint("edit it instead"))
         }
         UndoOutcome::Blocked(conflicts) => {
-            Ok(conflict_response(&conflicts, "somebody else has this by now: choose another time"))
+            Ok(conflict_response(&conflicts, "the time or a resource is taken by now: choose another time"))
         }
     }
 }
@@ -111,23 +111,23 @@ fn record_name(image: &RecordChange, requester: &Requester) -> Option<String> {
         RecordKind::Event => {
             let event: Option<Event> = serde_json::from_value(value.clone()).ok();
             Some(match event {
-                Some(event) if !requester.can_see_details(&event) => "something private".to_owned(),
+                Some(event) if !requester.can_see_details(&event) => "a private event".to_owned(),
                 // Proposals of other members are private until confirmed.
                 Some(event) if !image.is_on_calendar() && event.owner != requester.member.id => {
-                    "something tentative".to_owned()
+                    "a tentative event".to_owned()
                 }
                 Some(event) => words::quoted(&event.title),
-                None => "something private".to_owned(),
+                None => "a private event".to_owned(),
             })
         }
-        RecordKind::Calendar if !is_seen_calendar(value, requester) => Some("something private".to_owned()),
+        RecordKind::Calendar if !is_seen_calendar(value, requester) => Some("a private calendar".to_owned()),
         RecordKind::Family | RecordKind::Member | RecordKind::Calendar | RecordKind::Resource | RecordKind::Rule => {
             Some(value["name"].as_str().unwrap_or(&image.id).to_owned())
         }
     }
 }
 
-/// True if the requester may see the name of a calendar. The name of a private calendar is visible to its owner
+/// Returns true if the requester may see the name of a calendar. The name of a private calendar is visible to its owner
 /// only. A calendar that cannot be deserialized counts as private.
 fn is_seen_calendar(value: &Value, requester: &Requester) -> bool {
     let calendar: Option<Calendar> = serde_json::from_value(value.clone()).ok();
@@ -148,22 +148,22 @@ fn event_id(change: &CalendarChange) -> Option<&str> {
 fn sentence(changes: &[CalendarChange], requester: &Requester) -> String {
     let text = changes.iter().find_map(|change| match change {
         CalendarChange::Event(event) if event.status == EventStatus::Rejected => {
-            Some(format!("{} is off the calendar again.", words::quoted(&event.title)))
+            Some(format!("{} was removed from the calendar.", words::quoted(&event.title)))
         }
-        CalendarChange::Event(event) => Some(format!("{} is as it was.", words::quoted(&event.title))),
+        CalendarChange::Event(event) => Some(format!("{} was restored.", words::quoted(&event.title))),
         CalendarChange::RemoveEvent(id) => {
-            Some(format!("{} is off the calendar again.", words::quoted(title(requester, id))))
+            Some(format!("{} was removed from the calendar.", words::quoted(title(requester, id))))
         }
         _ => None,
     });
-    text.unwrap_or_else(|| "That is as it was.".to_owned())
+    text.unwrap_or_else(|| "The previous state was restored.".to_owned())
 }
 
 /// Returns the title of an event as the requester may see it, or the name of the member or resource with the id.
 fn title<'a>(requester: &'a Requester, id: &'a str) -> &'a str {
     match requester.snapshot.events.get(id) {
         Some(event) if requester.can_see_details(event) => &event.title,
-        Some(_) => "something private",
+        Some(_) => "a private event",
         None => named(&requester.snapshot, id),
     }
 }

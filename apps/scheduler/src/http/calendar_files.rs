@@ -39,11 +39,11 @@ pub(super) struct ImportParams {
 /// are skipped and reported. The response lists the scheduling conflicts that the import caused.
 #[utoipa::path(
     post, path = "/api/scheduler/import", tag = "scheduler", params(ImportParams),
-    request_body(content = String, content_type = "text/calendar", description = "The file; at most 10 MB"),
+    request_body(content = String, content_type = "text/calendar", description = "Calendar file, at most 10 MB"),
     responses(
-        (status = OK, description = "What became of every part of the file"),
-        (status = FORBIDDEN), (status = NOT_FOUND, description = "There is no such calendar"),
-        (status = PAYLOAD_TOO_LARGE), (status = UNPROCESSABLE_ENTITY, description = "This is no calendar file"),
+        (status = OK, description = "Result for each entry of the file"),
+        (status = FORBIDDEN), (status = NOT_FOUND, description = "Calendar not found"),
+        (status = PAYLOAD_TOO_LARGE), (status = UNPROCESSABLE_ENTITY, description = "The file is not a calendar file"),
     )
 )]
 pub(super) async fn import_calendar(
@@ -72,7 +72,7 @@ pub(super) async fn import_calendar(
         Ok(imported.changes)
     };
     let changed = app.calendars().change(app.family(), &bringing.user_id, "import", decide).await?;
-    let outcome = outcome.get().ok_or_else(|| Error::internal("nothing was decided"))?;
+    let outcome = outcome.get().ok_or_else(|| Error::internal("the change was not computed"))?;
     Ok(Json(outcome.import_response(&changed.snapshot)))
 }
 
@@ -95,8 +95,8 @@ impl ImportOutcome {
 }
 
 fn too_large() -> Problem {
-    let detail = format!("the file has more than the {MAX_BYTES} bytes that are read");
-    Problem::new(413, ErrorCode::TooLarge, detail).with_hint("export a shorter time, or one calendar at a time")
+    let detail = format!("the file is larger than {MAX_BYTES} bytes");
+    Problem::new(413, ErrorCode::TooLarge, detail).with_hint("export a shorter period, or one calendar at a time")
 }
 
 /// Returns the calendar for new events: the requested one, or the default of the member.
@@ -106,17 +106,17 @@ fn calendar_for(requester: &Requester, requested: Option<&str>) -> Result<String
         let snapshot = &requester.snapshot;
         let usual = snapshot.shared_calendar().or_else(|| snapshot.default_calendar(&requester.member.id));
         let none = || {
-            let fact = "there is no calendar of the family's, and none of your own";
-            Problem::new(403, ErrorCode::PolicyRefused, fact).with_hint("a parent may name one in `calendar`")
+            let fact = "neither a family calendar nor a calendar of your own exists";
+            Problem::new(403, ErrorCode::PolicyRefused, fact).with_hint("a parent can select one with `calendar`")
         };
         return usual.map(|calendar| calendar.id.clone()).ok_or_else(none);
     };
-    let selected = all.get(id).ok_or_else(|| Problem::not_found(format!("there is no calendar `{id}`")))?;
+    let selected = all.get(id).ok_or_else(|| Problem::not_found(format!("calendar `{id}` not found")))?;
     let is_theirs = |calendar: &Calendar| calendar.owner.as_ref().is_none_or(|owner| *owner == requester.member.id);
     if is_theirs(selected) || requester.member.role == MemberRole::Parent {
         return Ok(id.to_owned());
     }
-    Err(Problem::new(403, ErrorCode::PolicyRefused, format!("calendar `{id}` is somebody else's")))
+    Err(Problem::new(403, ErrorCode::PolicyRefused, format!("calendar `{id}` belongs to another member")))
 }
 
 fn reported(report: &ImportReport) -> Value {
@@ -155,7 +155,7 @@ pub(super) struct ExportParams {
     get, path = "/api/scheduler/calendar.ics", tag = "scheduler", params(ExportParams),
     responses(
         (status = OK, content_type = "text/calendar", body = String),
-        (status = FORBIDDEN), (status = NOT_FOUND, description = "That is not the secret"),
+        (status = FORBIDDEN), (status = NOT_FOUND, description = "Invalid secret"),
     )
 )]
 pub(super) async fn export_calendar(
@@ -166,7 +166,7 @@ pub(super) async fn export_calendar(
     match (taking.key, taking.user_id) {
         (Some(key), None) => {
             if !feed_key::is_valid_key(&runs, &app, &key).await? {
-                return Err(Problem::not_found("there is no such feed"));
+                return Err(Problem::not_found("feed not found"));
             }
             written(&*app.snapshot().await?, ExportAudience::Public)
         }
@@ -177,7 +177,7 @@ pub(super) async fn export_calendar(
             response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
             Ok(response)
         }
-        _ => Err(invalid_query("key", "either `key` or `user_id` is needed")),
+        _ => Err(invalid_query("key", "set either `key` or `user_id`")),
     }
 }
 

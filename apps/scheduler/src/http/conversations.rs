@@ -30,12 +30,12 @@ const MAX_THREADS: usize = 100;
 #[utoipa::path(
     post, path = "/api/scheduler/events", tag = "scheduler", request_body = ScheduleRequest,
     responses(
-        (status = OK, description = "What came of it, or what is asked back"),
-        (status = FORBIDDEN, description = "Nobody of the family is called so, or it is the conversation of another"),
-        (status = CONFLICT, description = "The conversation is being worked on"),
-        (status = UNPROCESSABLE_ENTITY, description = "Every problem, with JSON pointers"),
+        (status = OK, description = "The result, or an open question"),
+        (status = FORBIDDEN, description = "Unknown family member, or the conversation belongs to another member"),
+        (status = CONFLICT, description = "A request of this conversation is in progress"),
+        (status = UNPROCESSABLE_ENTITY, description = "All validation errors, with JSON pointers"),
         (status = TOO_MANY_REQUESTS, description = "Too many requests from this address"),
-        (status = SERVICE_UNAVAILABLE, description = "The calendar cannot be reached; nothing was changed"),
+        (status = SERVICE_UNAVAILABLE, description = "The calendar is unavailable; nothing was changed"),
     )
 )]
 pub(super) async fn submit_request(
@@ -51,12 +51,12 @@ pub(super) async fn submit_request(
 #[utoipa::path(
     post, path = "/api/scheduler/query", tag = "scheduler", request_body = ScheduleRequest,
     responses(
-        (status = OK, description = "The answer, or what is asked back"),
-        (status = FORBIDDEN, description = "Nobody of the family is called so, or it is the conversation of another"),
-        (status = CONFLICT, description = "The conversation is being worked on"),
-        (status = UNPROCESSABLE_ENTITY, description = "This is no question; or every problem, with JSON pointers"),
+        (status = OK, description = "The answer, or an open question"),
+        (status = FORBIDDEN, description = "Unknown family member, or the conversation belongs to another member"),
+        (status = CONFLICT, description = "A request of this conversation is in progress"),
+        (status = UNPROCESSABLE_ENTITY, description = "The text is not a query; or all validation errors, with JSON pointers"),
         (status = TOO_MANY_REQUESTS, description = "Too many requests from this address"),
-        (status = SERVICE_UNAVAILABLE, description = "The calendar cannot be reached"),
+        (status = SERVICE_UNAVAILABLE, description = "The calendar is unavailable"),
     )
 )]
 pub(super) async fn submit_query(
@@ -73,11 +73,11 @@ pub(super) async fn submit_query(
     post, path = "/api/scheduler/threads/{id}/answer", tag = "scheduler", params(("id" = String, Path)),
     request_body = ResumeRequest,
     responses(
-        (status = OK, description = "What came of it, or what is asked next"),
+        (status = OK, description = "The result, or the next question"),
         (status = FORBIDDEN), (status = NOT_FOUND),
-        (status = CONFLICT, description = "It does not ask anything, or something else"),
-        (status = UNPROCESSABLE_ENTITY, description = "That is no answer to what it asks"),
-        (status = SERVICE_UNAVAILABLE, description = "The calendar cannot be reached; nothing was changed"),
+        (status = CONFLICT, description = "No question is open, or another one"),
+        (status = UNPROCESSABLE_ENTITY, description = "The answer does not match the question"),
+        (status = SERVICE_UNAVAILABLE, description = "The calendar is unavailable; nothing was changed"),
     )
 )]
 pub(super) async fn resume_conversation(
@@ -165,7 +165,9 @@ fn check_question(body: &ScheduleRequest, requester: &Requester) -> Result<(), P
         ParseInput { text: &body.text, user_id: &requester.member.id, now: requester.now, snapshot: &snapshot };
     match parse(&request).data.event_type {
         EventType::Query => Ok(()),
-        _ => Err(invalid("/text", "this is no question", "`POST /api/scheduler/events` is for what changes something")),
+        _ => {
+            Err(invalid("/text", "the text is not a query", "use `POST /api/scheduler/events` to change the calendar"))
+        }
     }
 }
 

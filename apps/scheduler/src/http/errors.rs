@@ -14,12 +14,12 @@ use crate::models::Conflict;
 /// Returns the error for an invalid body field that is found inside a change: 422.
 pub(super) fn field_error(pointer: &str, fact: impl Into<String>) -> Error {
     let diagnostic = Diagnostic { pointer: pointer.to_owned(), message: fact.into(), help: None };
-    Error::with_diagnostics(ErrorCode::InputInvalid, "the body is not valid", vec![diagnostic])
+    Error::with_diagnostics(ErrorCode::InputInvalid, "the body is invalid", vec![diagnostic])
 }
 
 /// Returns the problem for an invalid body field that is found before a change: 422.
 pub(super) fn invalid(pointer: &str, fact: impl Into<String>, help: &str) -> Problem {
-    Problem::invalid("the body is not valid", [ValidationError::new(fact).with_pointer(pointer).with_help(help).into()])
+    Problem::invalid("the body is invalid", [ValidationError::new(fact).with_pointer(pointer).with_help(help).into()])
 }
 
 /// Returns the problem for an invalid query parameter: 422.
@@ -33,7 +33,7 @@ pub(super) fn blocked(conflicts: &[Conflict], can_be_forced: bool) -> Response {
         conflicts,
         match can_be_forced {
             true => "choose another time, or send `force`",
-            false => "choose another time: what is full cannot be forced",
+            false => "choose another time: `force` does not apply to resources at capacity",
         },
     )
 }

@@ -38,10 +38,10 @@ pub(super) struct CancelEventParams {
 #[utoipa::path(
     patch, path = "/api/scheduler/events/{id}", tag = "scheduler", params(("id" = String, Path)), request_body = EventPatch,
     responses(
-        (status = OK, description = "The event as it is now, and what stands in its way all the same"),
+        (status = OK, description = "The updated event, and its remaining conflicts"),
         (status = FORBIDDEN), (status = NOT_FOUND),
-        (status = CONFLICT, description = "Something stands in the way: `conflicts`"),
-        (status = UNPROCESSABLE_ENTITY, description = "Every problem, with JSON pointers; of a rule, the part"),
+        (status = CONFLICT, description = "The change has conflicts: `conflicts`"),
+        (status = UNPROCESSABLE_ENTITY, description = "All validation errors, with JSON pointers; for a recurrence rule, the invalid part"),
     )
 )]
 pub(super) async fn update_event(
@@ -63,7 +63,7 @@ pub(super) async fn update_event(
         Ok(changes)
     };
     app.calendars().change(app.family(), &user, "change", decide).await?;
-    let edited = outcome.get().ok_or_else(|| Error::internal("nothing was decided"))?;
+    let edited = outcome.get().ok_or_else(|| Error::internal("the change was not computed"))?;
     if edited.is_blocked(is_forced) {
         return Ok(blocked(&edited.conflicts, edited.can_be_forced()));
     }
@@ -93,12 +93,12 @@ pub(super) async fn cancel_event(
     }
     let (now, user) = (requester.now, params.user_id.clone());
     let decide = move |snapshot: &CalendarSnapshot| {
-        let not_found = || Error::new(ErrorCode::NotFound, format!("there is no event `{id}`"));
+        let not_found = || Error::new(ErrorCode::NotFound, format!("event `{id}` not found"));
         let event = snapshot.events.get(&id).ok_or_else(not_found)?;
         let occurrence = params.occurrence.as_deref().map(parse_local_datetime).transpose()?;
         let which = series_selection(event, params.which, occurrence)?;
         if !can_modify_instances(snapshot, &params.user_id, event, which) {
-            return Err(Error::new(ErrorCode::PolicyRefused, "this event is not yours to cancel"));
+            return Err(Error::new(ErrorCode::PolicyRefused, "you do not have permission to cancel this event"));
         }
         series::cancel(snapshot, &id, which, now)
     };
@@ -114,5 +114,5 @@ fn check_confirmed(event: &Event) -> Result<(), Problem> {
         return Ok(());
     }
     let problem = Problem::conflict(format!("event `{}` is not on the calendar yet", event.id));
-    Err(problem.with_hint("answer the conversation that it comes from"))
+    Err(problem.with_hint("answer the conversation that proposed it"))
 }

@@ -97,13 +97,13 @@ pub(super) struct PatchResult {
 }
 
 impl PatchResult {
-    /// True if conflicts prevent the change.
+    /// Returns true if conflicts prevent the change.
     pub(super) fn is_blocked(&self, is_forced: bool) -> bool {
         let blocking = || self.conflicts.iter().filter(|conflict| conflict.severity.is_blocking());
         self.is_placed_anew && blocking().next().is_some() && !(is_forced && self.can_be_forced())
     }
 
-    /// True if no resource is over capacity.
+    /// Returns true if no resource is over capacity.
     pub(super) fn can_be_forced(&self) -> bool {
         let is_full = |one: &Conflict| one.severity.is_blocking() && one.kind == ConflictType::ResourceConflict;
         !self.conflicts.iter().any(is_full)
@@ -117,7 +117,7 @@ impl PatchResult {
 pub(super) fn parse_local_datetime(text: &str) -> Result<DateTime> {
     let local_time: Result<DateTime, _> = text.parse();
     local_time.map_err(|_| {
-        field_error("/occurrence", format!("`{text}` is no time on the wall such as `2026-01-06T17:00:00`"))
+        field_error("/occurrence", format!("`{text}` is not a local date-time such as `2026-01-06T17:00:00`"))
     })
 }
 
@@ -133,13 +133,13 @@ pub(super) fn series_selection(
     if event.recurrence.is_none() && event.recurrence_override.is_none() {
         return Ok(SeriesSelection::All);
     }
-    // An exception records the instance that it replaces.
+    // An override records the instance that it replaces.
     let at = event.recurrence_override.as_ref().map(|of| of.start).or(occurrence);
     match (scope, at) {
         (Some(SeriesScopeParam::All), _) | (None, None) => Ok(SeriesSelection::All),
         (Some(SeriesScopeParam::This) | None, Some(at)) => Ok(SeriesSelection::This(at)),
         (Some(SeriesScopeParam::Following), Some(at)) => Ok(SeriesSelection::Following(at)),
-        (Some(_), None) => Err(field_error("/occurrence", "this is missing: it says which one of the series is meant")),
+        (Some(_), None) => Err(field_error("/occurrence", "this is missing: it selects the instance of the series")),
     }
 }
 
@@ -155,12 +155,12 @@ impl EventPatch {
         now: Time,
         zone: &NamedTimeZone,
     ) -> Result<PatchResult> {
-        let missing = || Error::new(ErrorCode::NotFound, format!("there is no event `{id}`"));
+        let missing = || Error::new(ErrorCode::NotFound, format!("event `{id}` not found"));
         let existing = snapshot.events.get(id).ok_or_else(missing)?;
         let occurrence = self.occurrence.as_deref().map(parse_local_datetime).transpose()?;
         let which = series_selection(existing, self.which, occurrence)?;
         if !can_modify_instances(snapshot, &self.user_id, existing, which) {
-            return Err(Error::new(ErrorCode::PolicyRefused, "this event is not yours to change"));
+            return Err(Error::new(ErrorCode::PolicyRefused, "you do not have permission to change this event"));
         }
         let seen = seen(existing, occurrence)?;
         let requested = self.requested_range(&seen, zone)?;
@@ -178,7 +178,7 @@ impl EventPatch {
         // Invalid values of the body are reported before errors that follow from them.
         applied?;
         let changes = changes?;
-        let Some((before, after)) = met else { return Err(Error::internal("an edit without an event")) };
+        let Some((before, after)) = met else { return Err(Error::internal("an edit changed no event")) };
         let mut copy = snapshot.clone();
         changes.iter().cloned().for_each(|change| copy.apply(change));
         let event = copy.events.get(&after.id).map_or(after, |event| (**event).clone());
@@ -193,7 +193,7 @@ impl EventPatch {
         if let Some(title) = &self.title {
             let title = title.trim();
             if title.is_empty() {
-                return Err(field_error("/title", "an event has a name"));
+                return Err(field_error("/title", "an event needs a title"));
             }
             title.clone_into(&mut event.title);
         }
@@ -221,10 +221,10 @@ impl EventPatch {
         let end = end.or(start.map(same_length)).unwrap_or(seen.end);
         let start = start.unwrap_or(seen.start);
         let Some(requested) = TimeRange::new(start, end) else {
-            return Err(field_error("/end", format!("it would end at {end}, and starts at {start}")));
+            return Err(field_error("/end", format!("the end, {end}, is not after the start, {start}")));
         };
         if requested.is_too_long() {
-            return Err(field_error("/end", "an event is at most a year long"));
+            return Err(field_error("/end", "an event can last at most one year"));
         }
         Ok(Some(requested))
     }
@@ -233,7 +233,7 @@ impl EventPatch {
     fn take(&self, event: &mut Event, snapshot: &CalendarSnapshot) -> Result<()> {
         if let Some(people) = &self.participants {
             if let Some(index) = people.iter().position(|one| !snapshot.members.contains_key(&one.id)) {
-                let fact = format!("nobody of the family is called `{}`", people[index].id);
+                let fact = format!("unknown family member `{}`", people[index].id);
                 return Err(field_error(&format!("/participants/{index}/id"), fact));
             }
             let taking = |one: &ParticipantInput| Participant { member: one.id.clone(), is_required: one.is_required };
@@ -242,7 +242,8 @@ impl EventPatch {
         if let Some(resources) = &self.resources {
             if let Some(index) = resources.iter().position(|id| !snapshot.resources.contains_key(id)) {
                 let ids: Vec<&str> = snapshot.resources.keys().map(String::as_str).collect();
-                let fact = format!("there is no `{}`; the family has {}", resources[index], words::join_list(&ids));
+                let fact =
+                    format!("resource `{}` not found; the family has {}", resources[index], words::join_list(&ids));
                 return Err(field_error(&format!("/resources/{index}"), fact));
             }
             event.resources.clone_from(resources);

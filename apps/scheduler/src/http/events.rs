@@ -43,7 +43,7 @@ impl TimeRangeParams {
         let (from, to) = (time("from", &self.from)?, time("to", &self.to)?);
         let span = TimeRange::new(from, to).ok_or_else(|| invalid_query("to", format!("{to} is not after {from}")))?;
         if to.as_unix_micros() - from.as_unix_micros() > MAX_DAYS * 24 * 3_600 * 1_000_000 {
-            return Err(invalid_query("to", format!("at most {MAX_DAYS} days are told at once")));
+            return Err(invalid_query("to", format!("the range can be at most {MAX_DAYS} days")));
         }
         Ok(span)
     }
@@ -85,7 +85,7 @@ pub(super) async fn get_event(
 
 /// Returns the 404 problem for an unknown event.
 pub(super) fn event_not_found(id: &str) -> Problem {
-    Problem::not_found(format!("there is no event `{id}`")).with_hint("it may have been cancelled")
+    Problem::not_found(format!("event `{id}` not found")).with_hint("it may have been cancelled")
 }
 
 /// Returns an event at one of its times, as the requester may see it.
@@ -165,7 +165,7 @@ pub(super) fn named<'a>(snapshot: &'a CalendarSnapshot, id: &'a str) -> &'a str 
     member.or_else(|| snapshot.resources.get(id).map(|resource| resource.name.as_str())).unwrap_or(id)
 }
 
-/// Returns the recurrence rule of an event, or of the series of which it is an exception.
+/// Returns the recurrence rule of an event, or of the series that it overrides.
 fn rule<'a>(snapshot: &'a CalendarSnapshot, event: &'a Event) -> Option<&'a str> {
     let series = event.recurrence_override.as_ref().and_then(|of| snapshot.events.get(&of.series));
     let recurrence = event.recurrence.as_ref().or_else(|| series?.recurrence.as_ref());

@@ -41,8 +41,8 @@ impl FamilyObjectKind {
             "members" => Ok(Self::Members),
             "resources" => Ok(Self::Resources),
             "rules" => Ok(Self::Rules),
-            _ => Err(Problem::not_found(format!("there is nothing at `/api/scheduler/{name}`"))
-                .with_hint("`members`, `resources` and `rules` can be listed and changed")),
+            _ => Err(Problem::not_found(format!("`/api/scheduler/{name}` not found"))
+                .with_hint("use `members`, `resources` or `rules`")),
         }
     }
 
@@ -88,7 +88,7 @@ impl FamilyObjectKind {
     }
 }
 
-/// Every member, resource or rule of the family, by id.
+/// Lists the members, resources or constraints of the family, by id.
 #[utoipa::path(
     get, path = "/api/scheduler/{kind}", tag = "scheduler",
     params(("kind" = String, Path, description = "`members`, `resources` or `rules`"), UserParams),
@@ -104,15 +104,15 @@ pub(super) async fn list(
     Ok(Json(json!({ kind: read.all(&requester.snapshot) })))
 }
 
-/// A new member, resource or rule; its id comes of its name unless it is given.
+/// Creates a member, resource or constraint. If the id is missing, it is derived from the name.
 #[utoipa::path(
     post, path = "/api/scheduler/{kind}", tag = "scheduler",
     params(("kind" = String, Path, description = "`members`, `resources` or `rules`")),
     request_body(content = Value, description = "The object, and `user_id` of a parent"),
     responses(
-        (status = CREATED), (status = FORBIDDEN, description = "Only parents change the family"), (status = NOT_FOUND),
-        (status = CONFLICT, description = "There is one of this id"),
-        (status = UNPROCESSABLE_ENTITY, description = "Every problem, with JSON pointers"),
+        (status = CREATED), (status = FORBIDDEN, description = "Only parents can change the family"), (status = NOT_FOUND),
+        (status = CONFLICT, description = "The id is already in use"),
+        (status = UNPROCESSABLE_ENTITY, description = "All validation errors, with JSON pointers"),
     )
 )]
 pub(super) async fn create(
@@ -124,7 +124,7 @@ pub(super) async fn create(
     match object.get("id") {
         None | Some(Value::Null) => {}
         Some(Value::String(id)) if is_id(id) => {}
-        Some(_) => return Err(invalid("/id", "this cannot be an id", "use up to 64 letters, digits, `_` and `-`")),
+        Some(_) => return Err(invalid("/id", "this is not a valid id", "use up to 64 letters, digits, `_` and `-`")),
     }
     let build = move |snapshot: &CalendarSnapshot| {
         let name = object.get("name").and_then(Value::as_str);
@@ -132,8 +132,8 @@ pub(super) async fn create(
         let id = requested_id.unwrap_or_else(|| free_id(kind, snapshot, name));
         if kind.find(snapshot, &id).is_some() {
             // `ThreadBusy` maps to 409.
-            let there = Error::new(ErrorCode::ThreadBusy, format!("there is a {} `{id}`", kind.one()));
-            return Err(there.with_retryable(false).with_help("change that one"));
+            let there = Error::new(ErrorCode::ThreadBusy, format!("{} `{id}` already exists", kind.one()));
+            return Err(there.with_retryable(false).with_help("change it, or use another id"));
         }
         let mut object = object;
         object.insert("id".to_owned(), json!(id));
@@ -143,14 +143,14 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(written)).into_response())
 }
 
-/// Changes a member, resource or rule; fields that are not named stay.
+/// Changes a member, resource or constraint. Missing fields stay unchanged.
 #[utoipa::path(
     patch, path = "/api/scheduler/{kind}/{id}", tag = "scheduler",
     params(("kind" = String, Path, description = "`members`, `resources` or `rules`"), ("id" = String, Path)),
     request_body(content = Value, description = "Fields of the object, and `user_id` of a parent"),
     responses(
-        (status = OK), (status = FORBIDDEN, description = "Only parents change the family"), (status = NOT_FOUND),
-        (status = UNPROCESSABLE_ENTITY, description = "Every problem, with JSON pointers"),
+        (status = OK), (status = FORBIDDEN, description = "Only parents can change the family"), (status = NOT_FOUND),
+        (status = UNPROCESSABLE_ENTITY, description = "All validation errors, with JSON pointers"),
     )
 )]
 pub(super) async fn change(
@@ -160,7 +160,7 @@ pub(super) async fn change(
 ) -> Result<Json<Value>, Problem> {
     let (kind, (user, object)) = (FamilyObjectKind::read(&kind)?, require_parent_request(&app, body).await?);
     if object.get("id").is_some_and(|value| *value != id.as_str()) {
-        return Err(invalid("/id", "an id stays as it is", "leave it out"));
+        return Err(invalid("/id", "the id cannot be changed", "omit it"));
     }
     let merged = move |snapshot: &CalendarSnapshot| {
         let mut existing = kind.find(snapshot, &id).ok_or_else(|| missing(kind, &id))?;
@@ -172,13 +172,13 @@ pub(super) async fn change(
     Ok(Json(put(&app, &user, kind, merged).await?))
 }
 
-/// Removes a member, resource or rule that nothing names any more.
+/// Removes a member, resource or constraint that is not referenced any more.
 #[utoipa::path(
     delete, path = "/api/scheduler/{kind}/{id}", tag = "scheduler",
     params(("kind" = String, Path, description = "`members`, `resources` or `rules`"), ("id" = String, Path), UserParams),
     responses(
-        (status = NO_CONTENT), (status = FORBIDDEN, description = "Only parents change the family"), (status = NOT_FOUND),
-        (status = CONFLICT, description = "Something still names it"),
+        (status = NO_CONTENT), (status = FORBIDDEN, description = "Only parents can change the family"), (status = NOT_FOUND),
+        (status = CONFLICT, description = "The object is still referenced"),
     )
 )]
 pub(super) async fn remove(
@@ -215,7 +215,7 @@ async fn require_parent_request(
 ) -> Result<(String, Map<String, Value>), Problem> {
     let user = match body.remove("user_id") {
         Some(Value::String(user)) => user,
-        _ => return Err(invalid("/user_id", "this is missing", "the id of a member")),
+        _ => return Err(invalid("/user_id", "this is missing", "send the id of a member")),
     };
     Requester::new(app, &user).await?.require_parent()?;
     Ok((user, body))
@@ -241,11 +241,11 @@ async fn put(
     let action = format!("change_{}", kind.one());
     let changed = app.calendars().change(app.family(), user, &action, decide).await?;
     let written = created_id.get().and_then(|id| kind.find(&changed.snapshot, id));
-    Ok(written.ok_or_else(|| Error::internal("nothing was decided"))?)
+    Ok(written.ok_or_else(|| Error::internal("the change was not computed"))?)
 }
 
 fn missing(kind: FamilyObjectKind, id: &str) -> Error {
-    Error::new(ErrorCode::NotFound, format!("there is no {} `{id}`", kind.one()))
+    Error::new(ErrorCode::NotFound, format!("{} `{id}` not found", kind.one()))
 }
 
 /// Checks what the types cannot express.
@@ -271,15 +271,15 @@ fn check_rule(rule: &Constraint) -> Option<Error> {
         _ => &[],
     };
     if matches!(rule.strength, ConstraintStrength::Soft(weight) if !(1..=10).contains(&weight)) {
-        return Some(field_error("/strength/soft", "a weight goes from 1 to 10"));
+        return Some(field_error("/strength/soft", "a weight must be from 1 to 10"));
     }
     if days.iter().any(|day| !(1..=7).contains(day)) {
-        return Some(field_error("/kind/days", "days go from 1 to 7"));
+        return Some(field_error("/kind/days", "days must be from 1 to 7"));
     }
     match rule.kind {
         ConstraintKind::MinGapMinutes { minutes } if minutes > MAX_GAP_MINUTES => Some(field_error(
             "/kind/minutes",
-            format!("between two events are at most {MAX_GAP_MINUTES} minutes, a week"),
+            format!("the gap between two events can be at most {MAX_GAP_MINUTES} minutes, one week"),
         )),
         _ => None,
     }
@@ -291,15 +291,19 @@ fn changed(snapshot: &CalendarSnapshot, user: &str, change: CalendarChange) -> R
         snapshot.members.get(id).is_some_and(|one| one.role == MemberRole::Parent)
     };
     if !is_parent(snapshot, user) {
-        return Err(Error::new(ErrorCode::PolicyRefused, format!("`{user}` may not change the family"))
-            .with_help("a parent may"));
+        return Err(Error::new(
+            ErrorCode::PolicyRefused,
+            format!("`{user}` does not have permission to change the family"),
+        )
+        .with_help("only parents can do this"));
     }
     let mut after = snapshot.clone();
     after.apply(change.clone());
     if after.members.keys().any(|id| is_parent(&after, id)) {
         return Ok(vec![change]);
     }
-    Err(Error::new(ErrorCode::TypeMismatch, "the last parent stays one").with_help("make somebody else a parent first"))
+    Err(Error::new(ErrorCode::TypeMismatch, "a family needs at least one parent")
+        .with_help("make another member a parent first"))
 }
 
 fn is_id(text: &str) -> bool {

@@ -31,7 +31,7 @@ pub(super) async fn get_or_create_key(runs: &RunService, app: &SchedulerAppState
     Ok(stored_keys(runs, app).await?.into_iter().next().unwrap_or(key))
 }
 
-/// True if the key is valid for the family's feed.
+/// Returns true if the key is valid for the family's feed.
 ///
 /// # Errors
 /// Returns an error if the long-term store is unavailable.
@@ -56,7 +56,7 @@ fn namespace(app: &SchedulerAppState) -> [String; 3] {
 /// Generates a random key of 32 hexadecimal digits.
 fn generate_key() -> Result<String> {
     let mut bytes = [0; 16];
-    let failed = |error| Error::internal(format!("the system gives no random bytes: {error}"));
+    let failed = |error| Error::internal(format!("the system returned no random bytes: {error}"));
     getrandom::fill(&mut bytes).map_err(failed)?;
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }

@@ -48,10 +48,10 @@ impl ImportGuard<'_> {
     /// Returns the reason why changes are rejected, if they are; `candidate` is the calendar with the changes applied.
     fn rejection_reason(&self, changes: &[CalendarChange], candidate: &CalendarSnapshot) -> Result<Option<String>> {
         let affected = changes.iter().filter_map(|change| self.existing_event(change));
-        // An exception changes its series, even if the exception itself is new.
+        // An override changes its series, even if the override itself is new.
         let mut affected = affected.chain(changes.iter().filter_map(|change| self.series(change)));
         if affected.any(|event| !can_modify(self.snapshot, self.user, event)) {
-            return Ok(Some("it is on the calendar, and not yours to change".to_owned()));
+            return Ok(Some("you do not have permission to change the event on the calendar".to_owned()));
         }
         let is_full = |one: &Conflict| one.kind == ConflictType::ResourceConflict && one.severity.is_blocking();
         for change in changes {
@@ -67,7 +67,7 @@ impl ImportGuard<'_> {
         Ok(None)
     }
 
-    /// True if an event will use resources at times at which it does not use them yet.
+    /// Returns true if an event will use resources at times at which it does not use them yet.
     fn needs_new_resources(&self, event: &Event) -> bool {
         let is_over = event.recurrence.is_none() && event.span.end <= self.now;
         let is_as_before = self
@@ -88,7 +88,7 @@ impl ImportGuard<'_> {
         self.snapshot.events.get(id).map(AsRef::as_ref)
     }
 
-    /// Returns the existing series to which a change adds an exception.
+    /// Returns the existing series to which a change adds an override.
     fn series(&self, change: &CalendarChange) -> Option<&Event> {
         let CalendarChange::Event(event) = change else { return None };
         self.snapshot.events.get(&event.recurrence_override.as_ref()?.series).map(AsRef::as_ref)

@@ -29,9 +29,8 @@ impl Requester {
     pub(super) async fn new(app: &SchedulerAppState, user: &str) -> Result<Self, Problem> {
         let snapshot = app.snapshot().await?;
         let unknown = || {
-            let problem =
-                Problem::new(403, ErrorCode::PolicyRefused, format!("nobody of the family is called `{user}`"));
-            problem.with_hint("`GET /api/scheduler/settings` lists who is")
+            let problem = Problem::new(403, ErrorCode::PolicyRefused, format!("unknown family member `{user}`"));
+            problem.with_hint("see `GET /api/scheduler/settings` for the members")
         };
         let member = snapshot.members.get(user).cloned().ok_or_else(unknown)?;
         let zone = agents::time_zone_of(&snapshot, user)?;
@@ -46,16 +45,16 @@ impl Requester {
         if self.member.role == MemberRole::Parent {
             return Ok(());
         }
-        let fact = format!("{} may not change the family", self.member.name);
-        Err(Problem::new(403, ErrorCode::PolicyRefused, fact).with_hint("a parent may"))
+        let fact = format!("{} does not have permission to change the family", self.member.name);
+        Err(Problem::new(403, ErrorCode::PolicyRefused, fact).with_hint("only parents can do this"))
     }
 
-    /// True if the member may see the details of an event.
+    /// Returns true if the member may see the details of an event.
     pub(super) fn can_see_details(&self, event: &Event) -> bool {
         agents::can_see_details(&self.snapshot, &self.member.id, event)
     }
 
-    /// True if the member may change an event, which requires seeing its details.
+    /// Returns true if the member may change an event, which requires seeing its details.
     pub(super) fn can_modify(&self, event: &Event) -> bool {
         can_modify(&self.snapshot, &self.member.id, event)
     }

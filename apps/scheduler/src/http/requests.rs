@@ -38,12 +38,12 @@ impl ScheduleRequest {
     /// Rejects empty and too long requests.
     pub(super) fn check(&self) -> Result<(), Problem> {
         if self.text.trim().is_empty() {
-            return Err(invalid("/text", "this has no words", "say what you would like, in plain words"));
+            return Err(invalid("/text", "the text is empty", "describe the request in plain text"));
         }
         let count = self.text.chars().count();
         if count > MAX_TEXT_LENGTH {
-            let fact = format!("this has {count} characters, and may have {MAX_TEXT_LENGTH}");
-            return Err(invalid("/text", fact, "say one thing at a time"));
+            let fact = format!("the text has {count} characters; the maximum is {MAX_TEXT_LENGTH}");
+            return Err(invalid("/text", fact, "shorten the text, or send several requests"));
         }
         Ok(())
     }
@@ -60,12 +60,12 @@ impl ScheduleRequest {
         if is_conversation(id) {
             return Ok(id.into());
         }
-        let fact = format!("`{}` cannot be the id of a conversation", id.chars().take(80).collect::<String>());
-        Err(invalid("/conversation_id", fact, "use one that was given, or none"))
+        let fact = format!("`{}` is not a valid conversation id", id.chars().take(80).collect::<String>());
+        Err(invalid("/conversation_id", fact, "use the id of an existing conversation, or omit it"))
     }
 }
 
-/// True if a text is a valid conversation id: 16 hexadecimal digits, or 8 in ids of earlier versions.
+/// Returns true if a text is a valid conversation id: 16 hexadecimal digits, or 8 in ids of earlier versions.
 fn is_conversation(id: &str) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     id.strip_prefix("conv_").is_some_and(|digits| matches!(digits.len(), 8 | 16) && digits.bytes().all(is_digit))
@@ -98,7 +98,7 @@ pub(super) fn turn_run_request(
     if is_first { order.title_from_text(text) } else { order }
 }
 
-/// Returns the input of [`new_turn`](crate::workflow::new_turn) as JSON.
+/// Returns the input of [`new_turn`](crate::state_utils::new_turn) as JSON.
 fn turn_input(text: &str, user_id: &str) -> Value {
     let now = Time::from_unix_micros(SystemClock.now()).ok();
     // The message has an id, so that an input that is applied again after a crash does not duplicate it.

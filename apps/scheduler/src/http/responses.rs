@@ -62,7 +62,7 @@ pub(super) fn conversation_list_item(record: &ThreadRecord) -> Value {
 pub(super) fn run_error_problem(failure: &RunError, thread: &ThreadId) -> Problem {
     let code =
         ErrorCode::ALL.iter().copied().find(|code| code.to_string() == failure.code).unwrap_or(ErrorCode::NodeFailed);
-    // Nothing is wrong with the request any more once it is worked on.
+    // A request that has started was valid, so its failure is a server error.
     let status = Some(Error::new(code, "").http_status()).filter(|status| *status >= 500).unwrap_or(502);
     let problem = Problem::new(status, code, failure.message.clone()).with_thread(thread);
     match &failure.hint {
@@ -78,7 +78,7 @@ pub(super) fn check_store(answer: &Value, thread: &ThreadId) -> Result<(), Probl
     if last["error_type"] != ErrorCode::StoreUnavailable.name() {
         return Ok(());
     }
-    let detail = last["message"].as_str().unwrap_or("the calendar cannot be reached");
+    let detail = last["message"].as_str().unwrap_or("the calendar is unavailable");
     let problem = Problem::new(503, ErrorCode::StoreUnavailable, detail).with_thread(thread);
     Err(problem.with_hint("nothing was changed; try again").with_retry_after(std::time::Duration::from_secs(5)))
 }

@@ -48,10 +48,12 @@ pub(super) async fn pending_interrupt(
     let state = runs.graph(GRAPH)?.state(thread).await?;
     let mut open = state.interrupts().filter(|_| is_waiting).peekable();
     let detail = match open.peek() {
-        Some(_) => format!("conversation `{thread}` asks something else"),
-        None => format!("conversation `{thread}` does not ask anything"),
+        Some(_) => format!("conversation `{thread}` has another open question"),
+        None => format!("conversation `{thread}` has no open question"),
     };
-    let other = || Problem::conflict(detail).with_thread(thread).with_hint("`waiting.question_id` names what it asks");
+    let other = || {
+        Problem::conflict(detail).with_thread(thread).with_hint("`waiting.question_id` is the id of the open question")
+    };
     let interrupt = open.find(|question| question.id.to_string() == id).cloned().ok_or_else(other)?;
     Ok((interrupt, decode_state(&state)?))
 }
@@ -68,17 +70,13 @@ pub(super) fn validate_answer(
     requester: &Requester,
 ) -> Result<(), Problem> {
     if question.value["kind"] == "clarification" && is_empty_answer(answer) {
-        return Err(invalid_answer(vec![diagnostic(
-            "",
-            "this answers nothing",
-            Some("say it in `text`, or in `fields`"),
-        )]));
+        return Err(invalid_answer(vec![diagnostic("", "the answer is empty", Some("set `text` or `fields`"))]));
     }
     if let Some(schema) = &question.schema {
         let schema = FieldType::schema(schema.clone()).map_err(|fault| Error::internal(fault.to_string()))?;
         schema.check(answer).map_err(|faults| {
             let faults =
-                faults.into_iter().map(|fault| diagnostic(&fault.pointer, &fault.message, fault.with_help.as_deref()));
+                faults.into_iter().map(|fault| diagnostic(&fault.pointer, &fault.message, fault.help.as_deref()));
             invalid_answer(faults.collect())
         })?;
     }
@@ -95,13 +93,13 @@ fn check_fields(answer: &Value, requester: &Requester) -> Result<(), Problem> {
     let fields = &answer["fields"];
     let time_error = |field: &&str| {
         let fault = Time::parse_event(fields[*field].as_str()?, requester.zone.name()).err()?;
-        Some(diagnostic(&format!("/fields/{field}"), &fault.message, fault.with_help.as_deref()))
+        Some(diagnostic(&format!("/fields/{field}"), &fault.message, fault.help.as_deref()))
     };
     let mut problems: Vec<Diagnostic> = ["start_time", "end_time"].iter().filter_map(time_error).collect();
     problems.extend(check_ids(fields, "participants", |id| requester.snapshot.members.contains_key(id)));
     problems.extend(check_ids(fields, "resources", |id| requester.snapshot.resources.contains_key(id)));
     if fields["title"].as_str().is_some_and(|title| title.trim().is_empty()) {
-        problems.push(diagnostic("/fields/title", "a title has words", None));
+        problems.push(diagnostic("/fields/title", "the title is empty", None));
     }
     if !problems.is_empty() {
         return Err(invalid_answer(problems));
@@ -114,14 +112,14 @@ fn check_ids(fields: &Value, name: &str, is_known: impl Fn(&str) -> bool) -> Vec
     let ids: Vec<&str> = fields[name].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let id_error = |(index, id): (usize, &&str)| {
         let fact = match (is_known(id), ids[..index].contains(id)) {
-            (false, _) => format!("the family knows no `{id}`"),
-            (true, true) => format!("`{id}` stands here twice"),
+            (false, _) => format!("unknown id `{id}`"),
+            (true, true) => format!("`{id}` is listed twice"),
             (true, false) => return None,
         };
         Some(diagnostic(
             &format!("/fields/{name}/{index}"),
             &fact,
-            Some("`GET /api/scheduler/settings?user_id=` lists them"),
+            Some("see `GET /api/scheduler/settings?user_id=` for the ids"),
         ))
     };
     ids.iter().enumerate().filter_map(id_error).collect()
@@ -178,7 +176,7 @@ fn is_empty_answer(answer: &Value) -> bool {
 }
 
 fn invalid_answer(problems: Vec<Diagnostic>) -> Problem {
-    Error::with_diagnostics(ErrorCode::InvalidResume, "that is no answer to what is asked", problems).into()
+    Error::with_diagnostics(ErrorCode::InvalidResume, "the answer does not match the question", problems).into()
 }
 
 fn diagnostic(pointer: &str, message: &str, help: Option<&str>) -> Diagnostic {

@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(steps(&log(&[&first[..], &second[..]].concat())), expected);
         assert!(
             steps(&FamilySchedulerState { current_step: WorkflowStep::Start, ..log(&first) }).is_empty(),
-            "nothing was done yet"
+            "no step is completed yet"
         );
     }
 }

@@ -67,7 +67,7 @@ impl ComponentSplitter<'_> {
             // Properties of the calendar itself are ignored.
             None if self.calendar.is_some() && line.text.contains(':') => {}
             None => {
-                let message = format!("`{}` belongs to nothing", excerpt(&line.text));
+                let message = format!("`{}` is outside of a component", excerpt(&line.text));
                 self.report.add_problem(ImportProblem::new(line.number, "VCALENDAR", message));
             }
         }
@@ -114,7 +114,7 @@ impl ComponentSplitter<'_> {
                 self.unfinished();
                 self.calendar = None;
             }
-            _ => self.report.add_problem(ImportProblem::new(line.number, name, "ends and was never begun")),
+            _ => self.report.add_problem(ImportProblem::new(line.number, name, "has an END without a BEGIN")),
         }
     }
 

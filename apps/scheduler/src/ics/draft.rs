@@ -100,7 +100,7 @@ pub(super) fn read(
     if instance.is_none() {
         event.recurrence = recurrence::read(&properties, &start, source, report)?;
     } else if let Some(rule) = find("RRULE") {
-        report.add_problem(rule.problem("is left out: one instance of a series does not repeat"));
+        report.add_problem(rule.problem("is ignored: a single instance of a series cannot repeat"));
     }
     recurrence::readable_rule(&event)
         .map_err(|error| find("RRULE").or(find("RDATE")).unwrap_or(starts).problem(error.message()))?;
@@ -146,13 +146,13 @@ fn properties(component: &Component, report: &mut ImportReport) -> Vec<Property>
     let mut properties: Vec<Property> = Vec::new();
     for line in &component.own {
         let Some(property) = Property::read(line) else {
-            let message = format!("`{}` is no property", excerpt(&line.text));
+            let message = format!("`{}` is not a property", excerpt(&line.text));
             report.add_problem(ImportProblem::new(line.number, &component.name, message));
             continue;
         };
         let is_again = ONCE.contains(&property.name.as_str()) && properties.iter().any(|one| one.name == property.name);
         if is_again {
-            report.add_problem(property.problem("is there twice; the first counts"));
+            report.add_problem(property.problem("occurs twice; the first one is used"));
         } else if ["SUMMARY", "DESCRIPTION", "LOCATION"].contains(&property.name.as_str()) {
             properties.push(property.tidied());
         } else {
@@ -168,7 +168,7 @@ fn uid(component: &Component, properties: &[Property], report: &mut ImportReport
         report.add_problem(ImportProblem::new(
             component.line,
             "UID",
-            "is missing; one was made from what the event says",
+            "is missing; it was derived from the content of the event",
         ));
         // DTSTAMP is the time of the export. Without it, the next export of the same event gets the same UID.
         let content = properties.iter().filter(|property| property.name != "DTSTAMP");
@@ -184,7 +184,7 @@ fn instance(
     report: &mut ImportReport,
 ) -> Result<IcsDateTime, ImportProblem> {
     if property.parameter(&Parameter::Range).is_some() {
-        return Err(property.problem("changes this instance and all that follow, which is read only as a series"));
+        return Err(property.problem("changes this and all following instances, which is not supported"));
     }
     parse_datetime(property, &source.zones, home, report)
 }
@@ -235,7 +235,7 @@ fn span(
         (Some(property), _) => {
             let end = parse_datetime(property, &source.zones, &start.zone, report)?;
             if end.is_day != start.is_day {
-                return Err(property.problem("is a day and DTSTART a time, or the other way round"));
+                return Err(property.problem("and DTSTART must both be dates or both be times"));
             }
             instant(&end)?
         }
@@ -257,7 +257,7 @@ fn span(
 /// Returns the end of an event from its start and DURATION: days in local time, hours in elapsed time.
 pub(super) fn after(start: &IcsDateTime, duration: &Property) -> Result<Time, ImportProblem> {
     let Some(ICalendarValue::Duration(length)) = duration.typed() else {
-        return Err(duration.problem(format!("`{}` is no duration", excerpt(duration.value()))));
+        return Err(duration.problem(format!("`{}` is not a duration", excerpt(duration.value()))));
     };
     if length.neg {
         return Err(duration.problem("is negative"));
@@ -299,20 +299,20 @@ fn set(event: &mut Event, property: &Property, snapshot: &CalendarSnapshot, repo
         }
         "PRIORITY" => match priority(property) {
             Some(priority) => event.priority = priority,
-            None => report.add_problem(property.problem("is no number from 0 to 9")),
+            None => report.add_problem(property.problem("is not a number from 0 to 9")),
         },
         "SEQUENCE" => match property.value().parse() {
             Ok(sequence) => event.sequence = sequence,
-            Err(_) => report.add_problem(property.problem("is no number from 0 on; read as 0")),
+            Err(_) => report.add_problem(property.problem("is not a non-negative number; read as 0")),
         },
         "X-SUPERSTEP-FLEXIBILITY" => match property.value() {
             "FIXED" => event.flexibility = Flexibility::Fixed,
             "PREFERRED" => event.flexibility = Flexibility::Preferred,
             "FLEXIBLE" => event.flexibility = Flexibility::Flexible,
-            _ => report.add_problem(property.problem("is none of FIXED, PREFERRED and FLEXIBLE")),
+            _ => report.add_problem(property.problem("is not one of FIXED, PREFERRED and FLEXIBLE")),
         },
         "CREATED" | "LAST-MODIFIED" | "DTSTAMP" if stamp(property).is_none() => {
-            report.add_problem(property.problem(format!("`{}` is no time", excerpt(property.value()))));
+            report.add_problem(property.problem(format!("`{}` is not a time", excerpt(property.value()))));
         }
         _ => {}
     }

@@ -73,10 +73,10 @@ pub fn import(
     owner: &str,
 ) -> Result<ImportResult> {
     if !snapshot.calendars.contains_key(calendar) {
-        return Err(Error::new(ErrorCode::NotFound, format!("there is no calendar `{calendar}`")));
+        return Err(Error::new(ErrorCode::NotFound, format!("calendar `{calendar}` not found")));
     }
     if !snapshot.members.contains_key(owner) {
-        return Err(Error::new(ErrorCode::NotFound, format!("there is no member `{owner}`")));
+        return Err(Error::new(ErrorCode::NotFound, format!("member `{owner}` not found")));
     }
     let mut report = ImportReport::default();
     let components = components(file.as_ref(), &mut report)?;
@@ -105,22 +105,20 @@ pub fn import(
 
 fn components(file: &[u8], report: &mut ImportReport) -> Result<Vec<Component>> {
     if file.len() > MAX_BYTES {
-        let message = format!("the file has {} bytes, and {MAX_BYTES} are the most that are read", file.len());
-        return Err(
-            Error::new(ErrorCode::InputInvalid, message).with_help("export a shorter time, or one calendar at a time")
-        );
+        let message = format!("the file has {} bytes; the maximum is {MAX_BYTES}", file.len());
+        return Err(Error::new(ErrorCode::InputInvalid, message)
+            .with_help("export a shorter period, or one calendar at a time"));
     }
     let no_calendar = || {
-        let error = Error::new(ErrorCode::InputInvalid, "the file has no BEGIN:VCALENDAR: it is no calendar file");
-        error.with_help("export it again as iCalendar, with the ending `.ics`")
+        let error = Error::new(ErrorCode::InputInvalid, "the file is not a calendar file: BEGIN:VCALENDAR is missing");
+        error.with_help("export it as iCalendar, with the file extension `.ics`")
     };
     let components = split(unfold(file, report), report).ok_or_else(no_calendar)?;
     let events = components.iter().filter(|component| component.name == "VEVENT").count();
     if events > MAX_EVENTS {
-        let message = format!("the file has {events} events, and {MAX_EVENTS} are the most that are read at once");
-        return Err(
-            Error::new(ErrorCode::InputInvalid, message).with_help("export a shorter time, or one calendar at a time")
-        );
+        let message = format!("the file has {events} events; the maximum is {MAX_EVENTS}");
+        return Err(Error::new(ErrorCode::InputInvalid, message)
+            .with_help("export a shorter period, or one calendar at a time"));
     }
     Ok(components)
 }
@@ -142,7 +140,7 @@ fn drafts(
                 }
             },
             "VTIMEZONE" => component.flaw.iter().for_each(|flaw| report.add_problem(flaw.clone())),
-            name => report.skip(entry(component), format!("{name} is no event")),
+            name => report.skip(entry(component), format!("{name} is not an event")),
         }
     }
     let mut drafts: Vec<_> = drafts.into_iter().collect();

@@ -49,7 +49,7 @@ fn property_name(text: &str) -> &str {
     text.split([':', ';']).next().filter(|name| is_name(name)).unwrap_or("line")
 }
 
-/// True if a text is a valid property name.
+/// Returns true if a text is a valid property name.
 pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= 100 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }

@@ -67,7 +67,7 @@ impl ImportMerge<'_> {
         let mut versions = versions.into_iter();
         let newest = versions.next()?;
         for older in versions {
-            self.report.skip(older.entry(), format!("line {} has the same, as new or newer", newest.line));
+            self.report.skip(older.entry(), format!("line {} has the same or a newer version", newest.line));
         }
         Some(newest)
     }
@@ -78,7 +78,7 @@ impl ImportMerge<'_> {
             self.report.skip(instance.entry(), "its series is cancelled");
         }
         let Some(existing) = existing else {
-            return self.report.skip(draft.entry(), "it is cancelled, and not on the calendar");
+            return self.report.skip(draft.entry(), "it is cancelled and not on the calendar");
         };
         if let Some(reason) = older(existing, draft) {
             return self.report.skip(draft.entry(), reason);
@@ -225,7 +225,7 @@ impl ImportMerge<'_> {
         for (id, drafts) in by_id {
             let Some(draft) = self.newest(drafts) else { continue };
             if draft.is_cancelled {
-                self.report.skip(draft.entry(), "it is cancelled, and its series is not on the calendar");
+                self.report.skip(draft.entry(), "it is cancelled and its series is not on the calendar");
                 continue;
             }
             let existing = self.source.snapshot.events.get(&id).cloned();
@@ -285,7 +285,7 @@ impl ImportMerge<'_> {
     }
 }
 
-/// True if an event is an instance of a series that is not in the snapshot.
+/// Returns true if an event is an instance of a series that is not in the snapshot.
 fn is_loose(event: &Event) -> bool {
     event.preserved_properties.iter().any(|line| line.starts_with("RECURRENCE-ID"))
 }
@@ -323,7 +323,7 @@ fn older(existing: &Event, draft: &ParsedEvent) -> Option<String> {
         at.as_unix_micros().div_euclid(1_000_000) < existing.updated_at.as_unix_micros().div_euclid(1_000_000)
     });
     (is_older && draft.event.sequence == existing.sequence)
-        .then(|| "the calendar was changed after the file".to_owned())
+        .then(|| "the calendar has a newer version than the file".to_owned())
 }
 
 /// Normalises an event for comparison: without timestamps, with sorted lists.

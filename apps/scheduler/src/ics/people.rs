@@ -34,7 +34,7 @@ pub(super) fn attendee(property: &Property, snapshot: &CalendarSnapshot) -> Atte
     member_id.map_or(Attendee::External, |member| Attendee::Member(Participant { member, is_required }))
 }
 
-/// True for properties that name resources: RESOURCES, or an ATTENDEE that is a resource or room.
+/// Returns true for properties that name resources: RESOURCES, or an ATTENDEE that is a resource or room.
 pub(super) fn names_resources(property: &Property) -> bool {
     let is_resource = || parameter_is(property, &Parameter::Cutype, &["RESOURCE", "ROOM"]);
     property.name == "RESOURCES" || property.name == "ATTENDEE" && is_resource()

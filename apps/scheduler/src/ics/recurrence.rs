@@ -23,8 +23,8 @@ pub(super) fn read(
         let mut read_times = || local_times(property, start, source, report);
         match property.name.as_str() {
             "RRULE" if recurrence.rule.is_empty() => recurrence.rule = rule(property)?,
-            "RRULE" => return Err(property.problem("is there twice; a series has one")),
-            "EXRULE" => return Err(property.problem("is no longer part of calendar files and cannot be computed")),
+            "RRULE" => return Err(property.problem("occurs twice; a series can have only one")),
+            "EXRULE" => return Err(property.problem("is obsolete and not supported")),
             "EXDATE" => recurrence.exdates.extend(read_times()?),
             "RDATE" => recurrence.rdates.extend(read_times()?),
             _ => {}
@@ -43,7 +43,9 @@ fn rule(property: &Property) -> Result<String, ImportProblem> {
     match rule.as_str() {
         "" => Err(property.problem("is empty")),
         // Rejected before parsing: RFC 5545 rules are ASCII only.
-        _ if !rule.is_ascii() => Err(property.problem(format!("`{}` has letters that no rule has", excerpt(&rule)))),
+        _ if !rule.is_ascii() => {
+            Err(property.problem(format!("`{}` contains characters that are invalid in a rule", excerpt(&rule))))
+        }
         _ => Ok(rule),
     }
 }
@@ -70,14 +72,14 @@ fn local_times(
 pub(super) fn readable_rule(event: &Event) -> Result<()> {
     let Some(recurrence) = &event.recurrence else { return Ok(()) };
     if recurrence.rdates.len() > MAX_INSTANCES {
-        let message = format!("RDATE has {}, and a series has at most {MAX_INSTANCES}", recurrence.rdates.len());
+        let message = format!("RDATE has {} dates; the maximum is {MAX_INSTANCES}", recurrence.rdates.len());
         return Err(Error::new(ErrorCode::InputInvalid, message));
     }
     if recurrence.rule.is_empty() {
         return Ok(());
     }
     if ["FREQ=SECONDLY", "FREQ=MINUTELY", "FREQ=HOURLY"].iter().any(|part| recurrence.rule.contains(part)) {
-        return Err(Error::new(ErrorCode::InputInvalid, "repeats within a day, which no event of a family does"));
+        return Err(Error::new(ErrorCode::InputInvalid, "repeats within a day, which is not supported"));
     }
     let zone = NamedTimeZone::from_iana_name(&event.zone)?;
     validate_rrule(&recurrence.rule, zone.to_local(event.span.start), &zone).map(drop)

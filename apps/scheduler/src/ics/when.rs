@@ -63,7 +63,7 @@ pub(super) fn parse_datetimes(
             report.add_problem(property.problem("is a period; only its start was read"));
         }
         let (local_time, form) =
-            parse(text).ok_or_else(|| property.problem(format!("`{text}` is no day and no time")))?;
+            parse(text).ok_or_else(|| property.problem(format!("`{text}` is not a date or a time")))?;
         if !(1..=LAST_YEAR).contains(&local_time.year()) {
             return Err(property.problem(format!("`{text}` is not within the years 1 to {LAST_YEAR}")));
         }
@@ -89,7 +89,7 @@ pub(super) fn parse_datetime(
     let mut all = parse_datetimes(property, zones, home, report)?;
     match (all.pop(), all.is_empty()) {
         (Some(one), true) => Ok(one),
-        _ => Err(property.problem("names more than one time")),
+        _ => Err(property.problem("has more than one time")),
     }
 }
 

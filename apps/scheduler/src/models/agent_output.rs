@@ -65,7 +65,7 @@ impl TryFrom<f64> for Confidence {
     type Error = String;
 
     fn try_from(value: f64) -> Result<Self, String> {
-        Self::new(value).ok_or_else(|| format!("confidence is {value}, and goes from 0 to 1"))
+        Self::new(value).ok_or_else(|| format!("confidence is {value}, but must be from 0 to 1"))
     }
 }
 

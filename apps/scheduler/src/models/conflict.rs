@@ -54,7 +54,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// True if a conflict of this severity blocks the confirmation of an event.
+    /// Returns true if a conflict of this severity blocks the confirmation of an event.
     #[must_use]
     pub fn is_blocking(self) -> bool {
         self >= Self::High
@@ -87,7 +87,7 @@ impl TryFrom<RawConflictDetectionData> for ConflictDetectionData {
     fn try_from(raw: RawConflictDetectionData) -> Result<Self, String> {
         let RawConflictDetectionData { conflicts, has_conflicts, blocking_conflicts } = raw;
         if has_conflicts == conflicts.is_empty() {
-            return Err(format!("has_conflicts is {has_conflicts}, and conflicts has {}", conflicts.len()));
+            return Err(format!("has_conflicts is {has_conflicts}, but conflicts has {}", conflicts.len()));
         }
         let is_unknown = |id: &&String| !conflicts.iter().any(|conflict| conflict.id == **id);
         if let Some(unknown) = blocking_conflicts.iter().find(is_unknown) {

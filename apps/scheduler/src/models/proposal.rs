@@ -59,18 +59,18 @@ pub struct ValidationResult {
     pub issues: Vec<String>,
 }
 
-/// A step that checks something.
+/// A step with a validation result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ValidationStep {
-    /// The words were understood.
+    /// The request was parsed.
     NlParsing,
-    /// There is a time.
+    /// A time was found.
     Scheduling,
-    /// The things are there.
+    /// The resources are available.
     ResourceCheck,
-    /// Nothing stands in the way.
+    /// No conflict blocks the event.
     ConflictDetection,
-    /// A way out was found.
+    /// A resolution was found.
     Resolution,
 }

@@ -40,7 +40,7 @@ impl TryFrom<RawTimeSlot> for TimeSlot {
     fn try_from(raw: RawTimeSlot) -> Result<Self, String> {
         let RawTimeSlot { start_time, end_time, score, available_participants, constraint_violations } = raw;
         if end_time <= start_time {
-            return Err(format!("end_time is {end_time}, and must be after start_time, {start_time}"));
+            return Err(format!("end_time is {end_time}, but must be after start_time, {start_time}"));
         }
         Ok(Self { start_time, end_time, score, available_participants, constraint_violations })
     }
@@ -70,7 +70,7 @@ impl TryFrom<f64> for Score {
 
     fn try_from(value: f64) -> Result<Self, String> {
         let is_score = (0.0..=1.0).contains(&value);
-        is_score.then_some(Self(value)).ok_or_else(|| format!("score is {value}, and goes from 0 to 1"))
+        is_score.then_some(Self(value)).ok_or_else(|| format!("score is {value}, but must be from 0 to 1"))
     }
 }
 

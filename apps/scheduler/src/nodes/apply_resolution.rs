@@ -30,7 +30,7 @@ async fn take(
     let (now, snapshot) = (context::now(cx)?, home.snapshot().await?);
     let rounds = request_state::rounds(state);
     if rounds >= MAX_ROUNDS {
-        let fact = format!("after {MAX_ROUNDS} ways out there is still a conflict");
+        let fact = format!("still conflicting after {MAX_ROUNDS} resolutions");
         return Err(Error::new(ErrorCode::PolicyRefused, fact));
     }
     let mut plan = request_state::plan(state)?;

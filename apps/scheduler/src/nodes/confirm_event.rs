@@ -120,7 +120,7 @@ async fn declined(
     if let Some(event) = &event {
         reject_proposal(home, &state.user_id, &event.event_id).await?;
     }
-    let update = complete_workflow(state, "All right, nothing was changed.", now).proposed_event(event);
+    let update = complete_workflow(state, "OK, nothing was changed.", now).proposed_event(event);
     Ok(update.notes((request_state::DECLINED.to_owned(), true.into())))
 }
 
@@ -163,8 +163,8 @@ async fn confirmed(
     let is_change = state.parsed_event_data.as_ref().is_some_and(|data| data.event_type == EventType::Modify);
     let is_given_up = event.status == EventStatus::Rejected;
     let answer = match (is_given_up, &event.recurrence) {
-        (true, _) if is_change => format!("{title} stays as it is."),
-        (true, _) => format!("{title} is not planned."),
+        (true, _) if is_change => format!("{title} was not changed."),
+        (true, _) => format!("{title} was not planned."),
         (false, None) => format!("{title} is on the calendar: {when}."),
         (false, Some(_)) if is_change => format!("{title} is on the calendar, next on {when}."),
         (false, Some(_)) => format!("{title} is on the calendar, first on {when}."),
@@ -210,7 +210,10 @@ fn check_right(snapshot: &CalendarSnapshot, user_id: &str, target: &EventTarget,
     match snapshot.events.get(&target.event).filter(is_barred) {
         None => Ok(()),
         Some(event) => {
-            let fact = format!("{} is not yours to {verb}", words::quoted(&visible_title(snapshot, user_id, event)));
+            let fact = format!(
+                "you do not have permission to {verb} {}",
+                words::quoted(&visible_title(snapshot, user_id, event))
+            );
             Err(Error::new(ErrorCode::PolicyRefused, fact))
         }
     }

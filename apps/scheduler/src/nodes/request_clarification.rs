@@ -29,7 +29,7 @@ pub(crate) async fn request_clarification(
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
     let (now, mut answers) = (context::now(&cx)?, request_state::answers(&state));
     if answers.len() >= MAX_QUESTIONS {
-        let sorry = "Sorry, I still do not understand what you would like. Nothing was changed; please say it anew.";
+        let sorry = "Sorry, I could not understand the request. Nothing was changed. Please rephrase it.";
         let update = FamilySchedulerState::update().workflow_status(WorkflowStatus::InProgress);
         return Ok(with_final_answer(update, WorkflowStatus::Failed, sorry, now));
     }
@@ -67,7 +67,7 @@ fn question(
     } else if let Some(missing) = parsed.missing.first() {
         missing_field_question(*missing).to_owned()
     } else {
-        "Did I understand you right?".to_owned()
+        "Is this correct?".to_owned()
     };
     let several = (parsed.event_ids.len() > 1).then_some(&parsed.event_ids);
     let choices = several.into_iter().flatten().filter_map(|id| snapshot.events.get(id)).map(|event| {
@@ -123,7 +123,7 @@ fn missing_field_question(missing: MissingField) -> &'static str {
         MissingField::Date => "On which day?",
         MissingField::Time => "At what time?",
         MissingField::Event => "Which event do you mean?",
-        MissingField::Change => "What shall be different?",
+        MissingField::Change => "What should change?",
         MissingField::Subject => "What would you like to know?",
     }
 }

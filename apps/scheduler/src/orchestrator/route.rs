@@ -47,7 +47,7 @@ impl NextNode {
         Self::End,
     ];
 
-    /// Returns the name of the node. `RuleEnd` has the name that LangGraph gives it.
+    /// Returns the name of the node. `End` has the name that LangGraph uses for the end.
     #[must_use]
     pub const fn node(self) -> &'static str {
         match self {

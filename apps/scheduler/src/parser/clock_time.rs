@@ -133,7 +133,7 @@ impl ClockTime {
         let most = if matches!(self.half, DayHalf::Am | DayHalf::Pm) { 12 } else { 24 };
         let is_wrong = self.hour > most || self.minute > 59 || (self.hour == 24 && self.minute > 0);
         let is_wrong = is_wrong || (self.hour == 0 && self.half == DayHalf::Pm);
-        is_wrong.then(|| format!("{} is no time", self.written()))
+        is_wrong.then(|| format!("{} is not a valid time", self.written()))
     }
 
     /// Returns the possible minutes since midnight, morning first.

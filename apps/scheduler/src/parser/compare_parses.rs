@@ -1,4 +1,4 @@
-//! Compares the parse of the language model with that of the rules. Where they disagree, the family is asked.
+//! Compares the parse of the language model with that of the rules. If the parses disagree, the user is asked.
 
 use std::collections::BTreeSet;
 
@@ -21,8 +21,8 @@ enum TimeReading {
     Within(TimeRange),
 }
 
-/// Compares the parse of the model with that of the rules and lowers the confidence if they disagree. A time that
-/// only the rules found is added, and the family is asked about it.
+/// Compares the parse of the model with that of the rules and lowers the confidence if they disagree. A time that only
+/// the rules found is added, and the user is asked about it.
 pub(super) fn compare(
     parsed: &mut ParsedRequest,
     rules: RuleParse<'_>,
@@ -38,7 +38,7 @@ pub(super) fn compare(
         // time.
         return record_disagreement(
             parsed,
-            "which event is meant",
+            "the event",
             Ambiguity::new(SpanKind::Event, confirm_model_intent(parsed, snapshot, zone)),
         );
     }
@@ -46,7 +46,7 @@ pub(super) fn compare(
     if is_same_intent || intent != EventType::Query {
         compare_times(parsed, rules, zone);
     }
-    // The family decides about `All lessons next week`, not the model.
+    // The user decides about `All lessons next week`, not the model.
     let is_open =
         other.ambiguities.iter().any(|ambiguity| ambiguity.about == SpanKind::Scope) && other.confidence.value() < SURE;
     if is_same_intent && is_open && rules.last.is_none() {
@@ -56,7 +56,7 @@ pub(super) fn compare(
     if !is_same_intent && other.confidence.value() >= SURE {
         record_disagreement(
             parsed,
-            "what is wanted",
+            "the intent",
             Ambiguity::new(SpanKind::Intent, confirm_model_intent(parsed, snapshot, zone)),
         );
     }
@@ -81,7 +81,7 @@ fn confirm_model_intent(parsed: &ParsedRequest, snapshot: &CalendarSnapshot, zon
         (EventType::Modify, Some(to)) => format!("Shall I change {which}, to {to}?"),
         (EventType::Modify, None) => format!("Shall I change {which}?"),
         (EventType::Cancel, _) => format!("Shall I cancel {which}?"),
-        (EventType::Query, _) => "Do you want to know something about the calendar?".to_owned(),
+        (EventType::Query, _) => "Do you have a question about the calendar?".to_owned(),
     }
 }
 
@@ -95,13 +95,13 @@ pub(super) fn series_disagreement(
     let day = format_date(zone.to_local(at.start).date());
     if scope.is_none_or(|scope| scope == parsed.scope.unwrap_or(SeriesScope::This)) {
         let is_other = instance.is_some_and(|instance| instance != at);
-        return is_other.then(|| Ambiguity::new(SpanKind::Event, format!("Is the one on {day} meant?")));
+        return is_other.then(|| Ambiguity::new(SpanKind::Event, format!("Do you mean the one on {day}?")));
     }
     let question = match parsed.scope {
         None => format!("Only the one on {day}, or all of them?"),
-        Some(SeriesScope::This) => format!("Is only the one on {day} meant?"),
-        Some(SeriesScope::Following) => format!("Is the one on {day} meant, with all that follow?"),
-        Some(SeriesScope::All) => "Are all of them meant?".to_owned(),
+        Some(SeriesScope::This) => format!("Do you mean only the one on {day}?"),
+        Some(SeriesScope::Following) => format!("Do you mean the one on {day} and all that follow?"),
+        Some(SeriesScope::All) => "Do you mean all of them?".to_owned(),
     };
     Some(Ambiguity::new(SpanKind::Scope, question))
 }
@@ -120,10 +120,10 @@ fn compare_times(parsed: &mut ParsedRequest, rules: RuleParse<'_>, zone: &NamedT
                 ask_which((theirs, own), parsed, zone);
             }
         }
-        (None, Some(own)) => record_disagreement(parsed, "when it is", is_it(own)),
+        (None, Some(own)) => record_disagreement(parsed, "the time", is_it(own)),
         (Some(theirs), None) => {
             take(parsed, theirs);
-            record_disagreement(parsed, "when it is", is_it(theirs));
+            record_disagreement(parsed, "the time", is_it(theirs));
         }
     }
     let parts = |rule: &Option<String>| -> BTreeSet<String> {
@@ -134,7 +134,7 @@ fn compare_times(parsed: &mut ParsedRequest, rules: RuleParse<'_>, zone: &NamedT
             Some(rule) => format!("Does it repeat ({rule})?"),
             None => "Is it only once?".to_owned(),
         };
-        record_disagreement(parsed, "how it repeats", Ambiguity::new(SpanKind::Repeat, question));
+        record_disagreement(parsed, "the recurrence", Ambiguity::new(SpanKind::Repeat, question));
     }
 }
 
@@ -144,7 +144,7 @@ fn when(parsed: &ParsedRequest) -> Option<TimeReading> {
     exact.or(parsed.time_window.map(TimeReading::Within))
 }
 
-/// True if both times are equal. The duration is compared only if a duration or a range was given.
+/// Returns true if both times are equal. The duration is compared only if a duration or a range was given.
 fn is_same((theirs, own): (TimeReading, TimeReading), rules: &ParsedRequest, zone: &NamedTimeZone) -> bool {
     let (theirs, own) = match (theirs, own) {
         (TimeReading::At(theirs), TimeReading::At(own)) => (theirs, own),
@@ -176,7 +176,7 @@ fn ask_which((theirs, own): (TimeReading, TimeReading), parsed: &mut ParsedReque
         parsed.time_options = vec![own, theirs];
     }
     let question = format!("Is it {}, or {}?", describe(own, zone), describe(theirs, zone));
-    record_disagreement(parsed, "when it is", Ambiguity::new(SpanKind::Time, question));
+    record_disagreement(parsed, "the time", Ambiguity::new(SpanKind::Time, question));
 }
 
 fn describe(when: TimeReading, zone: &NamedTimeZone) -> String {

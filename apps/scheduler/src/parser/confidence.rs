@@ -36,7 +36,7 @@ impl ConfidenceWeights {
                 false => parts.push(format!("(no {name})")),
             }
         }
-        parts.extend((ambiguities > 0).then(|| format!("- {ambiguities} x 0.20 doubt")));
+        parts.extend((ambiguities > 0).then(|| format!("- {ambiguities} x 0.20 ambiguity")));
         parts.extend((unknown > 0).then(|| format!("- {unknown} x 0.10 unknown name")));
         parts.join(" ")
     }
@@ -45,7 +45,7 @@ impl ConfidenceWeights {
 /// Converts hundredths to a confidence between 0.05 and 0.99.
 pub(super) fn confidence(hundredths: i32) -> Confidence {
     let value = f64::from(hundredths.clamp(5, 99)) / 100.0;
-    Confidence::new(value).expect("it lies between 0.05 and 0.99")
+    Confidence::new(value).expect("the value is between 0.05 and 0.99")
 }
 
 /// Returns the name of an intent.

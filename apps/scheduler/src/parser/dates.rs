@@ -54,12 +54,12 @@ impl DateRange {
         Self { first, end, how: DateForm::Several, problem: None }
     }
 
-    /// True if the range contains the date.
+    /// Returns true if the range contains the date.
     pub(super) fn has(&self, date: Date) -> bool {
         (self.first..self.end).contains(&date)
     }
 
-    /// True if the expression means a single day.
+    /// Returns true if the expression means a single day.
     pub(super) fn is_one(&self) -> bool {
         self.how != DateForm::Several
     }
@@ -198,7 +198,7 @@ fn none(today: Date, month: u32, day: u32, year: Option<u32>) -> DateRange {
     let problem = match (name, year) {
         (Some(name), Some(year)) => format!("{day} {name} {year} does not exist"),
         (Some(name), None) => format!("{day} {name} does not exist"),
-        (None, _) => format!("there is no month {month}"),
+        (None, _) => format!("month {month} does not exist"),
     };
     DateRange { problem: Some(problem), ..DateRange::one(today, DateForm::Day) }
 }
@@ -246,7 +246,7 @@ fn weekday_in(today: Date, (ordinal, weekday): (i8, Weekday), months: i32) -> Da
 }
 
 fn no_such_weekday(today: Date) -> DateRange {
-    DateRange { problem: Some("that month has no such day".to_owned()), ..DateRange::one(today, DateForm::Day) }
+    DateRange { problem: Some("that month does not have this day".to_owned()), ..DateRange::one(today, DateForm::Day) }
 }
 
 fn year(values: &[SlotValue]) -> Option<i16> {

@@ -157,7 +157,7 @@ fn is_named_in(word: &TitleWord<'_>, title: &[Token]) -> bool {
     word.forms.iter().any(|form| title.iter().any(|token| is_same(form, &token.lower)))
 }
 
-/// True if two words are equal except for a plural or a typing error.
+/// Returns true if two words are equal except for a plural or a typing error.
 fn is_same(one: &str, other: &str) -> bool {
     let stem = |word: &str| word.strip_suffix('s').filter(|stem| stem.len() > 2).unwrap_or(word).to_owned();
     stem(one) == stem(other) || (one.len() >= 5 && other.len() >= 5 && is_near(one, other))

@@ -25,7 +25,7 @@ pub(super) struct Intent {
 }
 
 impl Intent {
-    /// True if the only sign of a cancellation is a word such as `not`.
+    /// Returns true if the only sign of a cancellation is a word such as `not`.
     pub(super) fn is_weak_no(&self) -> bool {
         self.modifier == VerbModifier::Weak && !self.is_explicit
     }
@@ -67,7 +67,7 @@ fn find(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
     }
     let is_negated = (0..reader.tokens.len()).any(|at| is_negated(reader, at) && !verbs_at(reader, at).is_empty());
     let is_no = |token: &Token| token.read_as.is_none() && token.is_in(lists.nots);
-    // `Emma isn't going swimming` may be a cancellation, so the family is asked.
+    // `Emma isn't going swimming` may be a cancellation, so the user is asked.
     if let (false, Some(at)) = (is_negated, reader.tokens.iter().position(is_no)) {
         let verb = at..at + 1;
         return Intent {
@@ -81,7 +81,7 @@ fn find(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
     Intent { event_type: EventType::Create, modifier: VerbModifier::Plain, is_explicit: false, is_negated, verb: 0..0 }
 }
 
-/// True if a query begins at the token. `do`, `have` and `will` may also begin other sentences.
+/// Returns true if a query begins at the token. `do`, `have` and `will` may also begin other sentences.
 fn is_opener(reader: &PhraseReader<'_>, at: usize, is_question: bool) -> bool {
     let lists = reader.language.words;
     let token = &reader.tokens[at];
@@ -122,13 +122,13 @@ fn verbs_at(reader: &PhraseReader<'_>, at: usize) -> Vec<(&'static Verb, Range<u
     fits.collect()
 }
 
-/// True if the word before negates the verb.
+/// Returns true if the word before negates the verb.
 fn is_negated(reader: &PhraseReader<'_>, at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| reader.tokens.get(before));
     before.is_some_and(|before| before.is_in(reader.language.words.negations))
 }
 
-/// True if the word is a noun and not a verb: `book club`, `the oil change`, `can't be moved`.
+/// Returns true if the word is a noun and not a verb: `book club`, `the oil change`, `can't be moved`.
 fn is_noun(reader: &PhraseReader<'_>, at: usize) -> bool {
     let (token, lists) = (&reader.tokens[at], reader.language.words);
     let is_read =
@@ -166,7 +166,7 @@ pub(super) fn query(reader: &PhraseReader<'_>, intent: &Intent, has_resource: bo
     (QueryType::EventLookup, !intent.verb.is_empty())
 }
 
-/// True if a query asks for existing conflicts: `Are there any conflicts?`
+/// Returns true if a query asks for existing conflicts: `Are there any conflicts?`
 pub(super) fn asks_existing_conflicts(reader: &PhraseReader<'_>) -> bool {
     has_any(reader, reader.language.words.clashes)
 }

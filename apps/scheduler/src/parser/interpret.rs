@@ -122,7 +122,7 @@ fn create(reading: &SentenceParse<'_>) -> ParsedRequest {
     parsed.data.title = title;
     parsed.minutes = minutes(&expressions);
     if let Some(existing) = &existing {
-        let question = format!("Is this a change of {}, or something new?", existing.event.title);
+        let question = format!("Do you want to change {}, or plan something new?", existing.event.title);
         parsed.ambiguities.push(Ambiguity::new(SpanKind::Intent, question));
     }
     apply_time(reading, &mut parsed, when, span);
@@ -220,7 +220,7 @@ fn change_of(reading: &SentenceParse<'_>, mut changed: ModifyParse) -> ParsedReq
     parsed.ambiguities.extend(changed.ambiguities);
     if is_sound && !has_change {
         // A known event without a change is not a request, so the change is asked for.
-        parsed.ambiguities.push(Ambiguity::new(SpanKind::Change, "What shall be different?"));
+        parsed.ambiguities.push(Ambiguity::new(SpanKind::Change, "What should change?"));
     }
     parsed.problems.extend(changed.problems);
     finish(reading, parsed, weights)
@@ -304,15 +304,15 @@ fn base(reading: &SentenceParse<'_>) -> ParsedRequest {
     });
     parsed.ambiguities = ambiguities.collect();
     if reading.intent.is_negated {
-        parsed.ambiguities.push(Ambiguity::new(SpanKind::Intent, "Is there anything to be done?"));
+        parsed.ambiguities.push(Ambiguity::new(SpanKind::Intent, "Do you want me to do anything?"));
     } else if reading.intent.is_weak_no() {
-        parsed.ambiguities.push(Ambiguity::new(SpanKind::Intent, "Is it to be cancelled?"));
+        parsed.ambiguities.push(Ambiguity::new(SpanKind::Intent, "Do you want to cancel it?"));
     }
     parsed
 }
 
 /// Error for a time range that a clock change skips.
-const NO_TIME: &str = "there is no such time on that day";
+const NO_TIME: &str = "this time does not exist on that day";
 
 fn instant_range(reading: &SentenceParse<'_>, (start, end): (DateTime, DateTime)) -> Option<TimeRange> {
     TimeRange::new(reading.zone.to_instant(start).ok()?, reading.zone.to_instant(end).ok()?)

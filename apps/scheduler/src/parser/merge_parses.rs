@@ -1,10 +1,10 @@
 //! Merges the parse of a language model with that of the rules.
 //!
-//! The parse of the model is checked against the calendar and the clock like any other, and its confidence is
-//! limited by the parts that were found. If model and rules disagree on a day or a time, the confidence is at most
-//! 0.69, so that the family is asked. If the rules find several events, names or instances, the model does not
-//! choose among them. The family is asked about changes and cancellations that only the model found, and about a
-//! selection of instances that differs from that of the rules.
+//! The parse of the model is checked against the calendar and the clock like any other, and its confidence is limited
+//! by the parts that were found. If model and rules disagree on a day or a time, the confidence is at most 0.69, so
+//! that the user is asked. If the rules find several events, names or instances, the model does not choose among them.
+//! The user is asked about changes and cancellations that only the model found, and about a selection of instances that
+//! differs from that of the rules.
 
 use jiff::civil::DateTime;
 use superstep::Result;
@@ -41,7 +41,7 @@ impl<'a> RuleParse<'a> {
     }
 }
 
-/// True if a part of this kind was found.
+/// Returns true if a part of this kind was found.
 pub(super) fn has_span(parsed: &ParsedRequest, part: SpanKind) -> bool {
     parsed.spans.iter().any(|span| span.part == part)
 }
@@ -72,10 +72,10 @@ pub(crate) fn merge_parses(
     parsed.spans = if same { rules.full.spans.clone() } else { parsed_spans(&parsed, request, &zone) };
     let how = weights.explanation(ambiguities, unknown);
     let sure = model_parse.confidence;
-    parsed.reasoning = format!("language model {model} ({sure}) beside the {LABEL}: {how}");
+    parsed.reasoning = format!("language model {model} ({sure}) with the {LABEL}: {how}");
     compare_parses::compare(&mut parsed, rules, request.snapshot, &zone);
     if let Some(ambiguity) = other_than_rules {
-        compare_parses::record_disagreement(&mut parsed, "which of a series", ambiguity);
+        compare_parses::record_disagreement(&mut parsed, "the instances of the series", ambiguity);
     }
     if let (Some(start), Some(end)) = (parsed.data.start_time, parsed.data.end_time) {
         parsed.is_all_day &= is_of_days(&TimeRange { start, end }, &zone);
@@ -83,7 +83,7 @@ pub(crate) fn merge_parses(
     Ok(parsed)
 }
 
-/// True if a time range starts and ends at midnight.
+/// Returns true if a time range starts and ends at midnight.
 fn is_of_days(span: &TimeRange, zone: &NamedTimeZone) -> bool {
     [span.start, span.end].into_iter().all(|time| zone.to_local(time).time() == jiff::civil::Time::midnight())
 }
@@ -100,7 +100,7 @@ struct ParseMerger<'a> {
 }
 
 impl ParseMerger<'_> {
-    /// True if the rules found the same intent.
+    /// Returns true if the rules found the same intent.
     fn is_same_intent(&self) -> bool {
         self.rules.full.data.event_type == self.model_parse.event_type
     }
@@ -173,7 +173,7 @@ impl ParseMerger<'_> {
         if let Some(id) = self.rules.picked.filter(|id| self.is_candidate(id)) {
             return vec![id.to_owned()];
         }
-        // After an answer of the family, the model may choose among several events.
+        // After an answer of the user, the model may choose among several events.
         let others = theirs.iter().filter(|_| self.rules.last.is_none() || self.model_parse.events.is_empty());
         let mut which: Vec<String> = Vec::new();
         for id in self.model_parse.events.iter().chain(others).filter(|id| self.is_candidate(id)) {
@@ -184,7 +184,7 @@ impl ParseMerger<'_> {
         which
     }
 
-    /// True if an event is confirmed and visible to the speaker.
+    /// Returns true if an event is confirmed and visible to the speaker.
     fn is_candidate(&self, id: &str) -> bool {
         let event = self.request.snapshot.events.get(id);
         let is_known = |event: &Event| can_see_details(self.request.snapshot, self.request.user_id, event);
@@ -219,7 +219,7 @@ impl ParseMerger<'_> {
         let (from, to) =
             (read(model_parse.earliest.as_ref(), "/earliest")?, read(model_parse.latest.as_ref(), "/latest")?);
         if model_parse.start_time.is_none() && end.is_some() {
-            return Err(invalid_model_output("/end_time", "there is no `start_time`"));
+            return Err(invalid_model_output("/end_time", "`start_time` is missing"));
         }
         self.parsed.problems = problems;
         if model_parse.event_type == EventType::Cancel {
@@ -232,7 +232,7 @@ impl ParseMerger<'_> {
             Some(start) => {
                 let end = end.filter(|_| model_parse.recurrence_rule.is_none() || end > Some(start));
                 let span = TimeRange::new(start, end.or_else(|| self.end_after(start)).unwrap_or(start));
-                self.check(span, "then it ends before it starts");
+                self.check(span, "the end is before the start");
             }
             None => self.put_within(from, to),
         }
@@ -317,8 +317,8 @@ impl ParseMerger<'_> {
                 self.put_open(span);
             }
             Some(span) if span.end > self.request.now => self.parsed.time_window = Some(span),
-            Some(_) => self.parsed.problems.push("that time is over".to_owned()),
-            None => self.parsed.problems.push("then it ends before it starts".to_owned()),
+            Some(_) => self.parsed.problems.push("that time is in the past".to_owned()),
+            None => self.parsed.problems.push("the end is before the start".to_owned()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Output of the language model: its JSON form, and the resolution of names.
 //!
 //! A value that violates the form is rejected with its JSON pointer (`TypeMismatch`). An unknown name is valid: the
-//! name is kept, and the family is asked about it.
+//! name is kept, and the user is asked about it.
 
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ fn require_all(schema: &mut Value) {
 /// Creates the error for invalid model output.
 pub(super) fn invalid_model_output(pointer: &str, reason: &str) -> Error {
     let problem = Diagnostic { pointer: pointer.to_owned(), message: reason.to_owned(), help: None };
-    let fact = format!("the language model gave an answer that does not fit at `{pointer}`: {reason}");
+    let fact = format!("the answer of the language model is invalid at `{pointer}`: {reason}");
     Error::with_diagnostics(ErrorCode::TypeMismatch, fact, vec![problem])
 }
 
@@ -130,9 +130,9 @@ pub(super) fn time(text: Option<&String>, pointer: &str, zone: &NamedTimeZone) -
             shape => byte == shape,
         });
     if !is_shaped {
-        return Err(invalid_model_output(pointer, &format!("`{text}` is not written like `2026-01-10T14:00`")));
+        return Err(invalid_model_output(pointer, &format!("`{text}` is not a time such as `2026-01-10T14:00`")));
     }
-    let time = Time::parse_event(text, zone.name()).map_err(|_| format!("there is no {}", &text[..16]));
+    let time = Time::parse_event(text, zone.name()).map_err(|_| format!("{} does not exist", &text[..16]));
     Ok(Some(time.map(|time| zone.with_local_offset(time).unwrap_or(time))))
 }
 
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(good.to_string(), "2026-01-10T14:00:00-05:00");
         assert_eq!(read("2026-01-10T19:00:00Z").unwrap().unwrap().unwrap().to_string(), good.to_string());
         assert!(read("").unwrap().is_none());
-        assert_eq!(read("2026-02-30T14:00").unwrap().unwrap().unwrap_err(), "there is no 2026-02-30T14:00");
+        assert_eq!(read("2026-02-30T14:00").unwrap().unwrap().unwrap_err(), "2026-02-30T14:00 does not exist");
         let error = read("saturday at two pm").unwrap_err();
         assert_eq!((error.code(), error.diagnostics()[0].pointer.as_str()), (ErrorCode::TypeMismatch, "/start_time"));
     }

@@ -55,7 +55,9 @@ pub(super) fn cancel(reading: &SentenceParse<'_>) -> ModifyParse {
         ScopeHints { is_dated, is_onward: expressions.onward.is_some(), is_part: is_part(reading, &expressions) };
     resolve_scope(reading, &mut changed, only);
     if is_several(reading, &changed, &expressions) {
-        changed.ambiguities.push(Ambiguity::new(SpanKind::Scope, "There are several then; is it one of them, or all?"));
+        changed
+            .ambiguities
+            .push(Ambiguity::new(SpanKind::Scope, "There are several then. Do you mean one of them, or all?"));
         changed.scope = None;
         changed.is_open = true;
     }
@@ -68,7 +70,7 @@ pub(super) fn cancel(reading: &SentenceParse<'_>) -> ModifyParse {
     changed
 }
 
-/// True if days or an end were given, so that only a part of a series can be meant: `all lessons next week`.
+/// Returns true if days or an end were given, so that only a part of a series can be meant: `all lessons next week`.
 fn is_part(reading: &SentenceParse<'_>, expressions: &TimeExpressions) -> bool {
     let is_limit = |finding: &PhraseMatch| match finding.sense {
         PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..) => {
@@ -81,7 +83,7 @@ fn is_part(reading: &SentenceParse<'_>, expressions: &TimeExpressions) -> bool {
     !expressions.days.is_empty() || reading.findings.iter().any(is_limit)
 }
 
-/// True if a series has more than one instance in the given days.
+/// Returns true if a series has more than one instance in the given days.
 fn is_several(reading: &SentenceParse<'_>, changed: &ModifyParse, expressions: &TimeExpressions) -> bool {
     let days = expressions.day().0.filter(|days| !days.is_one() && changed.scope == Some(SeriesScope::This));
     let within = days.and_then(|days| {
@@ -154,7 +156,7 @@ fn apply(reading: &SentenceParse<'_>, new: &TimeExpressions, changed: &mut Modif
 /// Checks a local time range. Returns the error if the range ends before it starts or is in the past.
 pub(crate) fn problem((start, end): (DateTime, DateTime), now: DateTime) -> Option<String> {
     if end <= start {
-        return Some("then it ends before it starts".to_owned());
+        return Some("the end is before the start".to_owned());
     }
     let was = || {
         let (day, next) = (format_date(start.date()), next_weekday(start.date(), now));
@@ -277,7 +279,7 @@ fn find_target_event(
     if which.is_empty() && is_strict {
         which = find_matches(&named(false), &TimeExpressions::default(), true);
         let day = expressions.day().0.filter(|_| !which.is_empty());
-        changed.problems.extend(day.map(|day| format!("there is none on {}", format_date(day.first))));
+        changed.problems.extend(day.map(|day| format!("there is no such event on {}", format_date(day.first))));
     }
     if changed.is_matched
         && let Some(other) = another(
@@ -287,13 +289,13 @@ fn find_target_event(
             (&reading.reader.tokens[words.clone()], &which[0]),
         )
     {
-        changed.ambiguities.push(Ambiguity::new(SpanKind::Event, format!("Is {other} meant as well?")));
+        changed.ambiguities.push(Ambiguity::new(SpanKind::Event, format!("Do you also mean {other}?")));
     }
     if which.len() > 1 {
         let titles: Vec<String> = which.iter().map(name).collect();
         changed
             .ambiguities
-            .push(Ambiguity::new(SpanKind::Event, format!("Which one is meant: {}?", titles.join(" or "))));
+            .push(Ambiguity::new(SpanKind::Event, format!("Which one do you mean: {}?", titles.join(" or "))));
     }
     changed.which = which;
     changed

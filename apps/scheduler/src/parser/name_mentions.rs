@@ -153,18 +153,18 @@ fn mention(snapshot: &CalendarSnapshot, speaker: &str, targets: &[NameTarget], t
         NameTarget::Of(role) => of(*role),
         NameTarget::Speaker => vec![speaker.to_owned()],
     };
-    // If members share a name, the mention has no ids until the family has answered.
+    // If members share a name, the mention has no ids until the user has answered.
     let named = |target: &NameTarget| match target {
         NameTarget::Member(id) => snapshot.members.get(id).map(|member| member.name.clone()),
         NameTarget::Resource(id) => snapshot.resources.get(id).map(|resource| resource.name.clone()),
         _ => None,
     };
     let several: Vec<String> = targets.iter().filter_map(named).collect();
-    let question = (several.len() > 1).then(|| format!("Which one is meant: {}?", several.join(" or ")));
+    let question = (several.len() > 1).then(|| format!("Which one do you mean: {}?", several.join(" or ")));
     Mention { ids: if question.is_some() { Vec::new() } else { ids }, is_person, is_speaker, token_range, question }
 }
 
-/// True if a word really names a participant: not in `show me`, `can we move`, `Sarah's mom`.
+/// Returns true if a word really names a participant: not in `show me`, `can we move`, `Sarah's mom`.
 fn is_named(reader: &PhraseReader<'_>, at: usize, targets: &[NameTarget], is_question: bool) -> bool {
     let lists = reader.language.words;
     let Some(before) = at.checked_sub(1).and_then(|at| reader.tokens.get(at)) else { return true };
@@ -247,7 +247,7 @@ fn unknown(
     unknown_names
 }
 
-/// True if a name may follow the token. After `and` only if a name precedes: `arts and crafts`.
+/// Returns true if a name may follow the token. After `and` only if a name precedes: `arts and crafts`.
 fn is_lead(reader: &PhraseReader<'_>, at: usize) -> bool {
     let (token, lists) = (&reader.tokens[at], reader.language.words);
     let before = at.checked_sub(1).and_then(|before| reader.tokens.get(before));

@@ -1,7 +1,7 @@
 //! Phrase patterns: `in {n} {unit}`, `[the] {nth} [of] {month}`, `this|coming {weekday}`.
 //!
-//! A piece is a word, alternatives separated by `|`, or a slot in braces; a piece in brackets is optional. Words
-//! are in lower case without accents. Slots are matched by `reader`.
+//! A piece is a word, alternatives separated by `|`, or a slot in braces; a piece in brackets is optional. Words are in
+//! lower case without accents. Slots are matched by `phrase_reader`.
 
 /// One piece of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) fn patterns<T: Copy>(table: &'static [(&'static str, T)]) -> Vec<(Phr
     table.iter().map(|(text, meaning)| (pattern(text), *meaning)).collect()
 }
 
-/// True if two words differ by at most one letter: inserted, missing, replaced, or two adjacent ones swapped.
+/// Returns true if two words differ by at most one letter: inserted, missing, replaced, or two adjacent ones swapped.
 pub(super) fn is_near(one: &str, other: &str) -> bool {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let (short, long) = if one.len() <= other.len() { (&one, &other) } else { (&other, &one) };

@@ -149,7 +149,7 @@ impl PhraseReader<'_> {
         token.is_in(words) || words.iter().any(|word| word.len() >= 6 && self.is_typo(token, word))
     }
 
-    /// True if a token is a misspelling of a word by one letter. Known words are never treated as misspellings.
+    /// Returns true if a token is a misspelling of a word by one letter. Known words are never treated as misspellings.
     pub(super) fn is_typo(&self, token: &Token, word: &str) -> bool {
         let is_same_letter = token.lower.chars().next() == word.chars().next();
         token.kind == TokenKind::Word

@@ -115,8 +115,8 @@ fn after_old_day(reading: &SentenceParse<'_>, days: DateRange, start: DateTime) 
     }
 }
 
-/// Resolves a day number such as `the 8th` relative to the month of the event: the same month, or the next one if
-/// that day is over. If another date is nearer to the event, the family is asked.
+/// Resolves a day number such as `the 8th` relative to the month of the event: the same month, or the next one if that
+/// day is over. If another date is nearer to the event, the user is asked.
 pub(super) fn resolve_day_of_month(
     new: &TimeExpressions,
     start: DateTime,
@@ -157,7 +157,7 @@ fn settle(local_clock: &LocalClock<'_>, clock: ClockTime, start: DateTime) -> i3
     if settled.is_ambiguous { clock.resolve(Some(hint), local_clock.preferences).minute } else { settled.minute }
 }
 
-/// True if a range contains the old time: `Move soccer from 2 to 4`.
+/// Returns true if a range contains the old time: `Move soccer from 2 to 4`.
 fn is_old_time(reading: &SentenceParse<'_>, new: &TimeExpressions, start: DateTime) -> bool {
     let Some(ClockExpression::Range(from, _)) = new.time else { return false };
     let minute = i32::from(start.hour()) * 60 + i32::from(start.minute());

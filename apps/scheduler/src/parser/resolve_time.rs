@@ -203,7 +203,7 @@ impl LocalClock<'_> {
             from = plus(today, 1);
         }
         let Some(first) = repeat.first(from) else {
-            when.problems.push("there is no such day in any month".to_owned());
+            when.problems.push("no month has such a day".to_owned());
             return None;
         };
         match repeat.to_rrule(first, self.zone) {

@@ -28,7 +28,7 @@ pub(super) struct TimeExpressions {
     pub(super) length: Option<SpokenDuration>,
     /// Shift; the flag is true for later, false for earlier, `None` if not given.
     pub(super) shift: Option<(SpokenDuration, Option<bool>)>,
-    /// Duration after a date, such as `two weeks from Friday`, until `settle_ahead` decides if the duration is that
+    /// Duration after a date, such as `two weeks from Friday`, until `resolve_offset` decides if the duration is that
     /// of the event.
     pub(super) offset: Option<(SpokenDuration, DateRange)>,
     /// Questions about ambiguities.
@@ -68,7 +68,7 @@ impl TimeExpressions {
         expressions
     }
 
-    /// True if there are no time expressions.
+    /// Returns true if there are no time expressions.
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -136,7 +136,7 @@ impl TimeExpressions {
         let then = DateRange { first: later(from.first), end: later(from.end), how, problem: from.problem.clone() };
         if self.time.is_none() && self.part.is_none() {
             let (then, from) = (format_date(then.first), format_date(from.first));
-            self.questions.push(format!("Is it {then}, or does it begin on {from} and take that long?"));
+            self.questions.push(format!("Is it on {then}, or does it start on {from} and last that long?"));
             self.is_open = true;
         }
         self.days.push(then);
@@ -149,7 +149,7 @@ impl TimeExpressions {
             (Some(first), repeated) if first == repeated => first,
             // The second time may be another instance, so it must not be dropped silently.
             (Some(first), _) => {
-                self.questions.push("Two times were said; which one is it?".to_owned());
+                self.questions.push("You gave two times. Which one is it?".to_owned());
                 self.is_open = true;
                 first
             }

@@ -35,7 +35,7 @@ pub(super) fn title_of(reader: &PhraseReader<'_>, range: std::ops::Range<usize>)
     Some(capital(&joined(reader, &indices)))
 }
 
-/// True if a token is punctuation within a word: `check-up`.
+/// Returns true if a token is punctuation within a word: `check-up`.
 fn is_inner(reader: &PhraseReader<'_>, at: usize) -> bool {
     let touches = |one: usize, other: usize| match (reader.tokens.get(one), reader.tokens.get(other)) {
         (Some(one), Some(other)) => one.byte_range.1 == other.byte_range.0 && one.is_left() | other.is_left(),

@@ -38,12 +38,12 @@ pub(super) enum TokenKind {
 }
 
 impl Token {
-    /// True if the token is one of the words.
+    /// Returns true if the token is one of the words.
     pub(super) fn is_in(&self, words: &[&str]) -> bool {
         words.contains(&self.lower.as_str())
     }
 
-    /// True if the token is unmatched and not punctuation.
+    /// Returns true if the token is unmatched and not punctuation.
     pub(super) fn is_left(&self) -> bool {
         self.read_as.is_none() && !matches!(self.kind, TokenKind::Sign(_))
     }

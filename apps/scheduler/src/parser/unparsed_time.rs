@@ -65,36 +65,36 @@ fn first(reader: &PhraseReader<'_>, is_so: impl Fn(usize) -> bool) -> Option<Str
 
 fn clarification_question(reader: &PhraseReader<'_>, from: usize, to: usize) -> String {
     let (start, end) = (reader.tokens[from].byte_range.0, reader.tokens[to - 1].byte_range.1);
-    format!("What does “{}” say about when it is?", &reader.text[start..end])
+    format!("What do you mean by “{}”?", &reader.text[start..end])
 }
 
-/// True for `every`, `except` and similar words.
+/// Returns true for `every`, `except` and similar words.
 fn is_recurrence_word(reader: &PhraseReader<'_>, at: usize) -> bool {
     reader.tokens[at].is_left() && reader.tokens[at].is_in(reader.language.words.loose)
 }
 
-/// True for day words: `Christmas dinner`, `the end of the month`, `early December`.
+/// Returns true for day words: `Christmas dinner`, `the end of the month`, `early December`.
 fn is_day_word(reader: &PhraseReader<'_>, at: usize) -> bool {
     let (token, lists) = (&reader.tokens[at], reader.language.words);
     let is_month = || token.kind == TokenKind::Word && lists.months.iter().any(|(month, _)| *month == token.lower);
     token.is_left() && (token.is_in(lists.day_words) || is_month())
 }
 
-/// True if the word before a day word changes its meaning: `Friday after Easter`.
+/// Returns true if the word before a day word changes its meaning: `Friday after Easter`.
 fn is_around(reader: &PhraseReader<'_>, at: usize) -> bool {
     let lists = reader.language.words;
     let before = reader.tokens[..at].iter().rev().find(|token| !token.is_in(lists.the));
     before.is_some_and(|before| before.is_left() && before.is_in(lists.date_modifiers))
 }
 
-/// True for a word that excludes the following date: `Before Friday` is not on Friday.
+/// Returns true for a word that excludes the following date: `Before Friday` is not on Friday.
 fn is_before_day(reader: &PhraseReader<'_>, at: usize) -> bool {
     let (token, next) = (&reader.tokens[at], reader.tokens.get(at + 1));
     let is_day = next.is_some_and(|next| next.read_as == Some(SpanKind::Date));
     token.is_left() && token.is_in(reader.language.words.date_modifiers) && is_day
 }
 
-/// True for a time zone: `3pm EST`, `3pm London time`.
+/// Returns true for a time zone: `3pm EST`, `3pm London time`.
 fn is_zone(reader: &PhraseReader<'_>, at: usize) -> bool {
     let (token, lists) = (&reader.tokens[at], reader.language.words);
     let is_behind_name = || at > 0 && reader.tokens[at - 1].is_left() && follows_time(reader, at - 1);
@@ -106,8 +106,8 @@ fn is_zone(reader: &PhraseReader<'_>, at: usize) -> bool {
     token.is_left() && (is_name && follows_time(reader, at) || is_word())
 }
 
-/// True for a number that may belong to the time: directly after a time, after a date and `and`, or in a new event
-/// without a time. Other numbers are part of the title: `grade 5 concert at 3pm`.
+/// Returns true for a number that may belong to the time: directly after a time, after a date and `and`, or in a new
+/// event without a time. Other numbers are part of the title: `grade 5 concert at 3pm`.
 fn is_number(reader: &PhraseReader<'_>, at: usize, has_time: bool) -> bool {
     let token = &reader.tokens[at];
     let lists = reader.language.words;
@@ -124,7 +124,7 @@ fn is_number(reader: &PhraseReader<'_>, at: usize, has_time: bool) -> bool {
     token.is_left() && !is_vague && (is_left || may_be_day && is_another_day(reader, at))
 }
 
-/// True if a date and a list separator precede the token: `January 12 and 14`.
+/// Returns true if a date and a list separator precede the token: `January 12 and 14`.
 fn is_another_day(reader: &PhraseReader<'_>, at: usize) -> bool {
     let lists = reader.language.words;
     let is_between = |token: &&Token| token.read_as.is_none() && (token.is_in(lists.ands) || token.is_in(lists.the));
@@ -133,7 +133,7 @@ fn is_another_day(reader: &PhraseReader<'_>, at: usize) -> bool {
     between > 0 && before.is_some_and(|before| before.read_as == Some(SpanKind::Date))
 }
 
-/// True if a time of day ends directly before the token, ignoring a dash.
+/// Returns true if a time of day ends directly before the token, ignoring a dash.
 fn follows_time(reader: &PhraseReader<'_>, at: usize) -> bool {
     let is_dash = |token: &&Token| token.read_as.is_none() && token.kind == TokenKind::Sign('-');
     let before = reader.tokens[..at].iter().rev().find(|token| !is_dash(token));

@@ -220,7 +220,7 @@ impl EventTarget {
         let event = parsed.event_ids.first().and_then(|id| snapshot.events.get(id)).ok_or_else(event_removed)?;
         let seen = parsed.instance.unwrap_or(event.span);
         let at = match &event.recurrence_override {
-            // An exception records the instance that it replaces, even if it was moved.
+            // An override records the instance that it replaces, even if the override was moved.
             Some(of) => Some(of.start),
             None if event.recurrence.is_some() => {
                 let zone = NamedTimeZone::from_iana_name(&event.zone)?;
@@ -248,13 +248,13 @@ impl PlanPreview {
         conflicts::detect_change_conflicts(snapshot, &self.snapshot, (&self.event, &self.changes), requester, now)
     }
 
-    /// True if the chosen resolution is to abandon the event.
+    /// Returns true if the chosen resolution is to abandon the event.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.event.status == EventStatus::Rejected
     }
 
-    /// Returns the event as shown to users. A series is shown at its next instance, because its first one may be
-    /// past or have become an exception.
+    /// Returns the event as shown to users. A series is shown at its next instance, because its first one may be past
+    /// or have been overridden.
     pub(crate) fn next_instance(&self, now: Time) -> Result<Event> {
         let event = Arc::new(self.event.clone());
         let is_series = event.recurrence.is_some();

@@ -73,7 +73,7 @@ impl EventRequest<'_> {
     /// has no duration.
     pub(crate) fn new_event(&self) -> Result<Event> {
         let none =
-            || Error::new(ErrorCode::PolicyRefused, "there is no calendar of the family's, and none of your own");
+            || Error::new(ErrorCode::PolicyRefused, "neither a family calendar nor a calendar of your own exists");
         let calendar = self.snapshot.default_calendar(self.user_id).ok_or_else(none)?.id.clone();
         Ok(Event { calendar, ..self.hypothetical_event()? })
     }
@@ -116,7 +116,7 @@ impl EventRequest<'_> {
     fn any_time(&self) -> Result<TimeRange> {
         let end = self.now.as_unix_micros() + i64::from(self.minutes()) * 60_000_000;
         let end = Time::from_unix_micros(end).map_err(|fault| Error::internal(fault.to_string()))?;
-        TimeRange::new(self.now, end).ok_or_else(|| Error::internal("an event without length"))
+        TimeRange::new(self.now, end).ok_or_else(|| Error::internal("the event has no duration"))
     }
 
     fn difference(&self) -> Result<EventModification> {

@@ -168,7 +168,7 @@ impl ClarificationFields {
         }
     }
 
-    /// True if the answer resolves an ambiguity about this part.
+    /// Returns true if the answer resolves an ambiguity about this part.
     fn resolves(&self, about: SpanKind) -> bool {
         match about {
             SpanKind::Title => self.title.is_some(),
@@ -246,7 +246,7 @@ impl ClarificationFields {
         let read = |text: &String| Time::parse_event(text, zone.name()).map_err(|fault| fault.message);
         let (start, end) = (self.start_time.as_ref().map(read), self.end_time.as_ref().map(read));
         let data = &parsed.data;
-        let start = start.transpose()?.or(data.start_time).ok_or("it was not said when it starts")?;
+        let start = start.transpose()?.or(data.start_time).ok_or("the start time is missing")?;
         let range = data.start_time.zip(data.end_time).and_then(|(start, end)| TimeRange::new(start, end));
         let minutes = range.or(parsed.instance).map(|span| span.minutes());
         let minutes = minutes.or(parsed.minutes.map(i64::from)).unwrap_or(60);
@@ -258,7 +258,7 @@ impl ClarificationFields {
         let problem = parser::problem((zone.to_local(start), zone.to_local(end)), earliest);
         match (problem, TimeRange::new(start, end)) {
             (None, Some(span)) => Ok(span),
-            (problem, _) => Err(problem.unwrap_or_else(|| "then it ends before it starts".to_owned())),
+            (problem, _) => Err(problem.unwrap_or_else(|| "the end is before the start".to_owned())),
         }
     }
 }
@@ -323,7 +323,7 @@ pub(crate) fn decision(state: &FamilySchedulerState) -> Option<ConfirmationDecis
 /// # Errors
 /// Returns an error if the request was not parsed yet.
 pub(crate) fn parsed_request(state: &FamilySchedulerState) -> Result<ParsedRequest> {
-    read(state, PARSED_REQUEST).ok_or_else(|| Error::internal("nothing was read yet"))
+    read(state, PARSED_REQUEST).ok_or_else(|| Error::internal("the request is not parsed yet"))
 }
 
 /// Returns the plan.
@@ -331,7 +331,7 @@ pub(crate) fn parsed_request(state: &FamilySchedulerState) -> Result<ParsedReque
 /// # Errors
 /// Returns an error if no plan was made yet.
 pub(crate) fn plan(state: &FamilySchedulerState) -> Result<EventPlan> {
-    read(state, PLAN).ok_or_else(|| Error::internal("nothing is planned yet"))
+    read(state, PLAN).ok_or_else(|| Error::internal("the event is not planned yet"))
 }
 
 fn read<T: DeserializeOwned>(state: &FamilySchedulerState, key: &str) -> Option<T> {

@@ -46,7 +46,7 @@ pub struct RecordChange {
 }
 
 impl RecordChange {
-    /// True if the change concerns an event that was or is confirmed, not only proposed or validated.
+    /// Returns true if the change concerns an event that was or is confirmed, not only proposed or validated.
     pub(crate) fn is_on_calendar(&self) -> bool {
         let is_confirmed = |event: &Value| event["status"] == "confirmed";
         self.kind == RecordKind::Event && [&self.before, &self.after].into_iter().flatten().any(is_confirmed)

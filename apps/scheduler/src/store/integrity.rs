@@ -45,34 +45,36 @@ pub(super) fn check(
 fn check_event(after: &CalendarSnapshot, event: &Event) -> Result<()> {
     let name = format!("event `{}`", event.id);
     if event.span.end <= event.span.start {
-        return Err(type_mismatch(format!("{name} ends at {}, and starts at {}", event.span.end, event.span.start)));
+        return Err(type_mismatch(format!(
+            "{name} ends at {}, which is not after its start at {}",
+            event.span.end, event.span.start
+        )));
     }
     if event.span.is_too_long() {
-        return Err(
-            type_mismatch(format!("{name} is longer than a year")).with_help("let it repeat, or make several of it")
-        );
+        return Err(type_mismatch(format!("{name} is longer than a year"))
+            .with_help("use a recurrence rule, or create several events"));
     }
     if event.recurrence.as_ref().is_some_and(|recurrence| recurrence.rdates.len() > MAX_INSTANCES) {
-        return Err(type_mismatch(format!("{name} has more than {MAX_INSTANCES} starts that were added")));
+        return Err(type_mismatch(format!("{name} has more than {MAX_INSTANCES} RDATE starts")));
     }
     check_zone(&event.zone, &name)?;
     if !after.calendars.contains_key(&event.calendar) {
-        return Err(type_mismatch(format!("{name} is in calendar `{}`, which is not there", event.calendar)));
+        return Err(type_mismatch(format!("{name} is in calendar `{}`, which does not exist", event.calendar)));
     }
     let mut seen = BTreeSet::new();
     for participant in &event.participants {
         check_member(after, Some(&participant.member), &name)?;
         if !seen.insert(&participant.member) {
-            return Err(type_mismatch(format!("{name} names member `{}` twice", participant.member)));
+            return Err(type_mismatch(format!("{name} lists member `{}` twice", participant.member)));
         }
     }
     seen.clear();
     for resource in &event.resources {
         if !after.resources.contains_key(resource) {
-            return Err(type_mismatch(format!("{name} uses `{resource}`, which is not there")));
+            return Err(type_mismatch(format!("{name} uses resource `{resource}`, which does not exist")));
         }
         if !seen.insert(resource) {
-            return Err(type_mismatch(format!("{name} uses `{resource}` twice")));
+            return Err(type_mismatch(format!("{name} lists resource `{resource}` twice")));
         }
     }
     Ok(())
@@ -84,7 +86,7 @@ fn check_zone(zone: &str, name: &str) -> Result<()> {
 
 fn check_member(after: &CalendarSnapshot, member: Option<&str>, name: &str) -> Result<()> {
     match member.filter(|member| !after.members.contains_key(*member)) {
-        Some(member) => Err(type_mismatch(format!("{name} names member `{member}`, who is not there"))),
+        Some(member) => Err(type_mismatch(format!("{name} refers to member `{member}`, who does not exist"))),
         None => Ok(()),
     }
 }
@@ -114,9 +116,8 @@ fn check_gone_resource(after: &CalendarSnapshot, id: &str) -> Result<()> {
 
 fn reject_removal(kind: &str, id: &str, by: Option<String>) -> Result<()> {
     match by {
-        Some(by) => {
-            Err(type_mismatch(format!("{kind} `{id}` cannot go: {by} still names it")).with_help("change that first"))
-        }
+        Some(by) => Err(type_mismatch(format!("{kind} `{id}` cannot be removed: {by} still refers to it"))
+            .with_help("change or remove it first")),
         None => Ok(()),
     }
 }

@@ -61,11 +61,11 @@ async fn step<S: DatabaseSession>(session: &mut S, steps: &[&str], location: &st
 }
 
 fn too_new(location: &str, applied: usize, supported: usize) -> Error {
-    let message = format!("{location} has calendars of version {applied}; this program knows {supported}");
-    Error::new(ErrorCode::CheckpointTooNew, message).with_help("open it with the program that wrote it, or a newer one")
+    let message = format!("{location} has schema version {applied}; this program supports {supported}");
+    Error::new(ErrorCode::CheckpointTooNew, message).with_help("open it with the version that wrote it, or a newer one")
 }
 
 fn foreign(location: &str) -> Error {
     Error::new(ErrorCode::ConfigInvalid, format!("{location} has tables of another program"))
-        .with_help("name another place for the calendars; nothing was changed in this one")
+        .with_help("set another location for the calendars; nothing was changed here")
 }

@@ -1,7 +1,7 @@
 //! Calendar store in PostgreSQL, for several processes.
 //!
-//! [`Connections`] handles the address, the connections and their timeouts. No state is kept in a session, so that
-//! a pooler in transaction mode works. Independent statements are pipelined.
+//! [`AppConnections`] handles the address, the connections and their timeouts. No state is kept in a session, so that a
+//! pooler in transaction mode works. Independent statements are pipelined.
 
 use std::future::poll_fn;
 use std::pin::Pin;

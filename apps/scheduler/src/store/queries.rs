@@ -95,7 +95,7 @@ pub(super) fn to_revision(answers: ResultSets) -> Result<Option<u64>> {
     answers.into_iter().flatten().next().map(|mut row| row.number()).transpose()
 }
 
-/// Decodes the result of [`snapshot`]; `None` if there is no such family.
+/// Decodes the result of [`select_snapshot`]; `None` if there is no such family.
 pub(super) fn to_snapshot(answers: ResultSets) -> Result<Option<CalendarSnapshot>> {
     let mut answers = answers.into_iter();
     let mut next = || answers.next().unwrap_or_default().into_iter();
@@ -121,7 +121,7 @@ fn by_id<T: Clone>(
     records.map(|record| record.map(|record| (id(&record).clone(), Arc::new(record)))).collect()
 }
 
-/// Decodes the result of [`rejected`], and the last three result sets of [`snapshot`].
+/// Decodes the result of [`rejected`], and the last three result sets of [`select_snapshot`].
 pub(super) fn to_events(answers: ResultSets) -> Result<Vec<Event>> {
     let mut answers = answers.into_iter();
     let (events, participants, resources) = (answers.next(), answers.next(), answers.next());

@@ -63,13 +63,13 @@ impl SqlValue {
     pub(super) fn enum_name(value: &impl Serialize) -> Result<Self> {
         match serde_json::to_value(value).map_err(|error| unwritable(&error))? {
             Value::String(word) => Ok(Self::Text(Some(word))),
-            other => Err(Error::internal(format!("`{other}` is not one word"))),
+            other => Err(Error::internal(format!("`{other}` is not a string"))),
         }
     }
 }
 
 fn unwritable(error: &serde_json::Error) -> Error {
-    Error::new(ErrorCode::TypeMismatch, format!("this cannot be written: {error}"))
+    Error::new(ErrorCode::TypeMismatch, format!("the value cannot be serialized: {error}"))
 }
 
 /// A statement with its values. Parameters are `$1`, `$2` and so on, in order of first use, because PostgreSQL
@@ -123,7 +123,7 @@ impl RowReader {
         match self.0.next() {
             Some(SqlValue::Flag(flag)) => Ok(flag),
             Some(SqlValue::Number(Some(number @ 0..=1))) => Ok(number == 1),
-            other => Err(corrupt_row(format!("{other:?} is neither yes nor no"))),
+            other => Err(corrupt_row(format!("{other:?} is not a boolean"))),
         }
     }
 
@@ -155,6 +155,6 @@ impl RowReader {
 }
 
 pub(super) fn corrupt_row(detail: impl std::fmt::Display) -> Error {
-    Error::new(ErrorCode::CheckpointCorrupt, format!("a row of the calendar is damaged: {detail}"))
-        .with_help("restore the database from a copy")
+    Error::new(ErrorCode::CheckpointCorrupt, format!("a calendar row is corrupt: {detail}"))
+        .with_help("restore the database from a backup")
 }

@@ -126,7 +126,7 @@ impl DatabasePath {
     fn make(&self) -> Result<(), SqliteFailure> {
         let Some(folder) = self.0.as_deref().and_then(Path::parent) else { return Ok(()) };
         std::fs::create_dir_all(folder).map_err(|error| {
-            let message = format!("there is no folder for {}: {error}", self.name());
+            let message = format!("cannot create the folder of {}: {error}", self.name());
             SqliteFailure::Rejected(Error::new(ErrorCode::StoreUnavailable, message).with_retryable(false))
         })
     }
@@ -147,7 +147,7 @@ impl DatabasePath {
         Ok(connection)
     }
 
-    /// True if the file was removed. Writes to a removed file would be lost with the process.
+    /// Returns true if the file was removed. Writes to a removed file would be lost with the process.
     fn is_gone(&self) -> bool {
         self.0.as_ref().is_some_and(|path| !path.exists())
     }
@@ -177,7 +177,7 @@ impl<'a> SqliteSession<'a> {
             // families.
             *connection = Some(database_path.connect(OpenFlags::empty())?);
         }
-        connection.as_mut().map(Self).ok_or_else(|| Error::internal("there is no connection").into())
+        connection.as_mut().map(Self).ok_or_else(|| Error::internal("the connection is closed").into())
     }
 
     fn rows(&self, statement: &SqlStatement) -> Result<Vec<RowReader>, SqliteFailure> {
@@ -287,7 +287,7 @@ impl SqliteFailure {
     }
 }
 
-/// True if the error is transient.
+/// Returns true if the error is transient.
 fn is_transient(error: &rusqlite::Error) -> bool {
     use SqliteErrorCode::{CannotOpen, DatabaseBusy, DatabaseLocked, SystemIoFailure};
     matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked | CannotOpen | SystemIoFailure))
@@ -296,27 +296,25 @@ fn is_transient(error: &rusqlite::Error) -> bool {
 fn describe(error: &rusqlite::Error, name: &str) -> Error {
     let outage = |message: String, help: &str| Error::new(ErrorCode::StoreUnavailable, message).with_help(help);
     let described = match error.sqlite_error_code() {
-        Some(SqliteErrorCode::DatabaseBusy | SqliteErrorCode::DatabaseLocked) => outage(
-            format!("another process has been writing to {name} for too long"),
-            "nothing of this was written; try again",
-        ),
-        Some(SqliteErrorCode::DiskFull) => outage(
-            format!("the disk with {name} is full"),
-            "nothing of this was written; free some space and try again",
-        ),
+        Some(SqliteErrorCode::DatabaseBusy | SqliteErrorCode::DatabaseLocked) => {
+            outage(format!("{name} is locked by another process"), "nothing was written; try again")
+        }
+        Some(SqliteErrorCode::DiskFull) => {
+            outage(format!("the disk of {name} is full"), "nothing was written; free some space and try again")
+        }
         Some(SqliteErrorCode::CannotOpen) => {
-            outage(format!("{name} cannot be opened"), "see that the file is there and the program may write it")
+            outage(format!("{name} cannot be opened"), "check that the file exists and is writable")
         }
         Some(SqliteErrorCode::SystemIoFailure) => {
-            outage(format!("reading or writing {name} failed"), "look at the disk, then try again")
+            outage(format!("reading or writing {name} failed"), "check the disk, then try again")
         }
         Some(SqliteErrorCode::ReadOnly | SqliteErrorCode::PermissionDenied) => {
-            outage(format!("{name} cannot be written"), "give the program the right to write the file and its folder")
+            outage(format!("{name} cannot be written"), "grant write permission for the file and its folder")
                 .with_retryable(false)
         }
         Some(SqliteErrorCode::NotADatabase | SqliteErrorCode::DatabaseCorrupt) => {
-            Error::new(ErrorCode::CheckpointCorrupt, format!("{name} is damaged, or no SQLite file"))
-                .with_help("restore the file from a copy, or name another")
+            Error::new(ErrorCode::CheckpointCorrupt, format!("{name} is corrupt or not an SQLite file"))
+                .with_help("restore the file from a backup, or set another location")
         }
         _ => Error::internal(format!("a statement on {name} failed")),
     };

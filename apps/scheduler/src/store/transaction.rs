@@ -137,7 +137,7 @@ async fn decide<S: DatabaseSession>(
         Some(entries) => queries::to_entries(session.execute(vec![entries]).await?)?,
         None => Vec::new(),
     };
-    let decide = work.decide.take().ok_or_else(|| Error::internal("a change was decided twice"))?;
+    let decide = work.decide.take().ok_or_else(|| Error::internal("the change was computed twice"))?;
     let decision = block_in_place(|| decide(&snapshot, &entries))?;
     Ok((snapshot, decision))
 }
@@ -164,8 +164,8 @@ async fn reconcile_after_retry<S: DatabaseSession>(
             return Ok(plan.changed());
         }
     }
-    let message = format!("somebody changed the calendar of `{}` while the database was away", work.family);
-    Err(Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing of this was written; try again").into())
+    let message = format!("the calendar of `{}` was changed while the database was unavailable", work.family);
+    Err(Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing was written; try again").into())
 }
 
 /// Reads the rejected events that a change touches.
@@ -199,5 +199,5 @@ async fn rejected<S: DatabaseSession>(
 }
 
 pub(super) fn family_not_found(family: &str) -> Error {
-    Error::new(ErrorCode::NotFound, format!("there is no family `{family}`"))
+    Error::new(ErrorCode::NotFound, format!("family `{family}` not found"))
 }

@@ -95,7 +95,7 @@ fn find<'a>(entries: &'a [AuditEntry], user_id: &str) -> Option<&'a AuditEntry> 
     entries.iter().filter(is_open).find(|entry| entry.images.iter().any(is_visible_change) && !is_birth(entry))
 }
 
-/// True if the change is visible to the family. Changes of proposals are not.
+/// Returns true if the change is visible to the family. Changes of proposals are not.
 fn is_visible_change(image: &RecordChange) -> bool {
     match image.kind {
         RecordKind::Event => image.is_on_calendar(),
@@ -124,8 +124,8 @@ fn check_right(
     if is_parent(snapshot) && is_parent(&after) {
         return Ok(());
     }
-    Err(Error::new(ErrorCode::PolicyRefused, format!("`{user_id}` may not change the family"))
-        .with_help("a parent may"))
+    Err(Error::new(ErrorCode::PolicyRefused, format!("`{user_id}` does not have permission to change the family"))
+        .with_help("only parents can do this"))
 }
 
 fn with(snapshot: &CalendarSnapshot, changes: &[CalendarChange]) -> CalendarSnapshot {
@@ -148,7 +148,7 @@ fn touched_since(entries: &[AuditEntry], entry: &AuditEntry) -> Vec<String> {
     others.filter(is_same).map(|image| image.id.clone()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Returns the series of which an event is or was an exception.
+/// Returns the series that an event overrides or did override.
 fn series_of(image: &RecordChange) -> impl Iterator<Item = &str> {
     let events = [&image.before, &image.after].into_iter().flatten();
     events.filter_map(|event| event["exception_of"]["series"].as_str())
@@ -207,8 +207,7 @@ impl UndoCheck<'_> {
         Ok(missing)
     }
 
-    /// Returns the confirmed event that a change restores. Removing an exception restores that instance of its
-    /// series.
+    /// Returns the confirmed event that a change restores. Removing an override restores that instance of its series.
     fn back<'b>(&'b self, after: &'b CalendarSnapshot, change: &'b CalendarChange) -> Option<&'b Event> {
         let removed = match change {
             CalendarChange::Event(event) if event.status == EventStatus::Confirmed => return Some(event),

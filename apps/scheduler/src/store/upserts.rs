@@ -270,7 +270,7 @@ pub(super) fn remove(family: &str, kind: RecordKind, id: &str) -> Result<SqlStat
         RecordKind::Rule => RULES,
         RecordKind::Event => EVENTS,
         RecordKind::Family | RecordKind::Calendar | RecordKind::Conflicts => {
-            return Err(Error::internal(format!("a {kind:?} is never taken away")));
+            return Err(Error::internal(format!("records of kind {kind:?} cannot be removed")));
         }
     };
     Ok(table.remove(family, id))

@@ -90,7 +90,7 @@ impl WritePlan {
     }
 }
 
-/// True if the changes can affect conflicts and do not contain a scan result.
+/// Returns true if the changes can affect conflicts and do not contain a scan result.
 fn wants_scan(changes: &[CalendarChange]) -> bool {
     let is_scanned = changes.iter().any(|change| matches!(change, CalendarChange::Conflicts(_)));
     let matters = |change: &CalendarChange| {
@@ -219,8 +219,9 @@ fn conflicts(snapshot: &CalendarSnapshot) -> Vec<&Conflict> {
 }
 
 fn image(record: Option<&impl Serialize>) -> Result<Option<Value>> {
-    let unwritable =
-        |error: serde_json::Error| Error::new(ErrorCode::TypeMismatch, format!("this cannot be kept: {error}"));
+    let unwritable = |error: serde_json::Error| {
+        Error::new(ErrorCode::TypeMismatch, format!("the record cannot be serialized: {error}"))
+    };
     record.map(|record| serde_json::to_value(record).map_err(unwritable)).transpose()
 }
 
@@ -228,7 +229,7 @@ fn image(record: Option<&impl Serialize>) -> Result<Option<Value>> {
 fn writable(statements: &[SqlStatement]) -> Result<()> {
     let has_nul = |cell: &SqlValue| matches!(cell, SqlValue::Text(Some(text)) if text.contains('\0'));
     match statements.iter().flat_map(|statement| &statement.cells).any(has_nul) {
-        true => Err(Error::new(ErrorCode::TypeMismatch, "a text has the letter NUL in it").with_help("leave it out")),
+        true => Err(Error::new(ErrorCode::TypeMismatch, "a text contains a NUL character").with_help("remove it")),
         false => Ok(()),
     }
 }

@@ -180,7 +180,7 @@ async fn a_conflict_triggers_a_question() {
 
 /// R-FAM-83, R-FAM-87: declining all resolutions plans nothing, and the response says so.
 #[tokio::test]
-async fn what_is_declined_is_not_planned() {
+async fn declined_resolutions_plan_nothing() {
     let (family, day) = (served().await, sunday(3));
     family.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30")).await;
     let paused = family.send("mom", &soccer(day)).await;
@@ -274,8 +274,8 @@ async fn a_question_that_is_left_leaves_nothing() {
     assert_eq!(family.on("mom", day).await.len(), 1);
 }
 
-/// R-FAM-120, R-FAM-91, R-FAM-22: two parents concurrently book the car for the same hour; one gets it, the other gets a
-/// conflict.
+/// R-FAM-120, R-FAM-91, R-FAM-22: two parents concurrently book the car for the same hour; one gets it, the other gets
+/// a conflict.
 #[tokio::test]
 async fn two_parents_want_the_car() {
     let family = served().await;
@@ -415,7 +415,7 @@ async fn the_sample_family_is_made_once() {
     assert_eq!(titles(open().await.get(path).await.1), before);
 }
 
-/// R-SRV-16: a client address above its rate limit is told when to retry.
+/// R-SRV-16: a client address above its rate limit receives the retry delay.
 #[tokio::test]
 async fn an_address_has_a_limit() {
     let limit = RateLimit { max_requests: 1, window: Duration::from_secs(60), max_concurrent: 9 };

@@ -81,7 +81,7 @@ async fn a_model_that_reads_a_change_of_nothing() {
     });
     let stage = Stage::with_model(vec![dentist()], ScriptedModel::new([soccer(nothing)])).await;
     let waits = stage.send("Move the dentist").await;
-    assert_eq!(question(&waits)["question"], "What shall be different?", "{:?}", waits.interrupts());
+    assert_eq!(question(&waits)["question"], "What should change?", "{:?}", waits.interrupts());
     assert!(confidence(&waits.state) < 0.7, "{}", confidence(&waits.state));
 }
 
@@ -150,9 +150,9 @@ async fn an_answer_in_words_settles_it() {
 #[tokio::test]
 async fn a_model_that_names_strangers() {
     for (otherwise, words, choice) in [
-        (json!({ "participants": ["emma", "Zoe"] }), "I know no person called “Zoe”.", "add:person:Zoe"),
-        (json!({ "participants": ["emmma"] }), "I know no person called “emmma”.", "emma"),
-        (json!({ "resources": ["van"] }), "I know no thing called “van”.", "add:resource:van"),
+        (json!({ "participants": ["emma", "Zoe"] }), "I do not know a person called “Zoe”.", "add:person:Zoe"),
+        (json!({ "participants": ["emmma"] }), "I do not know a person called “emmma”.", "emma"),
+        (json!({ "resources": ["van"] }), "I do not know a resource called “van”.", "add:resource:van"),
     ] {
         let stage = Stage::with_model(Vec::new(), ScriptedModel::new([soccer(otherwise)])).await;
         let waits = stage.send(SOCCER).await;
@@ -182,7 +182,7 @@ async fn a_model_that_names_events() {
 
     let stage = Stage::with_model(vec![dentist()], ScriptedModel::new([moved(json!(["evt_nothing"]))])).await;
     let waits = stage.send("Shift it to 4pm").await;
-    assert!(question(&waits)["question"].as_str().unwrap().contains("I did not find the event you mean."));
+    assert!(question(&waits)["question"].as_str().unwrap().contains("I could not find the event you mean."));
 
     let mut other = dentist_on_monday();
     (other.id, other.uid) = ("evt_dentist_2".to_owned(), "dentist-2".to_owned());
@@ -234,17 +234,17 @@ async fn a_model_that_reads_more_of_a_series() {
         (
             "Cancel piano on Tuesday",
             json!({ "event_type": "cancel", "scope": "all" }),
-            "Is only the one on Tuesday 13 January meant?",
+            "Do you mean only the one on Tuesday 13 January?",
         ),
         (
             "Move piano on Tuesday to 6pm",
             json!({ "event_type": "modify", "scope": "all", "start_time": six }),
-            "Is only the one on Tuesday 13 January meant?",
+            "Do you mean only the one on Tuesday 13 January?",
         ),
         (
             "Move piano on Tuesday to 6pm",
             json!({ "event_type": "modify", "occurrence": "2026-01-20T17:00", "start_time": six }),
-            "Is the one on Tuesday 13 January meant?",
+            "Do you mean the one on Tuesday 13 January?",
         ),
     ];
     for (words, parsed, expected) in rows {
@@ -367,7 +367,7 @@ async fn a_model_that_calls_an_hour_a_day() {
 
 /// R-FAM-63, R-FAM-110: a fit query for a day searches for a slot in it, with and without a model.
 #[tokio::test]
-async fn a_model_that_asks_what_fits() {
+async fn a_model_requests_a_fit_query() {
     let rows = [
         json!({ "earliest": "2026-01-10T00:00", "latest": "2026-01-11T00:00" }),
         json!({ "start_time": "2026-01-10T00:00", "end_time": "2026-01-11T00:00" }),
@@ -392,14 +392,14 @@ async fn a_model_that_asks_what_fits() {
 /// R-FAM-110, R-FAM-124, R-FAM-125, R-FAM-128: an impossible value triggers a question, also if the model returns
 /// it.
 #[tokio::test]
-async fn a_model_that_says_what_cannot_be() {
+async fn impossible_values_of_a_model_raise_a_question() {
     let rows = [
         (
             json!({ "start_time": "2026-01-05T14:00" }),
             "that was on Monday 5 January at 14:00; did you mean next Monday",
         ),
-        (json!({ "end_time": "2026-01-10T13:00" }), "then it ends before it starts"),
-        (json!({ "start_time": "2026-02-30T14:00" }), "there is no 2026-02-30T14:00"),
+        (json!({ "end_time": "2026-01-10T13:00" }), "the end is before the start"),
+        (json!({ "start_time": "2026-02-30T14:00" }), "2026-02-30T14:00 does not exist"),
         (json!({ "recurrence_rule": "FREQ=WEEKLY;BYDAY=XX" }), "RRULE part `BYDAY=XX`"),
     ];
     for (otherwise, part) in rows {
@@ -413,14 +413,14 @@ async fn a_model_that_says_what_cannot_be() {
 
 /// R-FAM-110, R-FAM-113: an unreachable model or a response without JSON is replaced by the rules, with a notice.
 #[tokio::test]
-async fn a_model_that_says_nothing() {
+async fn an_unreachable_model_is_replaced_by_the_rules() {
     let away = |kind: ModelErrorKind| ScriptedReply::error(kind, "as the test asked");
     let rows = [
         (away(ModelErrorKind::Connection), "as the test asked"),
         (away(ModelErrorKind::InvalidApiKey), "as the test asked"),
         (ScriptedReply::text("Sure! Soccer it is."), "not JSON"),
-        (ScriptedReply::text("[1, 2]"), "no object"),
-        (ScriptedReply::text(soccer(json!({}))).then_error(ModelErrorKind::StreamInterrupted), "broke off"),
+        (ScriptedReply::text("[1, 2]"), "not an object"),
+        (ScriptedReply::text(soccer(json!({}))).then_error(ModelErrorKind::StreamInterrupted), "stream interrupted"),
     ];
     for (reply, reason) in rows {
         let stage = Stage::with_model(Vec::new(), ScriptedModel::new([reply])).await;
@@ -428,7 +428,7 @@ async fn a_model_that_says_nothing() {
         assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{reason}: {:?}", done.interrupts());
         let read = &done.state.agent_outputs["nl_parser"];
         assert_eq!(read.confidence.value(), 0.95, "{reason}");
-        assert!(read.reasoning.contains("without the language model") && read.reasoning.contains(reason), "{read:?}");
+        assert!(read.reasoning.contains("language model not used: ") && read.reasoning.contains(reason), "{read:?}");
         assert!(done.state.errors.is_empty(), "{reason}");
     }
 }
@@ -491,7 +491,7 @@ async fn a_model_that_is_surer_than_sure() {
         assert!(error.retryable && error.message.contains("`/confidence`"), "{error:?}");
     }
     let last = done.state.messages.last().unwrap().text().into_owned();
-    assert!(last.starts_with("Sorry, that did not work: ") && last.contains("confidence is 1.5"), "{last}");
+    assert!(last.starts_with("Sorry, the request failed: ") && last.contains("confidence is 1.5"), "{last}");
     assert_eq!((done.state.current_step, &done.state.proposed_event), (WorkflowStep::Start, &None));
     assert!(done.state.agent_outputs.is_empty() && stage.snapshot().await.events.is_empty());
 }

@@ -75,7 +75,7 @@ async fn a_change_without_a_value_is_requested_and_completed() {
     for answer in answers {
         let stage = Stage::new(vec![dentist()]).await;
         let waits = stage.send("Move the dentist").await;
-        assert_eq!(waits.interrupts()[0].value["question"], "What shall be different?");
+        assert_eq!(waits.interrupts()[0].value["question"], "What should change?");
         assert_eq!(*stage.snapshot().await.events["evt_dentist"], dentist());
         check_done(&stage.answer(answer.clone()).await.state);
         assert_eq!(stage.snapshot().await.events["evt_dentist"].span, later, "{answer}");
@@ -85,7 +85,7 @@ async fn a_change_without_a_value_is_requested_and_completed() {
 /// R-FAM-91, R-FAM-90: changes of other users during an open question are kept: only the requested fields are
 /// written.
 #[tokio::test]
-async fn what_others_changed_meanwhile_stays() {
+async fn concurrent_changes_of_others_are_preserved() {
     let stage = Stage::new(vec![dentist()]).await;
     ask_always(&stage).await;
     let waits = stage.send("Move the dentist to 5pm").await;
@@ -118,7 +118,7 @@ async fn a_resolution_may_plan_nothing() {
 
 /// R-FAM-107, R-FAM-98: an event that the user decides not to move stays at its time.
 #[tokio::test]
-async fn what_is_not_moved_stays() {
+async fn an_event_that_is_not_moved_stays() {
     let swimming = event("evt_swimming", "Swimming", ("2026-01-11T14:30:00-05:00", "2026-01-11T15:30:00-05:00"));
     let stage = Stage::new(vec![dentist(), swimming.clone()]).await;
     let waits = stage.send("Move swimming to Saturday at 2:30pm").await;
@@ -169,7 +169,7 @@ async fn the_picked_event_is_changed() {
 
 /// R-FAM-101, R-FAM-104: for a day or week without a time, a slot of the event's duration is found in it.
 #[tokio::test]
-async fn a_slot_is_found_in_the_mentioned_time_range() {
+async fn a_slot_is_selected_in_the_requested_range() {
     for (words, within) in [
         ("Move the dentist to next week", span("2026-01-12T00:00:00-05:00", "2026-01-19T00:00:00-05:00")),
         ("Move the dentist to Friday afternoon", span("2026-01-09T12:00:00-05:00", "2026-01-09T18:00:00-05:00")),
@@ -201,7 +201,7 @@ async fn a_day_becomes_a_time() {
 #[tokio::test]
 async fn times_of_the_form_are_checked() {
     let rows = [
-        ("2026-01-10T16:00:00-05:00", Some("2026-01-10T15:00:00-05:00"), "ends before it starts"),
+        ("2026-01-10T16:00:00-05:00", Some("2026-01-10T15:00:00-05:00"), "the end is before the start"),
         ("2026-01-07T16:00:00-05:00", None, "that was on Wednesday"),
         ("tomorrow", None, "tomorrow"),
     ];

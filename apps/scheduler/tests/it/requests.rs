@@ -215,7 +215,7 @@ async fn unsuccessful_resolutions_are_accepted_three_times() {
     }
     assert_eq!(outcome.state.workflow_status, WorkflowStatus::Failed);
     let last = outcome.state.messages.last().unwrap().text().into_owned();
-    assert!(last.contains("after 3 ways out"), "{last}");
+    assert!(last.contains("still conflicting after 3 resolutions"), "{last}");
     assert_eq!(outcome.state.proposed_event.as_ref().unwrap().status, EventStatus::Rejected);
     assert_eq!(stage.snapshot().await.events.keys().collect::<Vec<_>>(), ["evt_dentist"]);
 }
@@ -320,7 +320,7 @@ async fn which_dentist() {
 
 /// R-FAM-124: an impossible time is reported, and nothing is written.
 #[tokio::test]
-async fn what_cannot_be() {
+async fn impossible_times_are_reported() {
     for words in ["Soccer on 30 February at 2pm", "Soccer Saturday at 25:00", "Soccer Saturday from 4pm to 3pm"] {
         let stage = Stage::new(Vec::new()).await;
         let waits = stage.send(words).await;

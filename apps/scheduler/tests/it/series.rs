@@ -70,7 +70,7 @@ fn rule_of(snapshot: &CalendarSnapshot, id: &str) -> String {
 
 /// R-FAM-98: one occurrence becomes an override with its own id, and is changed again under that id.
 #[test]
-fn this_one_becomes_an_exception() {
+fn one_changed_occurrence_becomes_an_override() {
     let snapshot = rename(&tuesdays(";COUNT=3"), SeriesSelection::This(local_time("2026-03-10T17:00")));
     let expected = rows(&[("03-03T17:00", "Piano"), ("03-10T17:00", "Recital"), ("03-17T17:00", "Piano")]);
     assert_eq!(titles(&snapshot), expected);
@@ -102,7 +102,7 @@ fn this_one_becomes_an_exception() {
 /// R-FAM-98: a change of all or following occurrences through an override changes the override too; an override that
 /// equals its regular occurrence is removed.
 #[test]
-fn the_one_by_which_others_are_changed_is_changed_too() {
+fn an_override_used_for_selection_is_changed_too() {
     let (event_id, start) = ("piano_20260310T170000", local_time("2026-03-10T17:00"));
     let snapshot = rename(&tuesdays(";COUNT=3"), SeriesSelection::This(start));
     let locations = |which: SeriesSelection| -> Vec<(String, String)> {
@@ -134,7 +134,7 @@ fn the_one_by_which_others_are_changed_is_changed_too() {
 
 /// R-FAM-98: "this and following" ends the series before that occurrence and starts a new one; COUNT is divided.
 #[test]
-fn following_ones_become_a_series_of_their_own() {
+fn following_occurrences_become_a_new_series() {
     let snapshot = rename(&tuesdays(";COUNT=5"), SeriesSelection::Following(local_time("2026-03-17T17:00")));
     let expected = rows(&[
         ("03-03T17:00", "Piano"),
@@ -232,7 +232,7 @@ fn the_end_moves_along() {
 
 /// R-FAM-98: an override whose occurrence no longer exists is removed.
 #[test]
-fn exceptions_without_an_instance_are_gone() {
+fn overrides_without_an_occurrence_are_removed() {
     let snapshot = rename(&tuesdays(""), SeriesSelection::This(local_time("2026-03-10T17:00")));
     let thursdays = edit(&snapshot, "piano", SeriesSelection::All, time(NOW), |event| {
         event.recurrence.as_mut().unwrap().rule = "rrule:freq=weekly;byday=th".to_owned();
@@ -248,7 +248,7 @@ fn exceptions_without_an_instance_are_gone() {
 
 /// R-FAM-98: a cancelled series is removed with its overrides, and so is a series without remaining occurrences.
 #[test]
-fn cancelled_ones_are_gone() {
+fn cancelled_series_are_removed() {
     let snapshot = rename(&tuesdays(";COUNT=3"), SeriesSelection::This(local_time("2026-03-10T17:00")));
     let off = |snapshot: &CalendarSnapshot, id: &str, which| apply(snapshot, cancel(snapshot, id, which, time(NOW)));
     assert!(off(&snapshot, "piano", SeriesSelection::All).events.is_empty());
@@ -316,7 +316,7 @@ fn impossible_edits_are_rejected() {
         assert!(error.to_string().contains(part), "{error}");
     };
     let nowhere = local_time("2026-03-11T17:00");
-    check_rejected(cancel(&snapshot, "violin", this, time(NOW)), "no event `violin`");
+    check_rejected(cancel(&snapshot, "violin", this, time(NOW)), "event `violin` not found");
     check_rejected(
         cancel(&snapshot, "piano", SeriesSelection::This(nowhere), time(NOW)),
         "`Piano` does not start at 2026-03-11T17:00:00",
@@ -325,14 +325,17 @@ fn impossible_edits_are_rejected() {
         cancel(&snapshot, "piano", SeriesSelection::Following(nowhere), time(NOW)),
         "`Piano` does not start at",
     );
-    check_rejected(edit(&snapshot, "piano", this, time(NOW), |event| event.id.push('x')), "leaves `id`");
+    check_rejected(edit(&snapshot, "piano", this, time(NOW), |event| event.id.push('x')), "cannot change `id`");
     let weekly = series(NEW_YORK, "2026-03-03T17:00", "FREQ=WEEKLY").recurrence;
     check_rejected(
         edit(&snapshot, "piano", this, time(NOW), |event| event.recurrence = weekly.clone()),
-        "cannot repeat by itself",
+        "cannot have its own recurrence rule",
     );
     let monthly = snapshot_with([series(NEW_YORK, "2026-03-03T17:00", "FREQ=MONTHLY;BYMONTHDAY=3")]);
-    check_rejected(move_all(&monthly, "piano", SeriesSelection::All, 24 * 60), "does not fall on 2026-03-04T17:00:00");
+    check_rejected(
+        move_all(&monthly, "piano", SeriesSelection::All, 24 * 60),
+        "has no occurrence on 2026-03-04T17:00:00",
+    );
 }
 
 /// One instance: original start, time range and title.
@@ -436,7 +439,7 @@ proptest! {
     /// R-FAM-98: after an edit that moves nothing, unselected instances are unchanged, and selected ones keep their
     /// time under the new title; overrides keep their title unless they are selected.
     #[test]
-    fn an_edit_changes_what_is_meant(case in any_case(), kind in 0usize..3) {
+    fn an_edit_changes_only_selected_instances(case in any_case(), kind in 0usize..3) {
         let Some((board, start)) = case.snapshot() else { return Ok(()) };
         let which = [SeriesSelection::This(start), SeriesSelection::Following(start), SeriesSelection::All][kind];
         let zone = zone(case.zone);
@@ -444,7 +447,7 @@ proptest! {
         let changed = match edit(&board, "piano", which, time(NOW), |event| event.title = "Recital".to_owned()) {
             // Only an added occurrence may be rejected.
             Err(refused) => {
-                prop_assert!(refused.to_string().contains("added by itself") && !case.added.is_empty(), "{}", refused);
+                prop_assert!(refused.to_string().contains("is an extra date") && !case.added.is_empty(), "{}", refused);
                 return Ok(());
             }
             changed => apply(&board, changed),
@@ -461,7 +464,7 @@ proptest! {
 
     /// R-FAM-98: after a cancellation, unselected instances are unchanged, and selected ones are removed.
     #[test]
-    fn a_cancellation_removes_what_is_meant(case in any_case(), kind in 0usize..3) {
+    fn a_cancellation_removes_only_selected_instances(case in any_case(), kind in 0usize..3) {
         let Some((board, start)) = case.snapshot() else { return Ok(()) };
         let which = [SeriesSelection::This(start), SeriesSelection::Following(start), SeriesSelection::All][kind];
         let zone = zone(case.zone);
@@ -474,7 +477,7 @@ proptest! {
 
     /// R-FAM-98: a move shifts exactly the selected instances by the same local time, and leaves overrides in place.
     #[test]
-    fn a_move_moves_what_is_meant(
+    fn a_move_shifts_only_selected_instances(
         case in any_case(), kind in 0usize..3, minutes in prop::sample::select(vec![-45i64, 20, 75])
     ) {
         // Avoids skipped and repeated hours, so that local time alone determines the result.

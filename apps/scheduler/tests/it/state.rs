@@ -57,8 +57,7 @@ fn messages_are_json() {
     assert_eq!(messages, [Message::new(MessageRole::User, "Schedule soccer", now())]);
 }
 
-/// R-FAM-8, R-FAM-10, R-FAM-15, R-FAM-19, R-FAM-20: two agents can write in one superstep, which the seed's state
-/// could not.
+/// R-FAM-8, R-FAM-10, R-FAM-15, R-FAM-19, R-FAM-20: two agents can write in one superstep.
 #[test]
 fn two_agents_at_once() {
     let input = started_state();
@@ -134,7 +133,7 @@ fn guarded_status() {
     };
     let failed = to(&started_state(), WorkflowStatus::Failed).unwrap();
     let error = to(&failed, WorkflowStatus::Completed).unwrap_err().to_string();
-    assert!(error.contains("a request that is `failed` does not become `completed`"), "{error}");
+    assert!(error.contains("a request cannot change from `failed` to `completed`"), "{error}");
     let waiting = to(&started_state(), WorkflowStatus::AwaitingUser).unwrap();
     let done = to(&to(&waiting, WorkflowStatus::InProgress).unwrap(), WorkflowStatus::Completed).unwrap();
     assert!(to(&done, WorkflowStatus::AwaitingUser).is_err());
@@ -229,7 +228,7 @@ fn one_typed_root() {
         "end_time": "2026-01-10T15:00:00-05:00", "participants": ["emma"], "resources": ["car"], "status": "proposed",
         "created_at": "2026-01-08T20:30:00Z",
     });
-    assert!(from_json::<ProposedEvent>(json!({ "event_id": "evt_1" })).is_err(), "an id is no event");
+    assert!(from_json::<ProposedEvent>(json!({ "event_id": "evt_1" })).is_err(), "an id is not an event");
     let part: FamilySchedulerStateUpdate =
         FamilySchedulerState::update().proposed_event(Some(from_json(event.clone()).unwrap()));
     let before = after(&started_state(), &[("nl_parser", 0.9)]);

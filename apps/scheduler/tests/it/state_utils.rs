@@ -1,4 +1,4 @@
-//! Functions shared by agents and router, in the groups of the seed's tests.
+//! Functions shared by agents and router.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -83,7 +83,7 @@ fn transitions() {
 
 /// R-FAM-73, R-FAM-80: preconditions of each step.
 #[test]
-fn what_may_come_next() {
+fn each_step_has_preconditions() {
     let start = state();
     let may =
         |state: &FamilySchedulerState, next: &str| validate_state_transition(state, next).err().unwrap_or_default();

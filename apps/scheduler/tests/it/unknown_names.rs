@@ -21,7 +21,7 @@ fn add(name: &str, kind: &str) -> Value {
 
 /// R-FAM-126: similar names and adding the name are offered.
 #[tokio::test]
-async fn what_is_offered_for_an_unknown_name() {
+async fn similar_names_are_offered_for_an_unknown_name() {
     let rows: [(&str, &[&str]); 4] = [
         (ZOE, &["add:person:Zoe"]),
         ("Schedule soccer for Ema Saturday at 2pm", &["emma", "add:person:Ema"]),
@@ -32,7 +32,7 @@ async fn what_is_offered_for_an_unknown_name() {
         let stage = Stage::new(Vec::new()).await;
         let waits = stage.send(words).await;
         assert_eq!(ids(&waits), offered, "{words}");
-        assert!(waits.interrupts()[0].value["question"].as_str().unwrap().starts_with("I know no "), "{words}");
+        assert!(waits.interrupts()[0].value["question"].as_str().unwrap().starts_with("I do not know a "), "{words}");
         assert!(stage.snapshot().await.events.is_empty(), "{words}");
     }
 }
@@ -85,8 +85,8 @@ async fn a_parent_adds_a_name() {
     assert!(audit.iter().any(|entry| entry.action == "add" && entry.actor == "mom"), "{audit:?}");
 }
 
-/// R-FAM-126: a child is told that a parent must add the name, and nothing is added; without the name the request
-/// continues.
+/// R-FAM-126: the answer for a child says that a parent must add the name, and nothing is added; without the name the
+/// request continues.
 #[tokio::test]
 async fn a_child_cannot_add_names() {
     let stage = Stage::new(Vec::new()).await;

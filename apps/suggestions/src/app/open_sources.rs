@@ -58,7 +58,9 @@ fn delete_expired_sample_posts(file: &Path, now: Time) -> Result<()> {
         posts.busy_timeout(Duration::from_secs(5))?;
         posts.execute(DELETE_EXPIRED, params![now.as_unix_micros(), Value::from(ids).to_string()])
     };
-    let failed = |cause: rusqlite::Error| Error::new(ErrorCode::StoreUnavailable, format!("old posts stay: {cause}"));
+    let failed = |cause: rusqlite::Error| {
+        Error::new(ErrorCode::StoreUnavailable, format!("expired posts could not be deleted: {cause}"))
+    };
     forgotten().map(drop).map_err(failed)
 }
 

@@ -30,7 +30,7 @@ pub(super) async fn file(
     UrlPath(path): UrlPath<String>,
     ValidatedQuery(params): ValidatedQuery<FileParams>,
 ) -> Result<Response, Problem> {
-    let missing = || Problem::not_found(format!("there is no document `{path}`"));
+    let missing = || Problem::not_found(format!("document `{path}` not found"));
     let number = params.issue.or(params.message).unwrap_or(1).checked_sub(1).ok_or_else(missing)?;
     let document = platform.sources().await?.read(&path, number).await;
     let document = document.map_err(|unavailable| Error::internal(unavailable.to_string()))?.ok_or_else(missing)?;

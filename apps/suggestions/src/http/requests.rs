@@ -78,17 +78,17 @@ impl ListPostsParams {
         let mode = non_empty(self.mode).map(|name| {
             let unknown = || {
                 let hint = did_you_mean_or_list(&name, &[Mode::Question, Mode::Offer, Mode::Event].map(Mode::name));
-                Problem::invalid(format!("no post is a `{name}`"), []).with_hint(hint)
+                Problem::invalid(format!("unknown post type `{name}`"), []).with_hint(hint)
             };
             Mode::named(&name).ok_or_else(unknown)
         });
         let limit = non_empty(self.limit).map_or(Ok(50), |limit| {
             let fault = || {
-                ValidationError::new(format!("`{limit}` is no number of posts"))
+                ValidationError::new(format!("`limit` must be a number, not `{limit}`"))
                     .with_pointer("/limit")
-                    .with_help("say 1 to 200")
+                    .with_help("use 1 to 200")
             };
-            limit.trim().parse::<usize>().map_err(|_| Problem::invalid("the query is not valid", [fault().into()]))
+            limit.trim().parse::<usize>().map_err(|_| Problem::invalid("the query is invalid", [fault().into()]))
         });
         Ok(PostFilter {
             limit: limit?.clamp(1, 200),
@@ -158,7 +158,8 @@ impl SuggestionsParams {
             Some("1" | "true") => Ok(true),
             None | Some("" | "0" | "false") => Ok(false),
             Some(other) => {
-                Err(Problem::invalid(format!("`stream` is `{other}`"), []).with_hint("say `1`, or leave it out"))
+                Err(Problem::invalid(format!("`stream` must be `1`, not `{other}`"), [])
+                    .with_hint("use `1`, or omit it"))
             }
         }
     }
@@ -176,9 +177,8 @@ pub(crate) struct SearchParams {
 impl SearchParams {
     pub(crate) fn query(&self) -> Result<SearchQuery, Problem> {
         normalize_query(&self.q).map_err(|_| {
-            let fault =
-                ValidationError::new("must not be empty").with_pointer("/q").with_help("name one to a few words");
-            Problem::invalid("there is nothing to search for", [fault.into()])
+            let fault = ValidationError::new("must not be empty").with_pointer("/q").with_help("use one or more words");
+            Problem::invalid("the query is empty", [fault.into()])
         })
     }
 }

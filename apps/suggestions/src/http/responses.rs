@@ -68,7 +68,7 @@ pub(super) fn search_response(
 pub(super) fn post_rejected_problem(broken: Vec<PostViolation>) -> Problem {
     let parts =
         broken.into_iter().map(|broken| ValidationError::new(broken.message).with_pointer(broken.pointer).into());
-    Problem::invalid("the post breaks its rules", parts)
+    Problem::invalid("the post is invalid", parts)
 }
 
 /// Rewrites the URL of a suggestion for use in a page. Clears a URL that leads nowhere or would run code, because

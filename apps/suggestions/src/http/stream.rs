@@ -45,7 +45,7 @@ impl SuggestionStream {
             let event = stream.next().await?;
             Some((Ok::<Event, Infallible>(event), stream))
         });
-        let silence = KeepAlive::new().interval(pace.heartbeat_interval).text("still here");
+        let silence = KeepAlive::new().interval(pace.heartbeat_interval).text("heartbeat");
         let mut response = Sse::new(events).keep_alive(silence).into_response();
         // Prevents proxies from buffering, transforming or caching the stream.
         let headers = response.headers_mut();

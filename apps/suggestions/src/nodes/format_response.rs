@@ -7,7 +7,7 @@ use crate::context::SuggestionsContext;
 use crate::response_format::{self, report};
 use crate::state::{SuggestionsState, SuggestionsStateUpdate};
 
-/// Node `formatResponse`.
+/// Runs the node `formatResponse`: formats the response and publishes its warnings.
 pub(crate) async fn format_response(
     state: View<SuggestionsState>,
     context: RunContext<SuggestionsContext>,

@@ -13,7 +13,7 @@ use crate::prompt;
 use crate::state::{SuggestionsState, SuggestionsStateUpdate, without_text};
 use crate::tools::specs;
 
-/// Node `llmCall`.
+/// The node `llmCall`, which calls the model.
 pub(crate) struct LlmCall {
     rounds: u32,
     tools: Vec<Arc<ToolSpec>>,
@@ -55,7 +55,7 @@ impl Node<SuggestionsState, SuggestionsContext> for LlmCall {
         }
         let Some(model) = context.planner_model() else {
             let error = Error::new(ErrorCode::MissingContext, "the context has no model");
-            return Err(error.with_help("give one, or search without: `suggest` does so").into());
+            return Err(error.with_help("set a model, or use `suggest`, which works without one").into());
         };
         let limit = context.timeouts().model;
         let call = cx.model(model).request(self.request(&state)).into_future();

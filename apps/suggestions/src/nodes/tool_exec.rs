@@ -11,7 +11,7 @@ use crate::response_format::statuses;
 use crate::state::SuggestionsState;
 use crate::tools::tools;
 
-/// Node `toolExec`.
+/// The node `toolExec`, which runs tool calls.
 pub(crate) struct ToolExec(ToolNode);
 
 impl ToolExec {

@@ -99,7 +99,7 @@ fn validate_hint(hint: &str, results: &MergedResults, warnings: &mut Vec<String>
     };
     let is_foreign = hint.split_whitespace().any(|word| is_address(word) && !is_known(word));
     if is_foreign || hint.chars().count() > MAX_HINT_CHARS {
-        let reason = if is_foreign { "it leads to an address that no tool returned" } else { "it is too long" };
+        let reason = if is_foreign { "it links to a URL that no tool returned" } else { "it is too long" };
         warnings.push(format!("dropped the model's hint: {reason}"));
         return results.hint.clone();
     }

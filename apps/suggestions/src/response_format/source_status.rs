@@ -48,7 +48,7 @@ pub(crate) fn reasons<'a>(messages: impl Iterator<Item = &'a Message> + Clone) -
 
 fn reason(search: SearchTool, message: &Message) -> String {
     if message.status != ToolStatus::Error {
-        return "it gave something that is no list of results".to_owned();
+        return "it did not return a list of results".to_owned();
     }
     let text = message.text();
     // The text before the reason is addressed to the model.

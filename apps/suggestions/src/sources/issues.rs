@@ -144,8 +144,8 @@ impl IndexedItem for Issue {
     }
 
     fn read(name: &str, bytes: &[u8]) -> Result<Vec<Self>, String> {
-        let read = reader(name).ok_or("it is no export that is known")?;
-        let text = std::str::from_utf8(bytes).map_err(|_| "it is not text in UTF-8")?;
+        let read = reader(name).ok_or("the export format is unknown")?;
+        let text = std::str::from_utf8(bytes).map_err(|_| "it is not valid UTF-8")?;
         read(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 

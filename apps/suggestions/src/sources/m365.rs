@@ -106,5 +106,5 @@ impl M365Backend {
 }
 
 fn nowhere() -> SourceUnavailable {
-    SourceUnavailable::not_configured(SOURCE, "neither Microsoft Graph nor a synchronised folder is set")
+    SourceUnavailable::not_configured(SOURCE, "neither Microsoft Graph nor a synchronised folder is configured")
 }

@@ -110,11 +110,11 @@ impl Posts {
         let (now, after) = (self.now()?, listing.after.clone().unwrap_or_default());
         let page = self.blocking(move |posts| table::list(&posts.reader(), &listing, now)).await?;
         page.ok_or_else(|| {
-            let message = format!("there is no post `{after}`");
+            let message = format!("post `{after}` not found");
             let problem = Diagnostic { pointer: "/after".to_owned(), message, help: None };
             Error::with_diagnostics(
                 ErrorCode::InputInvalid,
-                "the list cannot go on behind a post that is not there",
+                "`after` does not refer to an existing post",
                 vec![problem],
             )
         })

@@ -29,13 +29,13 @@ pub struct SearchQuery {
 pub fn normalize_query(query: &str) -> Result<SearchQuery> {
     let text = query.trim();
     if text.is_empty() {
-        return Err(Error::new(ErrorCode::InputInvalid, "the query is empty").with_help("name one to a few words"));
+        return Err(Error::new(ErrorCode::InputInvalid, "the query is empty").with_help("use one or more words"));
     }
     let Some(head) = cut(text, MAX_QUERY_CHARS) else {
         return Ok(SearchQuery { text: text.to_owned(), warning: None });
     };
     let length = text.chars().count();
     let warning =
-        format!("the query has {length} characters; the first {MAX_QUERY_CHARS} were searched for, up to a whole word");
+        format!("the query has {length} characters; only the first {MAX_QUERY_CHARS} were used, up to a whole word");
     Ok(SearchQuery { text: head.to_owned(), warning: Some(warning) })
 }

@@ -52,7 +52,7 @@ impl SearchTool {
         }
     }
 
-    /// Returns the search of a tool name.
+    /// Returns the search with this tool name.
     pub(crate) fn from_tool_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|search| search.tool() == name)
     }

@@ -109,7 +109,7 @@ async fn a_source_serves_the_kinds_it_searches() {
 
 /// R-SUG-19: a folder with documents alone is indexed as documents, and its other files are not served.
 #[tokio::test]
-async fn a_folder_of_documents_serves_documents_alone() {
+async fn a_folder_of_documents_serves_only_documents() {
     let folder = Folder::new();
     folder.write("own/guide.md", "# Guide\nTea.");
     folder.write("own/package.json", "[]");

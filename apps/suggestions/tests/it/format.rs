@@ -72,7 +72,7 @@ async fn duplicates_are_merged() {
 
 /// R-SUG-32, R-SUG-55: items that no tool returned are dropped and counted, and so is a hint with another URL.
 #[tokio::test]
-async fn what_no_tool_returned_is_dropped_and_counted() {
+async fn items_that_no_tool_returned_are_dropped_and_counted() {
     let words = json!({
         "m365": [{ "title": "Runbook", "url": "https://evil.example/" }, { "title": "Runbook", "url": "m365/runbook.md" }],
         "docs": [{ "title": "Invented", "url": "https://docs.example/invented" }, { "title": "Invented too" }, 7, {}],
@@ -92,7 +92,7 @@ async fn what_no_tool_returned_is_dropped_and_counted() {
 /// R-SUG-32, R-SUG-54: nonsense, empty answers and wrong types are repaired, or all results are shown; the run never
 /// fails.
 #[tokio::test]
-async fn nonsense_is_answered_with_what_was_found() {
+async fn an_unusable_answer_is_replaced_by_the_search_results() {
     for words in ["", "I cannot help with that.", "{}", "[]", "null", "{\"weather\": \"fine\"}", "{\"docs\""] {
         let (response, warnings) = formatted(words).await;
         assert_eq!(
@@ -114,7 +114,7 @@ async fn nonsense_is_answered_with_what_was_found() {
 
 /// R-SUG-38: a response without any result is valid.
 #[tokio::test]
-async fn nothing_found_is_a_valid_answer() {
+async fn an_empty_result_is_a_valid_answer() {
     let model = ScriptedModel::new([search(&[("search_docs", "x"), ("search_posts", "x")])]).then("{\"docs\": []}");
     let done = invoke_question(&create_suggestions_graph(5).unwrap(), Fake::default().with(model).await).await.unwrap();
     assert_eq!(done.state.response, Some(CombinedSuggestionsResponse::default()));
@@ -148,6 +148,6 @@ async fn a_document_that_gives_orders_changes_nothing() {
     assert_eq!(response["actionHint"], Value::Null);
     assert_eq!(warned(&events).len(), 2);
     let message = model.requests()[2].messages.last().unwrap().text().into_owned();
-    assert!(message.contains("no tool `delete_all_posts`"), "{message}");
+    assert!(message.contains("unknown tool `delete_all_posts`"), "{message}");
     assert_eq!(sources.posts().get(POST).await.unwrap(), before);
 }

@@ -271,7 +271,7 @@ async fn a_rejecting_source_is_listed_with_its_reason() {
 /// R-SUG-17, R-SUG-5: a request without a token uses the token of the server, any other its own; no response
 /// contains one.
 #[tokio::test]
-async fn the_token_of_the_server_stands_in() {
+async fn a_request_without_a_token_uses_the_token_of_the_server() {
     let folder = Folder::new();
     let (base_url, tokens) = rejecting_graph().await;
     let change = |settings: &mut SuggestionsSettings| {
@@ -294,7 +294,7 @@ async fn the_token_of_the_server_stands_in() {
 
 /// R-SUG-17, R-SUG-46: if one part of Microsoft 365 fails and the other has results, a search returns both.
 #[tokio::test]
-async fn a_search_tells_which_part_of_a_source_failed() {
+async fn a_search_reports_the_failed_part_of_a_source() {
     let folder = Folder::new();
     let file = json!({ "resource": { "@odata.type": "#microsoft.graph.driveItem", "name": "runbook.docx",
         "webUrl": "https://lf.sharepoint.com/sites/p/runbook.docx" } });
@@ -423,14 +423,14 @@ async fn leaving_stops_a_search_and_gives_its_place_back() {
     }
 }
 
-/// R-SRV-6: while there are no events, the stream sends comments.
+/// R-SRV-6a: while there are no events, the stream sends comments.
 #[tokio::test]
 async fn silence_is_filled_with_comments() {
     let folder = Folder::new();
     let (_model, platform) = silent(&folder).await;
     let response = platform.get(&format!("/api/posts/{POST}/suggestions?model=silent&stream=1")).await;
     let (mut pieces, mut text) = (response.bytes_stream(), String::new());
-    while !text.contains("\n: still here\n") {
+    while !text.contains("\n: heartbeat\n") {
         text.push_str(std::str::from_utf8(&pieces.next().await.unwrap().unwrap()).unwrap());
     }
     assert!(text.starts_with("event: on_chain_start\n"), "{text}");

@@ -15,7 +15,7 @@ use crate::sources::sample;
 
 /// R-SUG-42, R-SUG-35: one message with all searches for two or three queries, then the hint, then the answer.
 #[tokio::test]
-async fn the_planner_goes_the_way_of_a_model() {
+async fn the_planner_sends_the_messages_of_a_model() {
     let (_folder, sources, _clock) = sample().await;
     let graph = create_suggestions_graph(MAX_TOOL_ROUNDS).unwrap();
     let (events, done) = watch(invoke_question(&graph, on(&sources, planner(sources.clone())).await)).await;
@@ -91,12 +91,12 @@ async fn the_planner_answers_with_nothing() {
     let suggested = suggest(&create_suggestions_graph(5).unwrap(), &context, "???", &[]).await.unwrap();
     assert_eq!(suggested.response.unavailable_sources, ["m365", "docs", "issues"]);
     assert_eq!((suggested.response.posts.len(), suggested.response.action_hint), (0, None));
-    assert_eq!(suggested.unavailable_reasons["docs"], "no folder of documents is set");
+    assert_eq!(suggested.unavailable_reasons["docs"], "no documents folder is configured");
 }
 
 /// R-SUG-42: the planner reads the index on the blocking thread pool, never on a runtime thread.
 #[test]
-fn the_planner_never_holds_a_thread_up() {
+fn the_planner_does_not_block_the_runtime() {
     let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
     runtime.block_on(async {
         let planner = planner(Sources::open(&SourceSettings::default()).unwrap());

@@ -70,7 +70,7 @@ async fn the_direct_searches_run_in_parallel() {
             tokio::task::yield_now().await;
         }
     };
-    // A search that hangs is given up after ten seconds: one after the other, only the first would have begun by then.
+    // A hanging search times out after ten seconds. Sequential searches would have started only the first one by then.
     let all = tokio::time::timeout(Duration::from_secs(9), started);
     tokio::select! {
         _ = suggest(&graph, &context, QUESTION, &[]) => panic!("a search hangs and it ends"),
@@ -78,10 +78,10 @@ async fn the_direct_searches_run_in_parallel() {
     }
 }
 
-/// R-FWK-91, R-SUG-34: secrets and personal data are taken out of what the direct way finds, as in a run: nobody reads them,
-/// and whoever writes the hint is not told them.
+/// R-FWK-91: the search without a model redacts secrets and personal data from tool results, as a run does:
+/// neither the response nor the input of the hint tool contains them.
 #[tokio::test]
-async fn the_direct_way_tells_no_secrets() {
+async fn the_direct_search_redacts_secrets() {
     let (mail, key) = ("ada.byron@example.com", "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH");
     let secret_text = format!("Ask {mail}, with {key}.");
     let fake = Fake::default()
@@ -130,7 +130,7 @@ async fn a_model_that_fails_is_followed_by_a_direct_search() {
             suggest(&create_suggestions_graph(5).unwrap(), &fake.with(model).await, QUESTION, &[]).await.unwrap();
         check_direct(&fake, &suggested);
         assert_eq!(fake.calls().len(), calls);
-        assert!(suggested.warnings[0].starts_with("searched without the model: "), "{:?}", suggested.warnings);
+        assert!(suggested.warnings[0].starts_with("searched without a model: "), "{:?}", suggested.warnings);
     }
 }
 

@@ -45,7 +45,7 @@ async fn ran(context: SuggestionsContext, calls: ScriptedReply) -> SuggestionsSt
 /// R-SUG-9, R-SUG-10, R-SUG-11, R-SUG-12, R-SUG-13, R-SUG-14: wrappers and server have the same tools with the same
 /// arguments.
 #[tokio::test]
-async fn wrappers_take_what_the_server_takes() {
+async fn wrappers_and_server_have_the_same_tools() {
     let sources = Sources::open(&SourceSettings::default()).unwrap();
     let listed = connect_in_process(&mcp::server(sources, None)).await.unwrap().tools().await.unwrap();
     let specs = |tools: &[SharedTool]| -> Vec<(String, Value)> {
@@ -205,7 +205,7 @@ async fn a_source_that_is_not_set_up_is_unavailable() {
     let state =
         ran(on(&sources, ScriptedModel::default()).await, search(&[("search_docs", "x"), ("search_posts", "x")])).await;
     let tools = tool_messages(&state.messages);
-    assert!(!tools[0].1 && tools[0].2.contains("no folder of documents is set"), "{tools:?}");
+    assert!(!tools[0].1 && tools[0].2.contains("no documents folder is configured"), "{tools:?}");
     assert_eq!(tools[1], ("search_posts".to_owned(), true, "[]".to_owned()));
     assert_eq!((state.tool_status["docs"], state.tool_status["posts"]), (SourceStatus::Error, SourceStatus::Empty));
     assert_eq!(state.response.unwrap().unavailable_sources, ["docs"]);
@@ -262,7 +262,7 @@ async fn wrong_arguments_never_reach_the_server() {
     let tools = tool_messages(&state.messages);
     assert_eq!((tools.len(), fake.calls().len()), (5, 0));
     for (tool, went_well, text) in tools {
-        assert!(!went_well && text.contains("bad arguments") && !text.contains("/etc/passwd"), "{tool}: {text}");
+        assert!(!went_well && text.contains("invalid arguments") && !text.contains("/etc/passwd"), "{tool}: {text}");
     }
 }
 
@@ -290,7 +290,7 @@ async fn arguments_beyond_their_limits_are_rejected() {
         let fake = Fake::default();
         let state = ran(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call(*tool, args.clone())).await;
         let message = &tool_messages(&state.messages)[0];
-        assert!(!message.1 && message.2.contains("bad arguments") && message.2.len() < 600, "{tool}: {message:?}");
+        assert!(!message.1 && message.2.contains("invalid arguments") && message.2.len() < 600, "{tool}: {message:?}");
         assert!(fake.calls().is_empty(), "{tool}");
         let (text, is_error) = call(&client, tool, args.clone()).await;
         assert!(is_error && text.len() < 600, "{tool}: {text}");
@@ -324,7 +324,7 @@ async fn other_tools_cannot_be_called() {
     let state =
         ran(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call("delete_all_posts", json!({}))).await;
     let tools = tool_messages(&state.messages);
-    assert!(!tools[0].1 && tools[0].2.contains("no tool `delete_all_posts`"), "{tools:?}");
+    assert!(!tools[0].1 && tools[0].2.contains("unknown tool `delete_all_posts`"), "{tools:?}");
     assert!(fake.calls().is_empty() && state.tool_status.is_empty());
 }
 
@@ -353,7 +353,7 @@ async fn a_tool_that_hangs_is_stopped_after_ten_seconds() {
 
 /// R-SUG-52: if the server disappears during a run, calls return error texts, and its sources are unavailable.
 #[tokio::test]
-async fn a_server_that_is_gone_is_an_error_text() {
+async fn a_lost_server_returns_error_texts() {
     let fake = Fake::default().replies("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", "How.")]));
     // A separate runtime, so that all connections end with the server.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();

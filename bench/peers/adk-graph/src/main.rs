@@ -31,7 +31,7 @@ fn cycle(workload: Workload) -> CompiledGraph {
     let route = move |state: &State| if counter(state.get("counter")) < limit { "a" } else { END }.to_owned();
     let graph = graph.add_edge(START, "a").add_edge("a", "b").add_edge("b", "c");
     let graph = graph.add_conditional_edges("c", route, [("a", "a"), (END, END)]);
-    graph.compile().expect("a circle with a way out compiles").with_recursion_limit(20_000)
+    graph.compile().expect("the cycle compiles").with_recursion_limit(20_000)
 }
 
 fn fan() -> CompiledGraph {
@@ -45,7 +45,7 @@ fn fan() -> CompiledGraph {
         };
         graph = graph.add_node_fn(&name, worker).add_edge("source", &name).add_edge(&name, "join");
     }
-    graph.compile().expect("a fan compiles")
+    graph.compile().expect("the fan-out compiles")
 }
 
 fn config() -> ExecutionConfig {

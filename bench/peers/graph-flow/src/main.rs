@@ -40,7 +40,7 @@ fn cycle(workload: Workload) -> Graph {
     }
     let is_below = move |context: &Context| context.get::<i64>("counter").unwrap_or(0) < limit;
     let graph = graph.add_edge("a", "b").add_edge("b", "c").add_conditional_edge("c", is_below, "a", "a");
-    graph.build().expect("a circle builds")
+    graph.build().expect("the cycle builds")
 }
 
 struct Source;
@@ -96,7 +96,7 @@ fn fan() -> Graph {
     let workers = FanOutTask::new("fan", (0..FAN_OUT).map(worker).collect());
     let workers = workers.with_next_action(NextAction::ContinueAndExecute);
     let graph = GraphBuilder::new("fan").add_task(Arc::new(Source)).add_task(workers).add_task(Arc::new(Join));
-    graph.add_edge("source", "fan").add_edge("fan", "join").build().expect("a fan builds")
+    graph.add_edge("source", "fan").add_edge("fan", "join").build().expect("the fan-out builds")
 }
 
 async fn finish(graph: &Graph, first: &str) -> Result<Session, String> {

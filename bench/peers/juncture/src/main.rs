@@ -1,7 +1,7 @@
 //! juncture: typed state by derive, supersteps on spawned tasks.
 //!
-//! `invoke` does not use the saver it was compiled with, so the checkpointed loop calls `execute_with_emitter`,
-//! which does, and which needs a checkpoint id on a new thread too.
+//! `invoke` does not use the checkpointer of the compiled graph, so the checkpointed loop calls
+//! `execute_with_emitter`, which does, and which needs a checkpoint id on a new thread too.
 
 use std::fmt;
 use std::pin::Pin;
@@ -60,7 +60,7 @@ fn cycle(workload: Workload, checkpointer: Option<Arc<dyn CheckpointSaver>>) -> 
     graph.add_edge("b", "c");
     let paths = PathMap::from(&[("again", "a"), ("done", END)][..]);
     graph.add_conditional_edges("c", Arc::new(Below(workload.limit())), paths);
-    graph.compile_with_checkpointer(checkpointer).expect("a circle with a way out compiles")
+    graph.compile_with_checkpointer(checkpointer).expect("the cycle compiles")
 }
 
 fn fan() -> CompiledGraph<Fan> {
@@ -77,14 +77,14 @@ fn fan() -> CompiledGraph<Fan> {
     }
     graph.set_entry_point("source");
     graph.set_finish_point("join");
-    graph.compile().expect("a fan compiles")
+    graph.compile().expect("the fan-out compiles")
 }
 
 fn config() -> RunnableConfig {
     RunnableConfig { recursion_limit: 20_000, ..RunnableConfig::new() }
 }
 
-/// A graph with the saver it was compiled with.
+/// A graph with its checkpointer.
 struct Saved {
     graph: CompiledGraph<CycleState>,
     checkpointer: Arc<MemorySaver>,

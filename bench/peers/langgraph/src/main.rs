@@ -83,12 +83,12 @@ fn main() {
         End::unsaved(counter, list)
     };
     let input = json!({ "counter": 0, "list": [] });
-    let graph = cycle(Workload::Loop, None).expect("a circle with a way out compiles");
+    let graph = cycle(Workload::Loop, None).expect("the cycle compiles");
     peer.measure(
         Workload::Loop,
         &Steps { ready: async || (), run: async |_: &()| graph.ainvoke(&input, &RunnableConfig::new()).await, inspect },
     );
-    let graph = fan().expect("a fan compiles");
+    let graph = fan().expect("the fan-out compiles");
     peer.measure(
         Workload::FanOut,
         &Steps {

@@ -1,7 +1,7 @@
 //! Measures one peer: three workloads with their expected results, two runtimes, two clocks, one JSON line each.
 //!
-//! It depends on no engine. A peer provides the setup, one run, and the inspection of the result; only the run is
-//! timed, and a wrong result is reported next to its time.
+//! Depends on no engine. A peer provides the setup, one run, and the inspection of the result; only the run is timed,
+//! and a wrong result is reported next to its time.
 
 mod clock;
 mod workload;

@@ -1,4 +1,4 @@
-//! superstep itself, in code as a user would write it.
+//! superstep, in code as a user would write it.
 
 use measure::{End, FAN_OUT, LIST, Peer, Steps, Workload};
 use superstep::core::port::Checkpointer as _;
@@ -31,7 +31,7 @@ fn cycle(workload: Workload) -> Compiled<CycleState> {
     graph.edge(START, a).edge(a, b).edge(b, c).recursion_limit(u32::MAX);
     let limit = workload.limit();
     graph.route(c, move |state: &CycleState| if state.counter < limit { Go::to(a) } else { Go::end() }, [a.into(), END]);
-    graph.compile().expect("a circle with a way out compiles")
+    graph.compile().expect("the cycle compiles")
 }
 
 fn fan() -> Compiled<Fan> {
@@ -45,7 +45,7 @@ fn fan() -> Compiled<Fan> {
         graph.edge(source, *worker);
     }
     graph.join(workers, join);
-    graph.compile().expect("a fan compiles")
+    graph.compile().expect("the fan-out compiles")
 }
 
 fn main() {
@@ -82,7 +82,7 @@ fn main() {
                 graph.run(CycleState::input().counter(0)).checkpointer(memory.clone()).thread("t").await
             },
             inspect: async |memory: &Memory, done: Outcome<CycleState>| {
-                let stats = memory.stats().await.expect("a store in memory knows what it holds");
+                let stats = memory.stats().await.expect("an in-memory checkpointer has statistics");
                 End::saved(done.state.counter, done.state.list.clone(), stats.checkpoints as usize)
             },
         },

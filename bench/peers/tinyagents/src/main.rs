@@ -45,7 +45,7 @@ fn cycle(workload: Workload) -> CompiledGraph<Count, Patch> {
     let graph = graph.set_entry("a").add_edge("a", "b").add_edge("b", "c");
     let graph = graph.add_conditional_edges("c", route, [("again", "a"), ("done", END)]).with_recursion_limit(20_000);
     let policy = RecursionPolicy { max_total_steps: 20_000, ..RecursionPolicy::default() };
-    graph.compile().expect("a circle with a way out compiles").with_recursion_policy(policy)
+    graph.compile().expect("the cycle compiles").with_recursion_policy(policy)
 }
 
 fn fan() -> CompiledGraph<Count, Patch> {
@@ -69,7 +69,7 @@ fn fan() -> CompiledGraph<Count, Patch> {
     };
     let join = |_: Count, _: NodeContext| async { Ok(NodeResult::Update(Patch { counter: 1, item: None })) };
     let graph = graph.add_node("source", source).mark_command_routing("source").add_node("join", join);
-    graph.set_entry("source").set_finish("join").compile().expect("a fan compiles")
+    graph.set_entry("source").set_finish("join").compile().expect("the fan-out compiles")
 }
 
 fn main() {

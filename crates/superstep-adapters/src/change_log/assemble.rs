@@ -1,7 +1,8 @@
 //! Assembly of checkpoints from rows, which reports missing rows until the checkpoints are complete.
 //!
-//! Performs no I/O: a store calls [`CheckpointAssembler::missing_rows`], adds the rows, and calls it again, so that a remote store can
-//! fetch many rows at once. Every row is read once, even if several checkpoints share it.
+//! Performs no I/O: a checkpointer calls [`CheckpointAssembler::missing_rows`], adds the rows, and calls it again, so
+//! that a remote checkpointer can fetch many rows at once. Every row is read once, even if several checkpoints share
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -181,9 +182,8 @@ impl CheckpointAssembler {
         while let Some(number) = next {
             let Some(heads) = self.heads.get(&number) else { return Ok(Err(number)) };
             for (field, head) in &heads.entries {
-                let location = ends
-                    .get_mut(*field as usize)
-                    .ok_or_else(|| corrupt_row_error(id, "it has a field without a name"))?;
+                let location =
+                    ends.get_mut(*field as usize).ok_or_else(|| corrupt_row_error(id, "a field has no name"))?;
                 location.get_or_insert(*head);
             }
             next = heads.base;
@@ -221,7 +221,8 @@ impl CheckpointAssembler {
     fn loaded(&mut self, request: RequestedCheckpoint) -> Result<CheckpointTuple> {
         let RequestedCheckpoint { row, origin, pending } = request;
         let id = row.header.id;
-        let ends = self.ends(row.number, id)?.map_err(|_| corrupt_row_error(id, "a row it builds on was not read"))?;
+        let ends =
+            self.ends(row.number, id)?.map_err(|_| corrupt_row_error(id, "a row that it builds on was not read"))?;
         let mut fields = Vec::with_capacity(ends.len());
         for (field, head) in ends.into_iter().enumerate() {
             if let Some(head) = head {
@@ -256,7 +257,7 @@ impl CheckpointAssembler {
             let Some(part) = self.parts.get(&number) else { return Err(self.lost(field, id)) };
             // A part builds on earlier ones only; following a later one could loop forever.
             if matches!(part.before, Some(ValueLocation::Part(before)) if before >= number) {
-                return Err(corrupt_row_error(id, "a change builds on itself"));
+                return Err(corrupt_row_error(id, "a change builds on itself or on a later one"));
             }
             numbers.push(number);
             next = part.before;

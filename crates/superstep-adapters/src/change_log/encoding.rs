@@ -1,8 +1,8 @@
 //! Encoding of values in rows: plain or compressed.
 //!
 //! A part of a value is compressed with the end of the preceding parts as a prefix. A reader has those parts anyway,
-//! because it reads them first; a writer that has just opened a history does not, and compresses with the parts it
-//! has. The compression itself is in `squeeze`.
+//! because it reads them first; a writer that has just opened a history does not, and compresses with the parts it has.
+//! The compression itself is in `crate::compression`.
 
 use std::borrow::Cow;
 
@@ -28,10 +28,10 @@ impl ValueEncoding {
     }
 
     /// Encodes a part that follows others; `None` if it should be stored unchanged.
-    pub(super) fn encode_after(self, piece: &[u8], tail: &CompressionPrefix) -> Option<Vec<u8>> {
+    pub(super) fn encode_after(self, part: &[u8], prefix: &CompressionPrefix) -> Option<Vec<u8>> {
         match self {
             Self::Plain => None,
-            Self::Compressed => compress(piece, &tail.0),
+            Self::Compressed => compress(part, &prefix.0),
         }
     }
 }
@@ -43,16 +43,16 @@ pub(super) fn decode(stored: &[u8]) -> Result<Cow<'_, [u8]>> {
 
 /// Decodes a part, given the parts it follows, the last of them first.
 pub(super) fn decode_after<'a>(stored: &[u8], before: impl Iterator<Item = &'a [u8]>) -> Result<Vec<u8>> {
-    let (mut pieces, mut length) = (Vec::new(), 0);
-    for piece in before {
-        pieces.push(piece);
-        length += piece.len();
+    let (mut parts, mut length) = (Vec::new(), 0);
+    for part in before {
+        parts.push(part);
+        length += part.len();
         if length >= MAX_PREFIX_BYTES {
             break;
         }
     }
-    pieces.reverse();
-    decompress(stored, &pieces.concat())
+    parts.reverse();
+    decompress(stored, &parts.concat())
 }
 
 /// Returns true if a stored value is compressed.
@@ -66,11 +66,11 @@ pub(super) struct CompressionPrefix(Vec<u8>);
 
 impl CompressionPrefix {
     /// Appends one more part.
-    pub(super) fn push(&mut self, piece: &[u8]) {
-        let piece = &piece[piece.len().saturating_sub(MAX_PREFIX_BYTES)..];
-        let surplus = (self.0.len() + piece.len()).saturating_sub(MAX_PREFIX_BYTES);
+    pub(super) fn push(&mut self, part: &[u8]) {
+        let part = &part[part.len().saturating_sub(MAX_PREFIX_BYTES)..];
+        let surplus = (self.0.len() + part.len()).saturating_sub(MAX_PREFIX_BYTES);
         self.0.drain(..surplus);
-        self.0.extend_from_slice(piece);
+        self.0.extend_from_slice(part);
     }
 }
 
@@ -84,12 +84,12 @@ impl CompressionPrefixes {
         let Some(index) = self.0.iter().position(|(cached_field, ..)| *cached_field == field) else {
             return CompressionPrefix::default();
         };
-        let (_, cached_end, tail) = self.0.swap_remove(index);
-        if Some(cached_end) == end { tail } else { CompressionPrefix::default() }
+        let (_, cached_end, prefix) = self.0.swap_remove(index);
+        if Some(cached_end) == end { prefix } else { CompressionPrefix::default() }
     }
 
-    pub(super) fn push(&mut self, field: u32, end: ValueLocation, tail: CompressionPrefix) {
-        self.0.push((field, end, tail));
+    pub(super) fn push(&mut self, field: u32, end: ValueLocation, prefix: CompressionPrefix) {
+        self.0.push((field, end, prefix));
     }
 }
 
@@ -111,20 +111,20 @@ mod tests {
 
     /// A writer that was opened later has less of the preceding parts than a reader has.
     #[test]
-    fn a_piece_is_read_with_more_before_it_than_it_was_written_with() {
-        let piece =
+    fn a_longer_prefix_decodes_the_same_part() {
+        let part =
             |number: u64| format!("[\"{number} {}\"]", "who said what to whom, and why. ".repeat(12)).into_bytes();
-        let (mut tails, mut stored) = (CompressionPrefixes::default(), Vec::new());
+        let (mut prefixes, mut stored) = (CompressionPrefixes::default(), Vec::new());
         for number in 1..=40 {
             if number == 20 {
-                tails = CompressionPrefixes::default();
+                prefixes = CompressionPrefixes::default();
             }
             let before = (number > 1).then(|| ValueLocation::Part(number - 1));
-            let mut tail = tails.take(0, before);
-            let plain = piece(number);
-            stored.push(ValueEncoding::Compressed.encode_after(&plain, &tail).unwrap_or_else(|| plain.clone()));
-            tail.push(&plain);
-            tails.push(0, ValueLocation::Part(number), tail);
+            let mut prefix = prefixes.take(0, before);
+            let plain = part(number);
+            stored.push(ValueEncoding::Compressed.encode_after(&plain, &prefix).unwrap_or_else(|| plain.clone()));
+            prefix.push(&plain);
+            prefixes.push(0, ValueLocation::Part(number), prefix);
         }
         assert!(stored.iter().filter(|stored| is_compressed(stored)).count() > 30);
         let mut read: Vec<Vec<u8>> = Vec::new();
@@ -135,6 +135,6 @@ mod tests {
             };
             read.push(plain);
         }
-        assert!(read.iter().zip(1..).all(|(read, number)| *read == piece(number)));
+        assert!(read.iter().zip(1..).all(|(read, number)| *read == part(number)));
     }
 }

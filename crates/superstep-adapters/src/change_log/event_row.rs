@@ -29,8 +29,8 @@ impl EventRow {
         let StoredEvent { number, run, payload: body } = event;
         let mut json = Vec::new();
         body.write_json(&mut json).map_err(|fault| {
-            Error::new(ErrorCode::TypeMismatch, format!("event {number} cannot be saved: {}", fault.message))
-                .with_help("what is said is plain data: maps need keys that are text")
+            Error::new(ErrorCode::TypeMismatch, format!("failed to serialize event {number}: {}", fault.message))
+                .with_help("an event must be serializable as JSON: maps need string keys")
         })?;
         check_depth(&json).map_err(|error| Error::new(error.code(), format!("event {number}: {}", error.message())))?;
         Ok(Self { number: *number, run: *run, body: form.encode(json) })
@@ -43,7 +43,7 @@ impl EventRow {
     /// Decodes the event; `sum` is the checksum stored with the row.
     pub(crate) fn read(&self, sum: u32) -> Result<StoredEvent> {
         if self.sum() != sum {
-            return Err(corrupt_event_error(self.number, "its checksum does not fit"));
+            return Err(corrupt_event_error(self.number, "the checksum does not match"));
         }
         let plain = decode(&self.body).map_err(|error| match error.code() {
             ErrorCode::CheckpointCorrupt => corrupt_event_error(self.number, error.message()),
@@ -57,8 +57,8 @@ impl EventRow {
 
 /// Returns the error of a corrupt event.
 pub(crate) fn corrupt_event_error(number: u64, how: &str) -> Error {
-    Error::new(ErrorCode::CheckpointCorrupt, format!("event {number} is damaged in the store: {how}")).with_help(
-        "checkpoints and other events are not touched by this: ask for those after it, or forget those up to it",
+    Error::new(ErrorCode::CheckpointCorrupt, format!("event {number} is corrupt: {how}")).with_help(
+        "checkpoints and other events are not affected; read the events after it, or delete the events up to it",
     )
 }
 

@@ -189,7 +189,7 @@ impl ValueWriter<'_> {
         }
         let copy = || self.state.and_then(|state| state.full_value(name));
         let Some(head) = head else {
-            let missing = || Error::internal(format!("field `{name}` has no value that its change could be made on"));
+            let missing = || Error::internal(format!("field `{name}` has no value to apply the change to"));
             let copy = copy().ok_or_else(missing)?;
             return self.write_full_value(field, name, &copy);
         };

@@ -93,7 +93,7 @@ impl PrunePlan {
             let Some((_, heads)) = rows.get(&at) else {
                 return Err(corrupt_row_error(
                     row.header.id,
-                    &format!("it builds on checkpoint {at} of its line, which is gone"),
+                    &format!("it builds on checkpoint {at} of its history, which is missing"),
                 ));
             };
             for (field, head) in &heads.entries {

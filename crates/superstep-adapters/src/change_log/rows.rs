@@ -53,7 +53,7 @@ impl CheckpointRow {
 
     pub(crate) fn heads(&self) -> Result<ValueIndex> {
         let heads = ValueIndex::from_bytes(&self.value_index, self.number);
-        heads.ok_or_else(|| corrupt_row_error(self.header.id, "its fields cannot be found"))
+        heads.ok_or_else(|| corrupt_row_error(self.header.id, "the value index is invalid"))
     }
 }
 
@@ -88,9 +88,9 @@ pub(crate) fn history_checksum(thread: &ThreadId, namespace: &CheckpointNamespac
 /// Returns the error of a corrupt history.
 pub(crate) fn corrupt_history_error(namespace: &CheckpointNamespace, how: &str) -> Error {
     let path = namespace.as_str();
-    let message = format!("the history of the graph at `{path}` is damaged in the store: {how}");
+    let message = format!("the history of the graph at `{path}` is corrupt: {how}");
     Error::new(ErrorCode::CheckpointCorrupt, message)
-        .with_help("other threads are not touched by this; restore the file from a copy")
+        .with_help("other threads are not affected; restore the file from a backup")
 }
 
 /// A change of a field, or a full value that is too long for the checkpoint row.
@@ -188,8 +188,8 @@ impl PendingRow {
 
 /// Returns the error of a corrupt row.
 pub(crate) fn corrupt_row_error(id: CheckpointId, how: &str) -> Error {
-    Error::new(ErrorCode::CheckpointCorrupt, format!("checkpoint {id} is damaged in the store: {how}"))
-        .with_help("the other checkpoints of the thread are not touched by this: open an earlier one")
+    Error::new(ErrorCode::CheckpointCorrupt, format!("checkpoint {id} is corrupt: {how}"))
+        .with_help("other checkpoints of the thread are not affected; open an earlier one")
 }
 
 /// Decodes a body of a checkpoint.
@@ -231,8 +231,8 @@ pub(crate) fn value_of(values: &[u8], field: u32) -> Option<&[u8]> {
 pub(super) fn datum_to_json(datum: &AnyValue, field: &str) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     datum.write_json(&mut out).map_err(|fault| {
-        Error::new(ErrorCode::TypeMismatch, format!("field `{field}` cannot be saved: {}", fault.message))
-            .with_help("a state is plain data: maps need keys that are text")
+        Error::new(ErrorCode::TypeMismatch, format!("failed to serialize field `{field}`: {}", fault.message))
+            .with_help("a state must be serializable as JSON: maps need string keys")
     })?;
     check_depth(&out).map_err(|error| Error::new(error.code(), format!("field `{field}`: {}", error.message())))?;
     Ok(out)
@@ -240,8 +240,8 @@ pub(super) fn datum_to_json(datum: &AnyValue, field: &str) -> Result<Vec<u8>> {
 
 pub(super) fn to_json(value: &impl serde::Serialize) -> Result<Vec<u8>> {
     let out = serde_json::to_vec(value).map_err(|error| {
-        Error::new(ErrorCode::TypeMismatch, format!("it cannot be saved: {error}"))
-            .with_help("what is saved is plain data: maps need keys that are text")
+        Error::new(ErrorCode::TypeMismatch, format!("failed to serialize a value: {error}"))
+            .with_help("a value must be serializable as JSON: maps need string keys")
     })?;
     check_depth(&out)?;
     Ok(out)
@@ -256,10 +256,7 @@ pub(super) fn check_depth(json: &[u8]) -> Result<()> {
     if deepest <= MAX_JSON_DEPTH {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorCode::TooLarge,
-        format!("a value nests {deepest} deep; what is saved may nest {MAX_JSON_DEPTH} deep"),
-    ))
+    Err(Error::new(ErrorCode::TooLarge, format!("the JSON depth {deepest} exceeds the maximum of {MAX_JSON_DEPTH}")))
 }
 
 #[cfg(test)]
@@ -269,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_of_every_kind_come_back() {
+    fn changes_of_every_kind_round_trip() {
         let merged = Change::Merged { set: vec!["+1".to_owned()], removed: vec![] };
         for change in [Change::Set, Change::Appended { from: 12 }, merged] {
             assert_eq!(read_change(&change_text(&change).unwrap()), Some(change));
@@ -288,7 +285,7 @@ mod tests {
         }
         let error = datum_to_json(&AnyValue::json(nested(128)), "field").unwrap_err();
         assert_eq!(
-            (error.code(), error.message().starts_with("field `field`: a value nests 128")),
+            (error.code(), error.message().starts_with("field `field`: the JSON depth 128 ")),
             (ErrorCode::TooLarge, true)
         );
     }

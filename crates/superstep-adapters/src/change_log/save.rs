@@ -1,8 +1,8 @@
 //! Converts a commit to a transaction that is ready to be written.
 //!
-//! Values are serialized here, on the thread of the caller. Reading and writing rows is done by the store
-//! ([`RowStorage`]). Rebuilding a transaction after a concurrent write and recognizing a repeated commit are implemented
-//! here for all stores.
+//! Values are serialized here, on the thread of the caller. The checkpointer reads and writes the rows
+//! ([`RowStorage`]). Rebuilding a transaction after a concurrent write and recognizing a repeated commit are
+//! implemented here for all checkpointers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) type HistoryKey = (ThreadId, CheckpointNamespace);
 /// A checkpoint with the fields that it changed; `None` if the checkpoint it builds on was removed.
 pub(crate) type CheckpointWithChanges = (CheckpointTuple, Option<Vec<Arc<str>>>);
 
-/// Access of a store to its rows.
+/// Access of a checkpointer to its rows.
 pub(crate) trait RowStorage: Sync {
     /// Returns the cache of histories.
     fn history_cache(&self) -> &HistoryCache;
@@ -72,10 +72,12 @@ impl From<WriteRejection> for Error {
         match rejection {
             WriteRejection::Error(error) => error,
             WriteRejection::Stale => {
-                Self::new(ErrorCode::StoreUnavailable, "the thread was changed again and again while it was saved")
-                    .with_help("nothing of this was saved; try again")
+                Self::new(ErrorCode::StoreUnavailable, "the thread was repeatedly changed while it was saved")
+                    .with_help("nothing was saved; try again")
             }
-            WriteRejection::AlreadySaved(id) => Self::internal(format!("checkpoint {id} was saved with other content")),
+            WriteRejection::AlreadySaved(id) => {
+                Self::internal(format!("checkpoint {id} is already saved with different content"))
+            }
         }
     }
 }
@@ -171,7 +173,7 @@ async fn without_duplicates<'a>(
 ) -> Result<Vec<&'a Commit>> {
     let has_it = |part: &&Commit| part.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.id == id);
     let Some(index) = parts.iter().position(has_it) else {
-        return Err(Error::internal(format!("checkpoint {id} is known and not in the commit")));
+        return Err(Error::internal(format!("checkpoint {id} is already saved, but is not in the commit")));
     };
     let part = parts.remove(index);
     let stored = tables.load_with_changes((part.lease.thread.clone(), part.namespace.clone()), id).await?;

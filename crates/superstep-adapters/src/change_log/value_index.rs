@@ -62,7 +62,8 @@ pub(crate) struct ValueIndex {
 }
 
 impl ValueIndex {
-    /// Returns true if a row with this number of fields, `distance` rows after one with a full index, needs a full index.
+    /// Returns true if a row with this number of fields needs a full index, `distance` rows after the last row that
+    /// has one.
     pub(super) fn is_whole(fields: usize, distance: u64) -> bool {
         fields <= FULL_INDEX_FIELD_LIMIT || distance >= MAX_ROWS_PER_INDEX.min(fields as u64)
     }
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_values_are_comes_back() {
+    fn value_locations_round_trip() {
         let inline = ValueHead { end: ValueLocation::Row(7), weight: 5, full: 5 };
         let part = ValueHead { end: ValueLocation::Part(41_000), weight: 70_000, full: 9 };
         for (base, distance) in [(None, 0), (Some(299), 3)] {
@@ -130,20 +131,20 @@ mod tests {
             };
             let bytes = heads.to_bytes(300);
             assert_eq!(ValueIndex::from_bytes(&bytes, 300), Some(heads));
-            assert_eq!(ValueIndex::from_bytes(&bytes, 200), None, "read as another row it is no row");
+            assert_eq!(ValueIndex::from_bytes(&bytes, 200), None, "an index is invalid in another row");
             assert_eq!(ValueIndex::from_bytes(&bytes[..bytes.len() - 1], 300), None);
         }
     }
 
     #[test]
-    fn ends_are_numbers_in_a_column() {
+    fn locations_are_encoded_as_column_numbers() {
         for (end, number) in [(None, 0), (Some(ValueLocation::Part(7)), 7), (Some(ValueLocation::Row(7)), -7)] {
             assert_eq!((ValueLocation::to_number(end), ValueLocation::from_number(number)), (number, end));
         }
     }
 
     #[test]
-    fn a_row_has_all_fields_as_often_as_there_are_fields() {
+    fn full_indexes_are_written_at_regular_distances() {
         assert!(ValueIndex::is_whole(8, 0) && !ValueIndex::is_whole(9, 8) && ValueIndex::is_whole(9, 9));
         assert!(!ValueIndex::is_whole(3_000, 255) && ValueIndex::is_whole(3_000, 256));
     }

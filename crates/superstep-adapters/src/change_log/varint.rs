@@ -42,14 +42,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_every_size_come_back() {
+    fn numbers_of_every_size_round_trip() {
         let numbers = [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX - 1, u64::MAX];
         let mut out = Vec::new();
         numbers.iter().for_each(|number| put(&mut out, *number));
         let mut bytes = VarintReader(&out);
         assert!(numbers.iter().all(|number| bytes.number() == Some(*number)));
         assert!(bytes.is_empty() && bytes.number().is_none());
-        assert!(VarintReader(&[0xff; 12]).number().is_none(), "a number that never ends is none");
+        assert!(VarintReader(&[0xff; 12]).number().is_none(), "a number without an end is invalid");
         assert!(VarintReader(&[1, 2]).piece(3).is_none());
     }
 }

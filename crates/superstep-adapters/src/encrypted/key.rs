@@ -24,13 +24,14 @@ const HEAD: usize = 1 + NUMBER + NONCE;
 const UNCOMPRESSED: u8 = 0;
 const COMPRESSED: u8 = 1;
 
-/// A secret key for [`EncryptedCheckpointer`](super::EncryptedCheckpointer): 32 bytes from a secure random source, not a password.
+/// A secret key for [`EncryptedCheckpointer`](super::EncryptedCheckpointer): 32 bytes from a secure random source, not
+/// a password.
 ///
 /// The key is never printed, and its bytes in this value are erased from memory when it is dropped.
 ///
 /// ```
 /// use superstep_adapters::encrypted::EncryptionKey;
-/// assert!(format!("{:?}", EncryptionKey::from_bytes([7; 32])).starts_with("EncryptionKey(number "));
+/// assert!(format!("{:?}", EncryptionKey::from_bytes([7; 32])).starts_with("EncryptionKey(id "));
 /// ```
 #[derive(Clone)]
 pub struct EncryptionKey {
@@ -66,11 +67,8 @@ impl EncryptionKey {
         };
         let bytes: Option<[u8; 32]> = bytes.and_then(|bytes: Vec<u8>| bytes.try_into().ok());
         bytes.map(Self::from_bytes).ok_or_else(|| {
-            Error::new(
-                ErrorCode::InputInvalid,
-                "a key has 32 bytes, in base64 or hexadecimal digits; this text has not",
-            )
-            .with_help("`openssl rand -base64 32` makes one")
+            Error::new(ErrorCode::InputInvalid, "the text is not a key of 32 bytes in base64 or hexadecimal digits")
+                .with_help("generate a key with `openssl rand -base64 32`")
         })
     }
 
@@ -81,8 +79,8 @@ impl EncryptionKey {
     /// Returns `InputInvalid` if the variable is not set or contains no key.
     pub fn from_env(variable: &str) -> Result<Self> {
         let text = std::env::var(variable).map_err(|_| {
-            Error::new(ErrorCode::InputInvalid, format!("the environment has no `{variable}`"))
-                .with_help(format!("put the key there: {variable}=$(openssl rand -base64 32)"))
+            Error::new(ErrorCode::InputInvalid, format!("environment variable `{variable}` is not set"))
+                .with_help(format!("set it to a key: {variable}=$(openssl rand -base64 32)"))
         })?;
         Self::from_base64_or_hex(&text).map_err(|error| {
             Error::new(error.code(), format!("`{variable}`: {}", error.message()))
@@ -99,7 +97,7 @@ impl EncryptionKey {
 
 impl fmt::Debug for EncryptionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "EncryptionKey(number {})", hex(&self.key_id))
+        write!(f, "EncryptionKey(id {})", hex(&self.key_id))
     }
 }
 
@@ -218,7 +216,7 @@ mod tests {
 
     /// R-FWK-47, R-FWK-48: a value in the first format is decrypted with its own associated data only.
     #[test]
-    fn the_first_form_opens() {
+    fn the_first_format_is_decrypted() {
         let ring = KeyRing::new(EncryptionKey::from_bytes([7; 32]));
         let mut encrypted = vec![FIRST];
         encrypted.extend(ring.encryption_key.key_id);
@@ -235,7 +233,7 @@ mod tests {
 
     /// R-FWK-48: a key is read from a text or the environment, and an error does not repeat it.
     #[test]
-    fn keys_are_read_from_texts() {
+    fn keys_are_parsed_from_text_and_environment() {
         let same =
             [STANDARD.encode([7; 32]), BASE64.encode([7; 32]), "07".repeat(32), format!(" {}\n", "07".repeat(32))];
         for text in same {

@@ -1,6 +1,6 @@
 //! Encryption and decryption of a single value, which is bound to its location.
 //!
-//! The list of values of a checkpoint is in `walk`.
+//! The list of values of a checkpoint is in `crate::value_visitor`.
 
 use serde_json::{Map, Value};
 use superstep_core::change::Change;
@@ -48,7 +48,7 @@ impl ValueVisitor for ValueCipher<'_> {
     fn datum(&self, datum: &mut AnyValue, slot: &ValueSlot<'_>) -> Result<()> {
         if self.direction == CipherDirection::Encrypt {
             let mut text = Vec::new();
-            datum.write_json(&mut text).map_err(|fault| self.unwritten(slot, &fault.message))?;
+            datum.write_json(&mut text).map_err(|fault| self.serialize_error(slot, &fault.message))?;
             *datum = AnyValue::json(wrap(self.encrypt(&text, slot)?));
             return Ok(());
         }
@@ -65,7 +65,7 @@ impl ValueVisitor for ValueCipher<'_> {
 
     fn value(&self, value: &mut Value, slot: &ValueSlot<'_>) -> Result<()> {
         if self.direction == CipherDirection::Encrypt {
-            let text = serde_json::to_vec(value).map_err(|error| self.unwritten(slot, &error.to_string()))?;
+            let text = serde_json::to_vec(value).map_err(|error| self.serialize_error(slot, &error.to_string()))?;
             *value = wrap(self.encrypt(&text, slot)?);
             return Ok(());
         }
@@ -96,7 +96,7 @@ impl ValueVisitor for ValueCipher<'_> {
         let Change::Merged { set, removed } = change else { return Ok(()) };
         if self.direction == CipherDirection::Encrypt {
             let keys = serde_json::to_vec(&(&set, &removed));
-            let keys = keys.map_err(|error| self.unwritten(slot, &error.to_string()))?;
+            let keys = keys.map_err(|error| self.serialize_error(slot, &error.to_string()))?;
             (*set, *removed) = (vec![format!("{TEXT_MARK}{}", self.encrypt(&keys, slot)?)], Vec::new());
             return Ok(());
         }
@@ -119,7 +119,7 @@ impl ValueCipher<'_> {
     fn encrypt(&self, plain: &[u8], slot: &ValueSlot<'_>) -> Result<String> {
         let associated_data = self.associated_data(slot)?;
         self.ring.encrypt(plain, &associated_data).ok_or_else(|| {
-            let message = format!("{} cannot be sealed: the system gives no randomness", self.name(slot));
+            let message = format!("{} cannot be encrypted: the system returned no random bytes", self.name(slot));
             Error::new(ErrorCode::StoreUnavailable, message).with_thread(Some(self.thread))
         })
     }
@@ -138,40 +138,42 @@ impl ValueCipher<'_> {
     fn associated_data(&self, slot: &ValueSlot<'_>) -> Result<Vec<u8>> {
         let checkpoint = self.checkpoint.filter(|_| slot.is_checkpoint_scoped);
         let scope = (self.thread, self.namespace, checkpoint, slot.names, slot.change);
-        serde_json::to_vec(&scope).map_err(|error| self.unwritten(slot, &error.to_string()))
+        serde_json::to_vec(&scope).map_err(|error| self.serialize_error(slot, &error.to_string()))
     }
 
     /// Returns the associated data of a value in the first format.
     fn associated_data_v1(&self, slot: &ValueSlot<'_>) -> Result<Vec<u8>> {
         let checkpoint = self.checkpoint.filter(|_| slot.is_checkpoint_scoped);
         let scope = (self.namespace, checkpoint, slot.names, slot.change);
-        serde_json::to_vec(&scope).map_err(|error| self.unwritten(slot, &error.to_string()))
+        serde_json::to_vec(&scope).map_err(|error| self.serialize_error(slot, &error.to_string()))
     }
 
     fn check_plaintext_allowed(&self, slot: &ValueSlot<'_>) -> Result<()> {
         if self.direction == (CipherDirection::Open { plain: true }) {
             return Ok(());
         }
-        let help = "if it was saved before the store had a key, `allow_plaintext(true)` reads it";
-        Err(self.corrupt_value_error(slot, "is stored in the clear").with_help(help))
+        let help = "to read values saved before encryption was enabled, use `allow_plaintext(true)`";
+        Err(self.corrupt_value_error(slot, "is not encrypted").with_help(help))
     }
 
     fn decrypt_error(&self, slot: &ValueSlot<'_>, error: DecryptError) -> Error {
         match error {
-            DecryptError::Malformed => self.corrupt_value_error(slot, "is not of the form in which values are sealed"),
+            DecryptError::Malformed => self.corrupt_value_error(slot, "does not have the format of an encrypted value"),
             DecryptError::Newer(version) => {
-                let message = format!("{} is sealed in form {version}, which is newer than 2", self.name(slot));
+                let message = format!(
+                    "{} has encryption format {version}, which is newer than the supported version 2",
+                    self.name(slot)
+                );
                 Error::new(ErrorCode::CheckpointTooNew, message).with_thread(Some(self.thread))
             }
             DecryptError::NoKey(number) => self
-                .corrupt_value_error(
-                    slot,
-                    &format!("is sealed with the key of number {number}, which the store does not have"),
-                )
-                .with_help("give it the key that was used then, with `with_decryption_key`"),
+                .corrupt_value_error(slot, &format!("is encrypted with key `{number}`, which is not configured"))
+                .with_help("add that key with `with_decryption_key`"),
             DecryptError::Changed => self
-                .corrupt_value_error(slot, "cannot be opened: it was changed, or belongs to another place")
-                .with_help("open an earlier checkpoint of the thread, and find out who else writes to the store"),
+                .corrupt_value_error(slot, "cannot be decrypted: it was changed, or belongs to another location")
+                .with_help(
+                    "open an earlier checkpoint of the thread, and check which other programs write to the store",
+                ),
         }
     }
 
@@ -179,8 +181,8 @@ impl ValueCipher<'_> {
         Error::new(ErrorCode::CheckpointCorrupt, format!("{} {fact}", self.name(slot))).with_thread(Some(self.thread))
     }
 
-    fn unwritten(&self, slot: &ValueSlot<'_>, reason: &str) -> Error {
-        let message = format!("{} cannot be written as JSON: {reason}", self.name(slot));
+    fn serialize_error(&self, slot: &ValueSlot<'_>, reason: &str) -> Error {
+        let message = format!("failed to serialize {} as JSON: {reason}", self.name(slot));
         Error::new(ErrorCode::TypeMismatch, message).with_thread(Some(self.thread))
     }
 

@@ -33,8 +33,8 @@ pub struct SweepReport {
 /// Writes the parts of a value.
 pub(super) async fn write(service: &FirestoreClient, entry: &DocumentWrite<'_>, value: &[u8]) -> Result<()> {
     if value.len() > MAX_PART_BYTES * MAX_PARTS {
-        let message = format!("a value of {} bytes is too long for Firestore", value.len());
-        let help = format!("nothing of it was saved; keep it below {} bytes", MAX_PART_BYTES * MAX_PARTS);
+        let message = format!("a value of {} bytes is too large for Firestore", value.len());
+        let help = format!("nothing was saved; reduce the value to less than {} bytes", MAX_PART_BYTES * MAX_PARTS);
         return Err(Error::new(ErrorCode::TooLarge, message).with_help(help));
     }
     let pieces: Vec<(usize, &[u8])> = value.chunks(MAX_PART_BYTES).enumerate().collect();
@@ -76,7 +76,7 @@ pub(super) async fn remove(service: &FirestoreClient, token: &str, parts: usize)
 
 /// Removes expired values, and unreferenced parts older than `age`.
 pub(super) async fn sweep(values: &KeyValueOps, age: Duration) -> Result<SweepReport> {
-    let mut swept = SweepReport { expired: remove_expired(values).await?, ..SweepReport::default() };
+    let mut report = SweepReport { expired: remove_expired(values).await?, ..SweepReport::default() };
     let service = &values.0;
     let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
     let mut after: Option<String> = None;
@@ -88,10 +88,10 @@ pub(super) async fn sweep(values: &KeyValueOps, age: Duration) -> Result<SweepRe
         let first =
             |part: &&Document| service.paths.token_of_first(&part.name).is_some() && check_key(part.key()).is_ok();
         let old: Vec<&Document> = page.iter().filter(first).filter(|part| is_old(part)).collect();
-        swept.unreferenced += remove_unreferenced(values, &old).await?;
+        report.unreferenced += remove_unreferenced(values, &old).await?;
         match page.last() {
             Some(last) if page.len() == MAX_BATCH => after = Some(last.name.clone()),
-            _ => return Ok(swept),
+            _ => return Ok(report),
         }
     }
 }

@@ -69,12 +69,12 @@ impl FirestoreClient {
         self.items("runQuery", query).await
     }
 
-    async fn items(&self, method: &str, question: &Value) -> Result<(Vec<QueryResult>, i64)> {
-        let response = self.send_with_retry(method, &question.to_string()).await;
+    async fn items(&self, method: &str, request: &Value) -> Result<(Vec<QueryResult>, i64)> {
+        let response = self.send_with_retry(method, &request.to_string()).await;
         let (body, sent) = response.map_err(|failed| self.request_error(failed))?;
         let items: Vec<QueryResult> = self.read(&body)?;
         let now = items.iter().filter_map(QueryResult::read_at).max();
-        let now = now.ok_or_else(|| self.unexpected_response("no time of reading"))?;
+        let now = now.ok_or_else(|| self.unexpected_response("no read time"))?;
         self.clock.observe(sent, Some(now));
         Ok((items, now))
     }
@@ -95,7 +95,7 @@ impl FirestoreClient {
     async fn send_with_retry(&self, method: &str, body: &str) -> Result<(Vec<u8>, Instant), RequestError> {
         let url = format!("{}/v1/{}:{method}", self.base, self.paths.documents());
         let extra = Duration::from_secs((body.len() / BYTES_A_SECOND) as u64);
-        let mut pauses = Backoff::new(self.retry_timeout + extra);
+        let mut backoff = Backoff::new(self.retry_timeout + extra);
         let (mut had_new_token, mut may_have_succeeded) = (false, false);
         loop {
             let token = self.tokens.get(&self.web, self.retry_timeout).await;
@@ -112,11 +112,11 @@ impl FirestoreClient {
             )
             .await
             {
-                SendResult::Answer(answer) if answer.status == 200 => return Ok((answer.body, sent)),
-                SendResult::Answer(answer) => {
-                    let rejection = ApiError::new(&answer);
-                    match rejection.remedy() {
-                        FirestoreRetryAction::Retry => (rejection.text(), answer.retry_after()),
+                SendResult::Answer(response) if response.status == 200 => return Ok((response.body, sent)),
+                SendResult::Answer(response) => {
+                    let rejection = ApiError::new(&response);
+                    match rejection.retry_action() {
+                        FirestoreRetryAction::Retry => (rejection.text(), response.retry_after()),
                         FirestoreRetryAction::RefreshToken if !had_new_token => {
                             had_new_token = true;
                             self.tokens.invalidate(&token).await;
@@ -130,7 +130,7 @@ impl FirestoreClient {
                 SendResult::NoResponse(reason) => (reason, None),
             };
             may_have_succeeded = true;
-            if !pauses.wait(wait).await {
+            if !backoff.wait(wait).await {
                 return Err(RequestError::Error(unreachable(&self.name(), self.retry_timeout, &reason)));
             }
         }
@@ -146,12 +146,14 @@ impl FirestoreClient {
 
     fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T> {
         // The error of serde would quote a part of a value.
-        serde_json::from_slice(body).map_err(|_| self.unexpected_response("something else than its documentation says"))
+        serde_json::from_slice(body).map_err(|_| self.unexpected_response("an unexpected response body"))
     }
 
     fn unexpected_response(&self, problem: &str) -> Error {
-        Error::new(ErrorCode::StoreUnavailable, format!("Firestore at {} answered with {problem}", self.name()))
-            .with_help("this may or may not be saved; see that the address is that of Firestore or its emulator")
+        Error::new(ErrorCode::StoreUnavailable, format!("Firestore at {} returned {problem}", self.name()))
+            .with_help(
+                "this write may or may not be saved; check that the address belongs to Firestore or its emulator",
+            )
             .with_retryable(true)
     }
 }

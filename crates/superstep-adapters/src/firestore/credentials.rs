@@ -1,6 +1,6 @@
 //! Credentials for Firestore: their sources, the format of a key file, and the signed claim of a service account.
 //!
-//! A private key is read once and never printed. No request is made here; see `token`.
+//! A private key is read once and never printed. No request is sent here; see `token_cache`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub(super) enum Credentials {
         /// Host of the metadata server.
         host: String,
         /// The sources that were checked before, for the error if there is no metadata server.
-        sought: String,
+        checked_sources: String,
     },
 }
 
@@ -75,16 +75,16 @@ impl CredentialSource {
     /// Returns an error if a key file is missing or invalid, with its path and the setting that named it.
     pub(super) fn resolve(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Credentials> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let machine = |sought: &str| Credentials::Machine {
+        let machine = |checked_sources: &str| Credentials::Machine {
             host: variable(METADATA).unwrap_or_else(|| "metadata.google.internal".to_owned()),
-            sought: sought.to_owned(),
+            checked_sources: checked_sources.to_owned(),
         };
         let account = |account| Credentials::Account(Box::new(account));
         match self {
             Self::Emulator(host) => Ok(Credentials::Emulator(host.clone())),
             Self::File(path) => from_file(path, "the options").map(account),
             Self::Text(text) => ServiceAccount::read(text, "the service account in the options").map(account),
-            Self::Machine => Ok(machine("the options ask for the account of this machine")),
+            Self::Machine => Ok(machine("the options select the service account of the machine")),
             Self::Environment => match (variable(EMULATOR), variable(KEY_FILE)) {
                 (Some(host), _) => Ok(Credentials::Emulator(host)),
                 (None, Some(path)) => from_file(Path::new(&path), KEY_FILE).map(account),
@@ -95,10 +95,10 @@ impl CredentialSource {
 }
 
 fn from_file(path: &Path, source: &str) -> Result<ServiceAccount> {
-    let named = format!("the key file `{}`, named by {source},", path.display());
+    let named = format!("the key file `{}`, set by {source},", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| {
         Error::new(ErrorCode::ConfigInvalid, format!("{named} cannot be read: {error}"))
-            .with_help("name the JSON key file of a service account that this process may read")
+            .with_help("set the path of a service account JSON key file that this process can read")
     })?;
     ServiceAccount::read(&text, &named)
 }
@@ -136,22 +136,24 @@ impl ServiceAccount {
     /// Parses a key file; `named` describes its source in errors.
     fn read(text: &str, named: &str) -> Result<Self> {
         let broken = |reason: &str| {
-            Error::new(ErrorCode::ConfigInvalid, format!("{named} {reason}"))
-                .with_help("make a JSON key for a service account: `gcloud iam service-accounts keys create key.json --iam-account=..`")
+            Error::new(ErrorCode::ConfigInvalid, format!("{named} {reason}")).with_help(
+                "create a JSON key for a service account: `gcloud iam service-accounts keys create key.json \
+                 --iam-account=..`",
+            )
         };
         // The error of serde would quote a part of the file.
-        let file: KeyFile = serde_json::from_str(text).map_err(|_| broken("is not the JSON of a key"))?;
+        let file: KeyFile = serde_json::from_str(text).map_err(|_| broken("is not a JSON key"))?;
         match file.kind.as_deref() {
             Some("service_account") => {}
-            Some(kind) => return Err(broken(&format!("is of the type `{kind}`, and not `service_account`"))),
+            Some(kind) => return Err(broken(&format!("has type `{kind}` instead of `service_account`"))),
             None => return Err(broken("has no `type`")),
         }
         let email = file.client_email.ok_or_else(|| broken("has no `client_email`"))?;
         let key = file.private_key.ok_or_else(|| broken("has no `private_key`"))?;
-        let key = pair(&key).ok_or_else(|| broken("has a `private_key` that is no RSA key in PKCS #8"))?;
+        let key = pair(&key).ok_or_else(|| broken("has a `private_key` that is not an RSA key in PKCS #8"))?;
         let token_uri = file.token_uri.unwrap_or_else(|| "https://oauth2.googleapis.com/token".to_owned());
         if !is_safe(&token_uri) {
-            return Err(broken("has a `token_uri` that is not encrypted"));
+            return Err(broken("has a `token_uri` that does not use HTTPS"));
         }
         Ok(Self { email, token_uri, key_id: file.private_key_id.unwrap_or_default(), key })
     }
@@ -166,7 +168,7 @@ impl ServiceAccount {
         let words = format!("{}.{}", BASE64_URL.encode(head.to_string()), BASE64_URL.encode(claims.to_string()));
         let mut signature = vec![0; self.key.public().modulus_len()];
         let signed = self.key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), words.as_bytes(), &mut signature);
-        signed.map_err(|_| Error::internal("the key of a service account could not sign"))?;
+        signed.map_err(|_| Error::internal("signing with the key of a service account failed"))?;
         Ok(format!("{words}.{}", BASE64_URL.encode(signature)))
     }
 }
@@ -189,18 +191,15 @@ mod tests {
 
     /// R-FWK-38: options win over the environment; the order in the environment is emulator, key file, machine.
     #[test]
-    fn credentials_are_looked_for_in_order() {
+    fn credential_sources_are_checked_in_order() {
         let all = [(EMULATOR, "here:1"), (KEY_FILE, "/no/such/key.json"), (METADATA, "meta:2")];
         let resolved = |choice: &CredentialSource, environment: &[_]| format!("{:?}", find(choice, environment));
         assert_eq!(resolved(&CredentialSource::Environment, &all), "Ok(Emulator(\"here:1\"))");
         let missing = find(&CredentialSource::Environment, &all[1..]).unwrap_err();
-        assert!(
-            missing.message().contains("`/no/such/key.json`, named by GOOGLE_APPLICATION_CREDENTIALS,"),
-            "{missing}"
-        );
+        assert!(missing.message().contains("`/no/such/key.json`, set by GOOGLE_APPLICATION_CREDENTIALS,"), "{missing}");
         assert!(
             resolved(&CredentialSource::Environment, &all[2..])
-                .contains("host: \"meta:2\", sought: \"neither `FIRESTORE_")
+                .contains("host: \"meta:2\", checked_sources: \"neither `FIRESTORE_")
         );
         assert!(resolved(&CredentialSource::Environment, &[(EMULATOR, "")]).contains("metadata.google.internal"));
         assert!(resolved(&CredentialSource::Machine, &all).contains("meta:2"));
@@ -211,12 +210,12 @@ mod tests {
     #[test]
     fn invalid_keys_are_reported() {
         for (text, expected) in [
-            ("so secret", "is not the JSON of a key"),
+            ("so secret", "is not a JSON key"),
             (r#"{"client_email":"so secret"}"#, "has no `type`"),
-            (r#"{"type":"authorized_user"}"#, "is of the type `authorized_user`"),
+            (r#"{"type":"authorized_user"}"#, "has type `authorized_user`"),
             (r#"{"type":"service_account"}"#, "has no `client_email`"),
             (r#"{"type":"service_account","client_email":"a"}"#, "has no `private_key`"),
-            (r#"{"type":"service_account","client_email":"a","private_key":"so secret"}"#, "no RSA key"),
+            (r#"{"type":"service_account","client_email":"a","private_key":"so secret"}"#, "not an RSA key"),
         ] {
             let choice = CredentialSource::Text(text.to_owned());
             let error = find(&choice, &[]).unwrap_err();

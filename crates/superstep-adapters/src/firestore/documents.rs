@@ -26,6 +26,8 @@ pub(super) struct DocumentPaths {
 }
 
 impl DocumentPaths {
+    /// Creates the paths for a project, a database and a collection.
+    ///
     /// # Errors
     /// Returns an error if one of the names is invalid in Firestore, naming it.
     pub(super) fn new(project: &str, database: &str, collection: &str) -> Result<Self> {
@@ -39,7 +41,7 @@ impl DocumentPaths {
             ("collection", collection, plain(collection) && !is_reserved(collection)),
         ];
         if let Some((kind, name, _)) = names.iter().find(|(.., is_good)| !is_good) {
-            let message = format!("`{name}` cannot be the name of a {kind} in Firestore");
+            let message = format!("`{name}` is not a valid name of a Firestore {kind}");
             return Err(Error::new(ErrorCode::ConfigInvalid, message).with_help("use letters, digits and `-`"));
         }
         let documents = format!("projects/{project}/databases/{database}/documents");
@@ -347,8 +349,8 @@ pub(super) fn check_key(key: &str) -> Result<()> {
     if (1..=MAX_KEY_BYTES).contains(&key.len()) && key.bytes().all(is_known) {
         return Ok(());
     }
-    let message = format!("`{}` cannot be a key", key.chars().take(60).collect::<String>());
-    let help = format!("a key has 1 to {MAX_KEY_BYTES} of the characters `A-Z a-z 0-9 _ . : / -`");
+    let message = format!("`{}` is not a valid key", key.chars().take(60).collect::<String>());
+    let help = format!("use 1 to {MAX_KEY_BYTES} of `A-Z a-z 0-9 _ . : / -`");
     Err(Error::new(ErrorCode::InputInvalid, message).with_help(help))
 }
 
@@ -358,7 +360,7 @@ fn micros(text: &str) -> Option<i64> {
 
 fn format_timestamp(micros: i64) -> Result<String> {
     let time = Time::from_unix_micros(micros).map(|time| time.to_string());
-    time.map_err(|fault| Error::new(ErrorCode::InputInvalid, format!("no time that far away: {}", fault.message)))
+    time.map_err(|fault| Error::new(ErrorCode::InputInvalid, format!("the expiry is out of range: {}", fault.message)))
 }
 
 #[cfg(test)]
@@ -374,7 +376,7 @@ mod tests {
     proptest! {
         /// R-FWK-38: two keys never share a document, and every document name is valid in Firestore.
         #[test]
-        fn a_key_has_a_document_of_its_own(one in "[A-Za-z0-9_.:/-]{1,512}", other in "[A-Za-z0-9_.:/-]{1,3}") {
+        fn each_key_has_a_unique_document(one in "[A-Za-z0-9_.:/-]{1,512}", other in "[A-Za-z0-9_.:/-]{1,3}") {
             let name = |key: &str| paths().document(key).rsplit_once('/').unwrap().1.to_owned();
             prop_assert_eq!(one == other, name(&one) == name(&other));
             prop_assert!(name(&one).starts_with('k') && name(&one).len() == one.len() + 1);
@@ -386,7 +388,7 @@ mod tests {
 
     /// R-FWK-38: a document is read with the value and the expiry that were put.
     #[test]
-    fn a_document_is_read_as_it_was_put() {
+    fn documents_round_trip() {
         let entry =
             DocumentWrite { key: "a/b", writer: "w", expires: Some(1_500_000), body: DocumentBody::Full(&[0, 255]) };
         let write = paths().put(&entry, &Precondition::Absent).unwrap();
@@ -423,7 +425,7 @@ mod tests {
 
     /// R-FWK-38: names that are invalid in Firestore are rejected before a request is sent.
     #[test]
-    fn names_are_checked() {
+    fn invalid_names_are_rejected() {
         for (project, database, collection, expected) in [
             ("a/b", "d", "c", "`a/b`"),
             ("p", "", "c", "database"),

@@ -28,7 +28,7 @@ pub(super) enum FirestoreRetryAction {
 }
 
 impl ApiError {
-    pub(super) fn new(answer: &HttpResponse) -> Self {
+    pub(super) fn new(response: &HttpResponse) -> Self {
         #[derive(Deserialize, Default)]
         struct ErrorBody {
             error: ErrorDetail,
@@ -41,13 +41,13 @@ impl ApiError {
         }
         // Streaming methods wrap even a single error in a list. The list is tried first, because serde would also
         // accept a list as the fields of one struct.
-        let body = serde_json::from_slice::<Vec<ErrorBody>>(&answer.body).ok().and_then(|mut list| list.pop());
-        let body = body.or_else(|| serde_json::from_slice(&answer.body).ok());
+        let body = serde_json::from_slice::<Vec<ErrorBody>>(&response.body).ok().and_then(|mut list| list.pop());
+        let body = body.or_else(|| serde_json::from_slice(&response.body).ok());
         let detail = body.unwrap_or_default().error;
-        Self { status: answer.status, status_name: detail.status, message: truncate(&detail.message) }
+        Self { status: response.status, status_name: detail.status, message: truncate(&detail.message) }
     }
 
-    pub(super) fn remedy(&self) -> FirestoreRetryAction {
+    pub(super) fn retry_action(&self) -> FirestoreRetryAction {
         match (self.status, self.status_name.as_str()) {
             (401, _) => FirestoreRetryAction::RefreshToken,
             (_, "ABORTED") => FirestoreRetryAction::Retry,
@@ -74,17 +74,24 @@ impl ApiError {
     /// Converts a permanent rejection to the error that the caller of the port sees.
     pub(super) fn into_error(self, address: &str) -> Error {
         let (fact, help) = match self.status {
-            401 => ("does not take our token", "use a key of a service account in the project of the database"),
+            401 => ("rejected the access token", "use a service account of the project of the database"),
             403 => (
-                "does not let us in",
-                "give the account the role `roles/datastore.user` in the project, and see that the Firestore API is on",
+                "denied access",
+                "grant the account the role `roles/datastore.user` in the project, and check that the Firestore API is \
+                 enabled",
             ),
-            404 => ("is not there", "check project and database; make it with `gcloud firestore databases create`"),
-            _ => ("refused a request", "see what it says; when it is not about your project, please report it"),
+            404 => (
+                "was not found",
+                "check the project and the database; create the database with `gcloud firestore databases create`",
+            ),
+            _ => (
+                "rejected the request",
+                "check the response; if the project is configured correctly, please report this",
+            ),
         };
         let message = format!("Firestore at {address} {fact}: {}", self.text());
         Error::new(ErrorCode::StoreUnavailable, message)
-            .with_help(format!("nothing of this was saved; {help}"))
+            .with_help(format!("nothing was saved; {help}"))
             .with_retryable(false)
     }
 }
@@ -92,20 +99,22 @@ impl ApiError {
 /// Returns the error for a server that did not respond, or only with transient errors, within the retry timeout.
 pub(super) fn unreachable(address: &str, timeout: Duration, reason: &str) -> Error {
     let message = format!("Firestore at {address} could not be reached for {timeout:?}: {reason}");
-    Error::new(ErrorCode::StoreUnavailable, message)
-        .with_help("this may or may not be saved, everything told before it is; see that the way to the server is open, then try again")
+    Error::new(ErrorCode::StoreUnavailable, message).with_help(
+        "this write may or may not be saved; all earlier acknowledged writes are saved; check the connection to the \
+         server, then try again",
+    )
 }
 
 /// Returns the error for a key that other processes kept changing until the retry timeout.
 pub(super) fn contention_error(key: &str, timeout: Duration) -> Error {
-    let message = format!("others changed `{key}` in Firestore again and again for {timeout:?}");
-    Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing of this was saved; try again")
+    let message = format!("other processes kept changing `{key}` in Firestore for {timeout:?}");
+    Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing was saved; try again")
 }
 
 /// Returns the error for a stored value that is incomplete or has the wrong type.
 pub(super) fn corrupt_value(key: &str, problem: &str) -> Error {
-    Error::new(ErrorCode::CheckpointCorrupt, format!("the value under `{key}` in Firestore {problem}"))
-        .with_help("something else wrote to these collections; other keys are not affected")
+    Error::new(ErrorCode::CheckpointCorrupt, format!("the value of `{key}` in Firestore {problem}"))
+        .with_help("another program wrote to these collections; other keys are not affected")
 }
 
 #[cfg(test)]
@@ -122,7 +131,7 @@ mod tests {
     #[test]
     fn api_errors_map_to_retry_actions() {
         let error_body = |word: &str| format!(r#"{{"error":{{"code":1,"status":"{word}","message":"m"}}}}"#);
-        for (status, word, remedy, is_precondition) in [
+        for (status, word, retry_action, is_precondition) in [
             (409, "ABORTED", FirestoreRetryAction::Retry, false),
             (409, "ALREADY_EXISTS", FirestoreRetryAction::None, true),
             (400, "FAILED_PRECONDITION", FirestoreRetryAction::None, true),
@@ -136,7 +145,7 @@ mod tests {
         ] {
             for body in [error_body(word), format!("[{}]", error_body(word))] {
                 let error = api_error(status, &body);
-                assert_eq!((error.remedy(), error.is_precondition()), (remedy, is_precondition), "{word}");
+                assert_eq!((error.retry_action(), error.is_precondition()), (retry_action, is_precondition), "{word}");
                 assert_eq!(error.text(), format!("HTTP {status}, {word}, m"));
             }
         }

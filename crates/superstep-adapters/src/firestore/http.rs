@@ -55,7 +55,7 @@ mod tests {
 
     /// R-FWK-38: a token is sent over HTTPS or stays on this machine.
     #[test]
-    fn tokens_are_not_sent_in_the_clear() {
+    fn tokens_require_https_or_a_local_address() {
         for (url, safe) in [
             ("https://firestore.googleapis.com", true),
             ("http://127.0.0.1:8787", true),

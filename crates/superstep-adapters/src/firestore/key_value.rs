@@ -1,8 +1,8 @@
 //! The operations of the key-value port as requests to Firestore, with their order and preconditions.
 //!
 //! Every put writes a unique token into the document, so that a put whose response was lost recognizes its own
-//! document. A document is replaced or removed only if it is unchanged since it was read: a request that was given up
-//! and arrives late changes nothing.
+//! document. A document is replaced or removed only if it is unchanged since it was read: an abandoned request
+//! that arrives late changes nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ impl KeyValueOps {
                 return Ok(None);
             }
             if document.parts() == 0 {
-                let value = document.value().ok_or_else(|| error::corrupt_value(key, "is no bytes"))?;
+                let value = document.value().ok_or_else(|| error::corrupt_value(key, "is not a byte string"))?;
                 return Ok(Some(value));
             }
             if let Some(value) = chunked_values::read(&self.0, &document).await? {
@@ -91,7 +91,7 @@ impl KeyValueOps {
             // Parts are missing only if the value was replaced or removed after its document was read.
             let (documents, later) = self.get_documents(&[key.to_owned()], &[]).await?;
             match documents.into_values().next() {
-                Some(other) if other.is_same(&document) => return Err(error::corrupt_value(key, "lacks a part")),
+                Some(other) if other.is_same(&document) => return Err(error::corrupt_value(key, "is incomplete")),
                 Some(other) => (document, now) = (other, later),
                 None => return Ok(None),
             }
@@ -129,7 +129,7 @@ impl KeyValueOps {
     async fn put_document(&self, entry: &DocumentWrite<'_>, only_new: bool) -> Result<PutOutcome> {
         // A key that must be new rarely exists, so its document is read only after a failed commit.
         let mut seen = if only_new { None } else { self.get_header(entry.key).await?.0 };
-        let mut pauses = Backoff::new(self.0.retry_timeout);
+        let mut backoff = Backoff::new(self.0.retry_timeout);
         loop {
             let fence = seen.as_ref().map_or(Precondition::Absent, Document::unchanged);
             let mut writes = vec![self.0.paths.put(entry, &fence)?];
@@ -146,7 +146,7 @@ impl KeyValueOps {
                 Some(existing) if only_new && !existing.is_expired(now) => return Ok(PutOutcome::AlreadyExists),
                 other => seen = other,
             }
-            if !pauses.wait(None).await {
+            if !backoff.wait(None).await {
                 return Err(contention_error(entry.key, self.0.retry_timeout));
             }
         }
@@ -174,7 +174,7 @@ impl KeyValueOps {
             let before = left.len();
             left.retain(|key, document| documents.get(key).is_some_and(|other| other.is_same(document)));
             if left.len() == before {
-                return Err(Error::internal("Firestore refused to remove documents that nobody changed"));
+                return Err(Error::internal("Firestore rejected the removal of unchanged documents"));
             }
         }
         for document in seen.values() {

@@ -69,24 +69,25 @@ impl TokenCache {
     }
 
     async fn fetch(&self, web: &HttpClients, retry_timeout: Duration) -> Result<TokenResponse> {
-        let is_stranger =
+        let is_unconfirmed =
             matches!(self.credentials, Credentials::Machine { .. }) && !self.has_succeeded.load(Ordering::Relaxed);
-        let retry_timeout = if is_stranger { retry_timeout.min(METADATA_PROBE_TIMEOUT) } else { retry_timeout };
-        let mut pauses = Backoff::new(retry_timeout);
+        let retry_timeout = if is_unconfirmed { retry_timeout.min(METADATA_PROBE_TIMEOUT) } else { retry_timeout };
+        let mut backoff = Backoff::new(retry_timeout);
         loop {
             let (reason, wait) = match self.request_token(web, retry_timeout / 3).await? {
-                SendResult::Answer(answer) if answer.status == 200 => {
+                SendResult::Answer(response) if response.status == 200 => {
                     // The error of serde would quote a part of the response.
-                    return serde_json::from_slice(&answer.body).map_err(|_| self.failed("the answer has no token"));
+                    return serde_json::from_slice(&response.body)
+                        .map_err(|_| self.failed("the response has no token"));
                 }
-                SendResult::Answer(answer) if !is_transient_status(answer.status) => {
-                    return Err(self.failed(&error_text(&answer)));
+                SendResult::Answer(response) if !is_transient_status(response.status) => {
+                    return Err(self.failed(&error_text(&response)));
                 }
-                SendResult::Answer(answer) => (error_text(&answer), answer.retry_after()),
+                SendResult::Answer(response) => (error_text(&response), response.retry_after()),
                 SendResult::NoResponse(reason) => (reason, None),
             };
-            if !pauses.wait(wait).await {
-                return Err(self.failed(&reason).with_retryable(!is_stranger));
+            if !backoff.wait(wait).await {
+                return Err(self.failed(&reason).with_retryable(!is_unconfirmed));
             }
         }
     }
@@ -110,30 +111,31 @@ impl TokenCache {
         let (message, help) = match &self.credentials {
             Credentials::Account(account) => (
                 format!("no token for `{}` from {}: {reason}", account.email, account.token_uri),
-                "nothing of this was saved; see that the key is not revoked and that the clock of this machine is right",
+                "nothing was saved; check that the key is not revoked and that the clock of this machine is correct",
             ),
-            Credentials::Machine { host, sought } => (
+            Credentials::Machine { host, checked_sources } => (
                 format!(
-                    "no credentials for Firestore: {sought}, and the metadata server at `{host}` gave none: {reason}"
+                    "no credentials for Firestore: {checked_sources}, and the metadata server at `{host}` returned \
+                     none: {reason}"
                 ),
-                "nothing of this was saved; on a machine outside Google Cloud name a key file in \
-                 GOOGLE_APPLICATION_CREDENTIALS, or an emulator in FIRESTORE_EMULATOR_HOST",
+                "nothing was saved; outside Google Cloud, set GOOGLE_APPLICATION_CREDENTIALS to a key file, or \
+                 FIRESTORE_EMULATOR_HOST to an emulator",
             ),
-            Credentials::Emulator(host) => (format!("the emulator at {host}: {reason}"), "see that it runs"),
+            Credentials::Emulator(host) => (format!("the emulator at {host}: {reason}"), "check that it is running"),
         };
         Error::new(ErrorCode::StoreUnavailable, message).with_help(help).with_retryable(false)
     }
 }
 
 /// Returns the error text of a token issuer. Issuers do not repeat the content of the request.
-fn error_text(answer: &HttpResponse) -> String {
+fn error_text(response: &HttpResponse) -> String {
     #[derive(Deserialize, Default)]
     struct TokenErrorBody {
         error: Option<String>,
         error_description: Option<String>,
     }
-    let body: TokenErrorBody = serde_json::from_slice(&answer.body).unwrap_or_default();
-    let words = [Some(format!("HTTP {}", answer.status)), body.error, body.error_description];
+    let body: TokenErrorBody = serde_json::from_slice(&response.body).unwrap_or_default();
+    let words = [Some(format!("HTTP {}", response.status)), body.error, body.error_description];
     truncate(&words.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
@@ -149,19 +151,19 @@ mod tests {
     use crate::http::io_thread::IoThread;
 
     /// Serves one response per request on a local port; returns the address and, when joined, the received requests.
-    fn machine(answers: Vec<&'static str>) -> (String, std::thread::JoinHandle<Vec<String>>) {
+    fn machine(responses: Vec<&'static str>) -> (String, std::thread::JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let serve = move || {
             let mut requests = Vec::new();
-            for answer in answers {
+            for response in responses {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut text = vec![0; 4096];
                 let length = stream.read(&mut text).unwrap();
                 requests.push(String::from_utf8_lossy(&text[..length]).to_lowercase());
-                let length = answer.split_once("\r\n\r\n").unwrap().1.len();
-                let head = format!("HTTP/1.1 {}\r\nconnection: close\r\ncontent-length: {length}", &answer[..3]);
-                stream.write_all(format!("{head}{}", &answer[3..]).as_bytes()).unwrap();
+                let length = response.split_once("\r\n\r\n").unwrap().1.len();
+                let head = format!("HTTP/1.1 {}\r\nconnection: close\r\ncontent-length: {length}", &response[..3]);
+                stream.write_all(format!("{head}{}", &response[3..]).as_bytes()).unwrap();
             }
             requests
         };
@@ -175,11 +177,14 @@ mod tests {
     }
 
     fn at(host: &str) -> Arc<TokenCache> {
-        Arc::new(TokenCache::new(Credentials::Machine { host: host.to_owned(), sought: "nothing is set".to_owned() }))
+        Arc::new(TokenCache::new(Credentials::Machine {
+            host: host.to_owned(),
+            checked_sources: "nothing is set".to_owned(),
+        }))
     }
 
-    /// R-FWK-38: ambient credentials come from the metadata server. A token is fetched once, again after a transient
-    /// error, and anew after it was rejected.
+    /// R-FWK-38: ambient credentials come from the metadata server. A token is fetched once; it is fetched
+    /// again after a transient error or a rejection.
     #[test]
     fn the_metadata_server_is_queried_for_a_token() {
         let first = "200\r\n\r\n{\"access_token\":\"one\",\"expires_in\":3600,\"token_type\":\"Bearer\"}";

@@ -30,6 +30,6 @@ fn configure() -> Result<ClientConfig> {
     let _ = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("no encryption: {error}")))?;
+        .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("failed to initialize TLS: {error}")))?;
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }

@@ -22,12 +22,14 @@ pub(crate) struct IoThread {
 }
 
 impl IoThread {
+    /// Starts the thread of a store.
+    ///
     /// # Errors
     /// Returns an error if the thread or its runtime cannot be created.
     pub(crate) fn new(store: &'static str) -> Result<Self> {
         let (jobs, inbox) = unbounded_channel();
         let failed = |error: std::io::Error| {
-            Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}"))
+            Error::new(ErrorCode::StoreUnavailable, format!("failed to start the thread of the store: {error}"))
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         // The runtime is dropped on its own thread: dropping a runtime inside a task of another runtime panics.
@@ -40,12 +42,12 @@ impl IoThread {
     /// Runs a read, which is cancelled if the future is dropped.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
-        question: impl Future<Output = Result<T>> + Send + 'static,
+        operation: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
         let (mut sender, answer) = oneshot::channel();
         let job = async move {
             let answer = tokio::select! {
-                answer = question => answer,
+                answer = operation => answer,
                 () = sender.closed() => return,
             };
             drop(sender.send(answer));
@@ -71,8 +73,8 @@ impl IoThread {
     }
 
     fn ended(&self) -> Error {
-        Error::new(ErrorCode::StoreUnavailable, format!("the thread of the {} store gave no answer", self.store))
-            .with_help("this may or may not be saved, everything told before it is; try again")
+        Error::new(ErrorCode::StoreUnavailable, format!("the thread of the {} store did not respond", self.store))
+            .with_help("the last write may or may not be committed; earlier writes are; try again")
     }
 }
 
@@ -88,15 +90,15 @@ impl Drop for IoThread {
 
 /// Runs jobs concurrently until the sender is dropped and all jobs are done.
 async fn run_jobs(mut inbox: UnboundedReceiver<IoJob>) {
-    let mut under_way = JoinSet::new();
+    let mut running = JoinSet::new();
     loop {
         tokio::select! {
             job = inbox.recv() => match job {
-                Some(job) => drop(under_way.spawn(job)),
+                Some(job) => drop(running.spawn(job)),
                 None => break,
             },
-            Some(_) = under_way.join_next(), if !under_way.is_empty() => {}
+            Some(_) = running.join_next(), if !running.is_empty() => {}
         }
     }
-    while under_way.join_next().await.is_some() {}
+    while running.join_next().await.is_some() {}
 }

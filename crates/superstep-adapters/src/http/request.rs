@@ -13,7 +13,7 @@ use tokio::time::timeout;
 /// Timeout of the TCP and TLS handshake.
 const CONNECT: Duration = Duration::from_secs(5);
 /// Text of a timeout.
-const NO_RESPONSE_MESSAGE: &str = "no answer in time";
+const NO_RESPONSE_MESSAGE: &str = "request timed out";
 /// First and longest delay before a retry.
 const BACKOFF_RANGE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
@@ -51,6 +51,8 @@ impl HttpResponse {
 }
 
 impl HttpClients {
+    /// Creates both clients.
+    ///
     /// # Errors
     /// Returns an error if TLS cannot be initialized.
     pub(crate) fn new() -> Result<Self> {
@@ -60,11 +62,11 @@ impl HttpClients {
                 .map(|builder| builder.connect_timeout(CONNECT).redirect(redirect::Policy::none()))
         };
         let failed = |error: reqwest::Error| {
-            Error::new(ErrorCode::StoreUnavailable, format!("no client for HTTP: {}", reason(&error)))
+            Error::new(ErrorCode::StoreUnavailable, format!("failed to create the HTTP client: {}", reason(&error)))
                 .with_retryable(false)
         };
-        let world = builder()?.build().map_err(failed)?;
-        Ok(Self { proxied: world, direct: builder()?.no_proxy().build().map_err(failed)? })
+        let proxied = builder()?.build().map_err(failed)?;
+        Ok(Self { proxied, direct: builder()?.no_proxy().build().map_err(failed)? })
     }
 }
 
@@ -120,14 +122,15 @@ pub(crate) fn truncate(text: &str) -> String {
 pub(crate) fn outcome_unknown(error: Error) -> Error {
     error
         .with_retryable(true)
-        .with_help("this may or may not be saved, everything told before it is; see to the cause, then try again")
+        .with_help("the last write may or may not be committed; earlier writes are; fix the cause, then try again")
 }
 
 /// Returns a random token.
 pub(crate) fn token() -> Result<String> {
     let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Error::new(ErrorCode::StoreUnavailable, format!("no randomness to be had: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Error::new(ErrorCode::StoreUnavailable, format!("failed to generate random bytes: {error}"))
+    })?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

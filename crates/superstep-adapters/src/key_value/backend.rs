@@ -44,9 +44,10 @@ pub(super) struct Backend<K> {
 }
 
 impl<K: KeyValue> Backend<K> {
-    pub(super) fn new(store: K, options: &KeyValueOptions, notes: UnboundedSender<BackgroundTask>) -> Result<Self> {
+    pub(super) fn new(store: K, options: &KeyValueOptions, tasks: UnboundedSender<BackgroundTask>) -> Result<Self> {
         let mut bits = [0_u8; 8];
-        getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
+        getrandom::fill(&mut bits)
+            .map_err(|error| Error::internal(format!("the system returned no random bytes: {error}")))?;
         Ok(Self {
             store,
             keys: KeyBuilder::new(&options.prefix)?,
@@ -58,7 +59,7 @@ impl<K: KeyValue> Backend<K> {
             thread_cache: ThreadCache::new(options.threads),
             fence: AtomicU64::new(0),
             last_heartbeat: Mutex::default(),
-            background_tx: notes,
+            background_tx: tasks,
         })
     }
 
@@ -75,7 +76,7 @@ impl<K: KeyValue> Backend<K> {
 
     /// Returns the time to live of a thread that is written now, in milliseconds; 0 means no expiry.
     pub(super) fn ttl_millis(&self) -> u64 {
-        self.time_to_live.map_or(0, |life| u64::try_from(life.as_millis()).unwrap_or(u64::MAX).max(1))
+        self.time_to_live.map_or(0, |time_to_live| u64::try_from(time_to_live.as_millis()).unwrap_or(u64::MAX).max(1))
     }
 
     pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
@@ -87,7 +88,7 @@ impl<K: KeyValue> Backend<K> {
         if values.len() == keys.len() {
             return Ok(values);
         }
-        Err(Error::internal(format!("a store gave {} values for {} keys", values.len(), keys.len())))
+        Err(Error::internal(format!("a store returned {} values for {} keys", values.len(), keys.len())))
     }
 
     /// Reads the values of several keys; a corrupt value does not prevent reading the others.
@@ -183,9 +184,9 @@ impl<K: KeyValue> Backend<K> {
     }
 
     /// Queues a task for the background thread.
-    pub(super) fn run_in_background(&self, note: BackgroundTask) {
+    pub(super) fn run_in_background(&self, task: BackgroundTask) {
         // If the background thread has ended, the checkpointer is closed and its leases expire.
-        drop(self.background_tx.send(note));
+        drop(self.background_tx.send(task));
     }
 
     /// Returns the current tables of a thread if it exists, up to the first corrupt record; an error if no record is
@@ -200,7 +201,7 @@ impl<K: KeyValue> Backend<K> {
             return log.check_not_corrupt().map(|()| None);
         }
         // For a corrupt thread the time to live may be in an unreadable record, so expiry is not checked.
-        Ok(if log.corruption.is_none() && log.is_gone(self).await? { None } else { Some(log) })
+        Ok(if log.corruption.is_none() && log.is_expired(self).await? { None } else { Some(log) })
     }
 
     /// Returns the cached thread behind its lock.

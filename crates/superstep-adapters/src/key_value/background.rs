@@ -40,20 +40,21 @@ pub(super) fn start<K: KeyValue>(
     backend: Arc<Backend<K>>,
     inbox: UnboundedReceiver<BackgroundTask>,
 ) -> Result<JoinHandle<()>> {
-    let no_thread =
-        |error: std::io::Error| Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
+    let thread_start_error = |error: std::io::Error| {
+        Error::new(ErrorCode::StoreUnavailable, format!("failed to start the thread of the store: {error}"))
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(thread_start_error)?;
     let work = move || runtime.block_on(run_background(backend, inbox));
-    std::thread::Builder::new().name("superstep-keys".to_owned()).spawn(work).map_err(no_thread)
+    std::thread::Builder::new().name("superstep-keys".to_owned()).spawn(work).map_err(thread_start_error)
 }
 
 async fn run_background<K: KeyValue>(backend: Arc<Backend<K>>, mut inbox: UnboundedReceiver<BackgroundTask>) {
     // Heartbeats run as a separate task: slow work must not cost this process its leases.
-    let beating = tokio::spawn(heartbeat_loop(backend.clone()));
+    let heartbeat = tokio::spawn(heartbeat_loop(backend.clone()));
     let sweeping = tokio::spawn(sweep_loop(backend.clone()));
     let mut left: VecDeque<(ThreadId, u64)> = VecDeque::new();
     loop {
-        let note = match left.is_empty() {
+        let task = match left.is_empty() {
             true => inbox.recv().await,
             false => match timeout(RETRY_DELAY, inbox.recv()).await {
                 // While the store does not respond, further releases are only queued, so that `Close` is received
@@ -62,11 +63,11 @@ async fn run_background<K: KeyValue>(backend: Arc<Backend<K>>, mut inbox: Unboun
                     left.push_back((thread, fence));
                     continue;
                 }
-                Ok(note) => note,
+                Ok(task) => task,
                 Err(_) => left.pop_front().map(|(thread, fence)| BackgroundTask::Release(thread, fence)),
             },
         };
-        match note {
+        match task {
             Some(BackgroundTask::Release(thread, fence)) => {
                 let done = timeout(SHUTDOWN_TIMEOUT, release(&backend, &thread, fence)).await;
                 // A corrupt thread cannot be released.
@@ -79,7 +80,7 @@ async fn run_background<K: KeyValue>(backend: Arc<Backend<K>>, mut inbox: Unboun
             Some(BackgroundTask::Close) | None => break,
         }
     }
-    beating.abort();
+    heartbeat.abort();
     sweeping.abort();
     // If this fails, other processes wait until the heartbeat of this one has expired.
     drop(timeout(SHUTDOWN_TIMEOUT, shut_down(&backend, left)).await);

@@ -11,23 +11,23 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// Worker threads that run queued jobs, one at a time each.
 pub(super) struct BlockingPool {
-    works: Option<Sender<Job>>,
+    jobs: Option<Sender<Job>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl BlockingPool {
     pub(super) fn start(name: &str, count: usize) -> Result<Self> {
-        let (works, inbox) = channel();
+        let (jobs, inbox) = channel();
         let inbox = Arc::new(Mutex::new(inbox));
         let mut threads = Vec::with_capacity(count);
         for _ in 0..count {
             let inbox = inbox.clone();
             let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&inbox));
             threads.push(thread.map_err(|error| {
-                Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}"))
+                Error::new(ErrorCode::StoreUnavailable, format!("failed to start the thread of the store: {error}"))
             })?);
         }
-        Ok(Self { works: Some(works), threads })
+        Ok(Self { jobs: Some(jobs), threads })
     }
 
     /// Runs a blocking job. The job is finished even if the future is dropped.
@@ -35,14 +35,14 @@ impl BlockingPool {
         &self,
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (reply, answer) = oneshot::channel();
-        if let Some(works) = &self.works {
+        let (reply, response) = oneshot::channel();
+        if let Some(jobs) = &self.jobs {
             // If no worker is left, `reply` is dropped with the job and the caller receives an error.
-            drop(works.send(Box::new(move || drop(reply.send(work())))));
+            drop(jobs.send(Box::new(move || drop(reply.send(work())))));
         }
-        answer.await.unwrap_or_else(|_| {
+        response.await.unwrap_or_else(|_| {
             Err(Error::new(ErrorCode::StoreUnavailable, "the store is closed")
-                .with_help("this may not be saved; open it anew"))
+                .with_help("this write may be lost; open the store again"))
         })
     }
 }
@@ -60,7 +60,7 @@ fn work(inbox: &Mutex<Receiver<Job>>) {
 /// Finishes the jobs that are already queued.
 impl Drop for BlockingPool {
     fn drop(&mut self) {
-        drop(self.works.take());
+        drop(self.jobs.take());
         for thread in self.threads.drain(..) {
             // The callers of a panicked job have received an error.
             drop(thread.join());

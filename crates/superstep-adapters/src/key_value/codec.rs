@@ -15,7 +15,7 @@ impl ByteWriter {
         put(&mut self.0, number);
     }
 
-    /// Zigzag encoding keeps numbers near zero short, positive or negative.
+    /// Writes a signed number in zigzag encoding, which is short for numbers near zero.
     pub(super) fn signed(&mut self, number: i64) {
         self.number(((number << 1) ^ (number >> 63)).cast_unsigned());
     }

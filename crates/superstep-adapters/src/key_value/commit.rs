@@ -60,13 +60,13 @@ impl<K: KeyValue> RowStorage for ThreadWriter<'_, K> {
     async fn load_with_changes(&self, key: HistoryKey, id: CheckpointId) -> Result<Option<CheckpointWithChanges>> {
         let mut log = self.log.lock().await;
         log.ensure(self.backend).await?;
-        with_bodies(self.backend, &mut log, |tables, bodies| read::with_made(tables, &key, id, bodies)).await
+        with_bodies(self.backend, &mut log, |tables, bodies| read::read_with_changes(tables, &key, id, bodies)).await
     }
 
     async fn write(&self, mut job: RowTransaction) -> Result<Vec<i64>, WriteRejection> {
         let mut log = self.log.lock().await;
         log.ensure(self.backend).await?;
-        // The cached tables may be outdated. Then the number of the record is taken and the put fails.
+        // The cached tables may be outdated. Then the number of the record is in use and the put fails.
         check(&job, &log.tables, self.backend.token)?;
         let status = job.status.or(log.tables.status).unwrap_or_default();
         journal::drop_duplicates(&mut job, &log.tables)?;
@@ -126,8 +126,12 @@ fn check_history(job: &HistoryRows, tables: &Rows) -> Result<(), WriteRejection>
     for (id, row) in job.pending.iter().filter(|(_, row)| row.checkpoint <= job.newest) {
         if !line.has(row.checkpoint, *id) {
             // The cached history may be outdated; the tables decide whether the checkpoint exists.
-            let is_gone = !line.numbers.contains_key(id);
-            return Err(if is_gone { WriteRejection::Error(checkpoint_not_found(*id)) } else { WriteRejection::Stale });
+            let is_missing = !line.numbers.contains_key(id);
+            return Err(if is_missing {
+                WriteRejection::Error(checkpoint_not_found(*id))
+            } else {
+                WriteRejection::Stale
+            });
         }
     }
     Ok(())

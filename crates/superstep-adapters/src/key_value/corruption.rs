@@ -46,11 +46,13 @@ impl ThreadLog {
         let lines = self.tables.histories.iter().filter(|line| !line.rows.is_empty());
         let outermost = lines.min_by(|one, other| one.namespace.cmp(&other.namespace));
         let left = match outermost.and_then(|line| line.rows.values().next_back()) {
-            Some(row) => format!("the thread can be read up to checkpoint {}", row.header.id),
-            None => "nothing of the thread can be read".to_owned(),
+            Some(row) => format!("the thread is readable up to checkpoint {}", row.header.id),
+            None => "no checkpoint of the thread is readable".to_owned(),
         };
         error
-            .with_help(format!("{left}, other threads are not touched; restore this from a copy, or delete the thread"))
+            .with_help(format!(
+                "{left}; other threads are not affected; restore this key from a backup, or delete the thread"
+            ))
             .with_thread(Some(&self.thread))
     }
 
@@ -61,8 +63,8 @@ impl ThreadLog {
         check_not_leased(backend, self, None).await?;
         self.put_index_entry(backend, false).await?;
         let record = LogRecord::Full(Box::new(self.tables.restarted(number)));
-        let stamp = RecordHeader { writer: backend.unique(), before: 0 };
-        let (bytes, sum) = record.to_bytes(&record_place(&self.thread, number), stamp);
+        let header = RecordHeader { writer: backend.unique(), before: 0 };
+        let (bytes, sum) = record.to_bytes(&record_place(&self.thread, number), header);
         let key = backend.keys.record(&self.thread, number);
         let is_put = backend.try_put_new(&key, &bytes).await?;
         let is_last = backend.base_numbers(&self.thread, Some(number)).await?.is_empty();
@@ -83,8 +85,8 @@ impl ThreadLog {
         Ok(false)
     }
 
-    /// Returns the number after the last record of the thread. The lease is taken from the readable records behind
-    /// the corrupt one.
+    /// Returns the number after the last record of the thread. Reads the lease from the readable records behind the
+    /// corrupt one.
     async fn find_log_end<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<u64> {
         let folder = backend.keys.folder(&self.thread, KeyKind::Record);
         let mut after = self.next().checked_sub(1).map(|last| backend.keys.record(&self.thread, last));

@@ -20,7 +20,7 @@ pub(super) fn encode(key: &str, body: &[u8]) -> (Vec<u8>, u64) {
     encode_version(1, key, body)
 }
 
-/// Encodes a value as `close`, with a given version.
+/// Encodes a value like `encode`, with a given version.
 pub(super) fn encode_version(version: u8, key: &str, body: &[u8]) -> (Vec<u8>, u64) {
     let mut out = ByteWriter(Vec::with_capacity(HEADER_BYTES + key.len() + body.len() + 4));
     out.0.extend_from_slice(&[0; HEADER_BYTES]);
@@ -37,22 +37,22 @@ pub(super) fn encode_version(version: u8, key: &str, body: &[u8]) -> (Vec<u8>, u
 /// Decodes a value that was read from a key; returns its body and its checksum.
 pub(super) fn decode<'a>(key: &str, bytes: &'a [u8]) -> Result<(&'a [u8], u64)> {
     let Some((head, rest)) = bytes.split_at_checked(HEADER_BYTES) else {
-        return Err(corrupt_value_error(key, &format!("only {} bytes are left of it", bytes.len())));
+        return Err(corrupt_value_error(key, &format!("only {} bytes remain", bytes.len())));
     };
     let stated = u64::from_le_bytes(head[4..].try_into().unwrap_or_default());
     if head[..3] != *MAGIC || sum(head[3], rest) != stated {
-        return Err(corrupt_value_error(key, "its checksum does not fit"));
+        return Err(corrupt_value_error(key, "the checksum does not match"));
     }
     if head[3] > VERSION {
-        let message = format!("`{key}` has version {}; this program knows {VERSION}", head[3]);
+        let message = format!("`{key}` has version {}, which is newer than the supported version {VERSION}", head[3]);
         return Err(Error::new(ErrorCode::CheckpointTooNew, message)
-            .with_help("open it with the program that wrote it, or a newer one"));
+            .with_help("open it with the version that wrote it, or a newer one"));
     }
     let mut rest = ByteReader::new(rest);
     match rest.text() {
         Some(own) if own == key => Ok((rest.rest(), stated)),
-        Some(own) => Err(corrupt_value_error(key, &format!("what is there belongs to `{own}`"))),
-        None => Err(corrupt_value_error(key, "it does not say where it belongs")),
+        Some(own) => Err(corrupt_value_error(key, &format!("the value belongs to `{own}`"))),
+        None => Err(corrupt_value_error(key, "the key in its envelope is missing")),
     }
 }
 
@@ -62,8 +62,8 @@ fn sum(version: u8, rest: &[u8]) -> u64 {
 
 /// Returns the error of a corrupt value.
 pub(super) fn corrupt_value_error(key: &str, how: &str) -> Error {
-    Error::new(ErrorCode::CheckpointCorrupt, format!("`{key}` is damaged in the store: {how}"))
-        .with_help("what does not need it is not touched by this; restore this key from a copy")
+    Error::new(ErrorCode::CheckpointCorrupt, format!("`{key}` is corrupt: {how}"))
+        .with_help("data that does not need this key is not affected; restore this key from a backup")
 }
 
 /// Returns true if an error reports a corrupt or missing value.
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_read_where_it_belongs_and_nowhere_else() {
+    fn a_value_is_only_readable_under_its_key() {
         let (bytes, sum) = encode("in/t/log/1", b"body");
         assert_eq!(decode("in/t/log/1", &bytes).unwrap(), (&b"body"[..], sum));
         let error = decode("in/t/log/2", &bytes).unwrap_err();
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_and_every_cut_is_noticed() {
+    fn flipped_bits_and_truncation_are_detected() {
         let (bytes, _) = encode("in/t/log/1", b"a body of some length");
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes.clone();

@@ -1,8 +1,8 @@
 //! A key-value store in a folder with one file per key. Needs no server, and any tool can read or copy the files.
 //!
 //! A value is written to a temporary file, synced, and renamed into place; then the folder is synced. So a value is
-//! stored completely or not at all, also on power loss. `path` maps keys to files, `walk` lists them, `value` defines
-//! their content.
+//! stored completely or not at all, also on power loss. `path` maps keys to files, `list` lists them, `value_file`
+//! defines their content.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -66,7 +66,8 @@ impl FileKeyValue {
         let root = root.canonicalize().map_err(failed)?;
         filesystem::reject_network_filesystem(&root, &root.display().to_string())?;
         let mut bits = [0_u8; 8];
-        getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
+        getrandom::fill(&mut bits)
+            .map_err(|error| Error::internal(format!("the system returned no random bytes: {error}")))?;
         let (token, count) = (u64::from_le_bytes(bits), AtomicU64::new(0));
         let folder = Folder { root, count, token, synced: Mutex::default(), write_failed: AtomicBool::new(false) };
         folder.prepare()?;
@@ -132,16 +133,17 @@ impl Folder {
         if is_valid_key(key) {
             return Ok(path::of_key(&self.keys(), key));
         }
-        Err(Error::new(ErrorCode::InputInvalid, format!("`{key}` is not a key")))
+        Err(Error::new(ErrorCode::InputInvalid, format!("`{key}` is not a valid key")))
     }
 
     fn check(&self) -> Result<()> {
         match self.write_failed.load(Ordering::Relaxed) {
             false => Ok(()),
-            true => {
-                Err(Error::new(ErrorCode::StoreUnavailable, format!("the disk of `{}` failed", self.root.display()))
-                    .with_help("what was told before is saved; look at the disk, then open the store anew"))
-            }
+            true => Err(Error::new(
+                ErrorCode::StoreUnavailable,
+                format!("an earlier sync of `{}` failed", self.root.display()),
+            )
+            .with_help("all acknowledged writes are saved; check the disk, then open the store again")),
         }
     }
 
@@ -152,17 +154,19 @@ impl Folder {
         match std::fs::read_to_string(&form) {
             Ok(text) if text == FORM.1 => {}
             Ok(text) => {
-                let message = format!("`{}` has the form `{}`", self.root.display(), text.trim());
+                let message = format!(
+                    "`{}` has the format `{}`, which this version does not support",
+                    self.root.display(),
+                    text.trim()
+                );
                 return Err(Error::new(ErrorCode::CheckpointTooNew, message)
-                    .with_help("open it with the program that wrote it, or a newer one"));
+                    .with_help("open it with the version that wrote it, or a newer one"));
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let mut entries = std::fs::read_dir(&self.root).map_err(failed)?;
                 if entries.any(|entry| entry.is_ok_and(|entry| !entry.file_name().to_string_lossy().starts_with('='))) {
-                    let message = format!("`{}` has files of another program", self.root.display());
-                    return Err(
-                        Error::new(ErrorCode::ConfigInvalid, message).with_help("name an empty folder, or a new one")
-                    );
+                    let message = format!("`{}` contains files of another program", self.root.display());
+                    return Err(Error::new(ErrorCode::ConfigInvalid, message).with_help("use an empty or a new folder"));
                 }
             }
             Err(error) => return Err(failed(error)),
@@ -262,7 +266,7 @@ impl Folder {
         }
         Err(Error::new(
             ErrorCode::StoreUnavailable,
-            format!("`{}` went again and again while it was put", path.display()),
+            format!("the folder of `{}` was repeatedly removed while the file was written", path.display()),
         ))
     }
 
@@ -367,18 +371,20 @@ fn sync_folder(folder: &Path) -> std::io::Result<()> {
 fn io_error(error: &IoError, path: &Path) -> Error {
     let (message, help, may_help) = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => (
-            format!("the disk with `{}` is full", path.display()),
-            "this was not saved, everything before it is; free some space and go on with the thread",
+            format!("the disk of `{}` is full", path.display()),
+            "this commit was not saved; all earlier acknowledged commits are saved; free some space, then continue the \
+             thread",
             true,
         ),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => (
             format!("`{}` cannot be read or written", path.display()),
-            "nothing of this was saved; give the program the right to write the folder",
+            "nothing was saved; grant the process write permission for the folder",
             false,
         ),
         _ => (
             format!("reading or writing `{}` failed", path.display()),
-            "this may not be saved, everything told before it is; look at the disk, then go on with the thread",
+            "this commit may be lost; all earlier acknowledged commits are saved; check the disk, then continue the \
+             thread",
             true,
         ),
     };

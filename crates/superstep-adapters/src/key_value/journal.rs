@@ -62,5 +62,5 @@ pub(super) async fn delete_up_to<K: KeyValue>(backend: &Backend<K>, thread: &Thr
             return compact_or_clean(backend, &mut log).await;
         }
     }
-    Err(concurrent_write_error(thread, "its events were forgotten"))
+    Err(concurrent_write_error(thread, "its events were deleted"))
 }

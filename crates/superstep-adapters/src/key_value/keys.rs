@@ -21,8 +21,8 @@ impl KeyBuilder {
         if (1..=MAX_PREFIX_BYTES).contains(&prefix.len()) && prefix.bytes().all(is_plain) {
             return Ok(Self(prefix.to_owned()));
         }
-        Err(Error::new(ErrorCode::ConfigInvalid, format!("`{prefix}` cannot be put before keys"))
-            .with_help(format!("take 1 to {MAX_PREFIX_BYTES} of `A-Z a-z 0-9 _ . : -`")))
+        Err(Error::new(ErrorCode::ConfigInvalid, format!("`{prefix}` is not a valid key prefix"))
+            .with_help(format!("use 1 to {MAX_PREFIX_BYTES} of `A-Z a-z 0-9 _ . : -`")))
     }
 
     /// Returns the key of a path, which is the part behind the prefix.

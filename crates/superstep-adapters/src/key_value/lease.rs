@@ -32,7 +32,7 @@ pub(super) async fn acquire<K: KeyValue>(backend: &Arc<Backend<K>>, thread: &Thr
     }
     Err(Error::new(
         ErrorCode::StoreUnavailable,
-        format!("thread `{thread}` was written again and again while it was taken"),
+        format!("thread `{thread}` was repeatedly written while its lease was acquired"),
     )
     .with_help("nothing was saved; try again"))
 }
@@ -42,11 +42,11 @@ async fn try_acquire<K: KeyValue>(
     log: &mut ThreadLog,
     run: RunId,
 ) -> Result<Option<AcquiredThread>> {
-    let is_gone = log.is_gone(backend).await?;
-    if !is_gone {
+    let is_expired = log.is_expired(backend).await?;
+    if !is_expired {
         check_not_leased(backend, log, Some(run)).await?;
     }
-    let (number, before, is_new) = (log.next(), log.tables.fence, is_gone || log.tables.status.is_none());
+    let (number, before, is_new) = (log.next(), log.tables.fence, is_expired || log.tables.status.is_none());
     let (fence, owner) = (backend.fence_above(before), LeaseOwner { run, process_token: backend.token });
     let record = match is_new {
         true => {
@@ -109,7 +109,7 @@ pub(super) async fn check_not_leased<K: KeyValue>(
     Err(change_log::thread_busy(&log.thread, owner.run))
 }
 
-/// Returns the status of a thread. A thread whose lease holder died is idle.
+/// Returns the status of a thread. A thread whose lease holder has died is idle.
 pub(super) async fn status<K: KeyValue>(backend: &Backend<K>, log: &ThreadLog) -> Result<Option<ThreadStatus>> {
     match log.tables.status {
         Some(ThreadStatus::Busy) if !log.is_leased(backend).await? => Ok(Some(ThreadStatus::Idle)),

@@ -1,6 +1,6 @@
 //! The records of the log of a thread and their binary format.
 //!
-//! A record states a result and contains no decisions: a reader applies it without conditions.
+//! A record contains results and no decisions: it is applied without conditions.
 
 use std::sync::Arc;
 
@@ -71,10 +71,10 @@ impl LogRecord {
     }
 
     /// Encodes the record for a path; returns its checksum as well.
-    pub(super) fn to_bytes(&self, key: &str, stamp: RecordHeader) -> (Vec<u8>, u64) {
+    pub(super) fn to_bytes(&self, key: &str, header: RecordHeader) -> (Vec<u8>, u64) {
         let mut out = ByteWriter::default();
         let version = if self.has_events() { 2 } else { 1 };
-        [stamp.writer.0, stamp.writer.1, stamp.before].into_iter().for_each(|number| out.number(number));
+        [header.writer.0, header.writer.1, header.before].into_iter().for_each(|number| out.number(number));
         match self {
             Self::Full(tables) => {
                 out.number(if self.has_events() { 7 } else { 1 });
@@ -129,13 +129,13 @@ impl LogRecord {
         let (body, sum) = decode(key, bytes)?;
         let mut body = ByteReader::new(body);
         let read = read(&mut body).filter(|_| body.is_empty());
-        let (record, stamp) = read.ok_or_else(|| corrupt_value_error(key, "it is no record"))?;
-        Ok((record, stamp, sum))
+        let (record, header) = read.ok_or_else(|| corrupt_value_error(key, "it is not a record"))?;
+        Ok((record, header, sum))
     }
 }
 
 fn read(body: &mut ByteReader<'_>) -> Option<(LogRecord, RecordHeader)> {
-    let stamp = RecordHeader { writer: (body.number()?, body.number()?), before: body.number()? };
+    let header = RecordHeader { writer: (body.number()?, body.number()?), before: body.number()? };
     let record = match body.number()? {
         1 => LogRecord::Full(Box::new(read_tables(body)?)),
         2 => LogRecord::Taken { fence: body.number()?, owner: read_owner(body)? },
@@ -154,7 +154,7 @@ fn read(body: &mut ByteReader<'_>) -> Option<(LogRecord, RecordHeader)> {
         8 => LogRecord::Forgotten { up_to: body.number()? },
         _ => return None,
     };
-    Some((record, stamp))
+    Some((record, header))
 }
 
 fn write_owner(out: &mut ByteWriter, owner: LeaseOwner) {
@@ -176,7 +176,7 @@ fn read_status(body: &mut ByteReader<'_>) -> Option<Option<ThreadStatus>> {
 
 fn write_tables(out: &mut ByteWriter, tables: &ThreadTables) {
     let ThreadTables {
-        first_record: life,
+        first_record,
         fence,
         lease_owner: owner,
         status,
@@ -186,7 +186,7 @@ fn write_tables(out: &mut ByteWriter, tables: &ThreadTables) {
         events: _,
         last_event: _,
     } = tables;
-    [*life, *fence, u64::from(owner.is_some())].into_iter().for_each(|number| out.number(number));
+    [*first_record, *fence, u64::from(owner.is_some())].into_iter().for_each(|number| out.number(number));
     if let Some(owner) = owner {
         write_owner(out, *owner);
     }
@@ -215,7 +215,7 @@ fn whole_line(line: &HistoryTable) -> AddedRows {
 }
 
 fn read_tables(body: &mut ByteReader<'_>) -> Option<ThreadTables> {
-    let (life, fence) = (body.number()?, body.number()?);
+    let (first_record, fence) = (body.number()?, body.number()?);
     let owner = if body.number()? == 1 { Some(read_owner(body)?) } else { None };
     let (status, lasts) = (read_status(body)?, body.number()?);
     let lines = body.list(|body| {
@@ -227,7 +227,7 @@ fn read_tables(body: &mut ByteReader<'_>) -> Option<ThreadTables> {
     })?;
     let recent = body.list(|body| Some((body.number()?, body.number()?)))?.into();
     Some(ThreadTables {
-        first_record: life,
+        first_record,
         fence,
         lease_owner: owner,
         status,

@@ -45,7 +45,7 @@ pub(super) async fn compact_or_clean<K: KeyValue>(backend: &Backend<K>, log: &mu
 }
 
 pub(super) fn concurrent_write_error(thread: &ThreadId, operation: &str) -> Error {
-    let message = format!("thread `{thread}` was written again and again while {operation}");
+    let message = format!("thread `{thread}` was repeatedly written while {operation}");
     Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing was removed; try again")
 }
 

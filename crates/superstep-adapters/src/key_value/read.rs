@@ -91,7 +91,7 @@ fn find(line: &HistoryTable, at: CheckpointSelector) -> Option<&CheckpointRow> {
 pub(super) fn origin(line: &HistoryTable, row: &CheckpointRow) -> Result<Arc<RunInfo>> {
     match line.origins.get(&row.origin) {
         Some(origin) => Ok(Arc::new(RunInfoRow::read(&origin.body, row.header.id)?)),
-        None => Err(corrupt_row_error(row.header.id, "what its run has in common is gone")),
+        None => Err(corrupt_row_error(row.header.id, "the run info is missing")),
     }
 }
 
@@ -126,9 +126,9 @@ fn fill(line: &HistoryTable, gather: &mut CheckpointAssembler, bodies: &mut Long
         let mut is_whole = true;
         for need in needs {
             match need {
-                MissingRows::Row(number) => give_row(line, number, gather)?,
-                MissingRows::Values(number) => give_values(line, number, gather)?,
-                MissingRows::Parts(number) => is_whole &= give_parts(line, number, gather, bodies)?,
+                MissingRows::Row(number) => add_missing_row(line, number, gather)?,
+                MissingRows::Values(number) => add_missing_values(line, number, gather)?,
+                MissingRows::Parts(number) => is_whole &= add_missing_parts(line, number, gather, bodies)?,
             }
         }
         if !is_whole {
@@ -137,14 +137,14 @@ fn fill(line: &HistoryTable, gather: &mut CheckpointAssembler, bodies: &mut Long
     }
 }
 
-fn give_row(line: &HistoryTable, number: u64, gather: &mut CheckpointAssembler) -> Result<()> {
+fn add_missing_row(line: &HistoryTable, number: u64, gather: &mut CheckpointAssembler) -> Result<()> {
     match line.rows.get(&number) {
         Some(row) => gather.add_row(row.clone()),
-        None => Err(gather.corrupt_rows_error(None, &format!("checkpoint {number} of its line is gone"))),
+        None => Err(gather.corrupt_rows_error(None, &format!("checkpoint {number} of its history is missing"))),
     }
 }
 
-fn give_values(line: &HistoryTable, number: u64, gather: &mut CheckpointAssembler) -> Result<()> {
+fn add_missing_values(line: &HistoryTable, number: u64, gather: &mut CheckpointAssembler) -> Result<()> {
     let row = line.rows.get(&number).map(|row| &row.values);
     match row.or_else(|| line.retained_values.get(&number).map(|retained| &retained.values)) {
         Some(values) => {
@@ -152,13 +152,14 @@ fn give_values(line: &HistoryTable, number: u64, gather: &mut CheckpointAssemble
             Ok(())
         }
         None => {
-            Err(gather.corrupt_rows_error(None, &format!("the values of checkpoint {number} of its line are gone")))
+            Err(gather
+                .corrupt_rows_error(None, &format!("the values of checkpoint {number} of its history are missing")))
         }
     }
 }
 
 /// Adds a part and the earlier parts that it builds on, unless they are present.
-fn give_parts(
+fn add_missing_parts(
     line: &HistoryTable,
     number: u64,
     gather: &mut CheckpointAssembler,
@@ -169,10 +170,10 @@ fn give_parts(
         && !gather.has_part(number)
     {
         let Some(part) = line.parts.get(&number) else {
-            return Err(gather.corrupt_rows_error(None, &format!("part {number} of its values is gone")));
+            return Err(gather.corrupt_rows_error(None, &format!("part {number} of its values is missing")));
         };
         let Some(change) = read_change(&part.change) else {
-            return Err(gather.corrupt_rows_error(Some(part.field), "it is no change"));
+            return Err(gather.corrupt_rows_error(Some(part.field), "it is not a change"));
         };
         // A part builds on earlier ones only; following a later one could loop forever.
         next = part.before.filter(|before| !matches!(before, ValueLocation::Part(before) if *before >= number));
@@ -281,13 +282,13 @@ pub(super) fn base(
     loop {
         match gather.base()? {
             Ok(base) => return Ok(base),
-            Err(missing) => give_row(line, missing, &mut gather)?,
+            Err(missing) => add_missing_row(line, missing, &mut gather)?,
         }
     }
 }
 
 /// Loads a checkpoint with the names of the fields it changed.
-pub(super) fn with_made(
+pub(super) fn read_with_changes(
     tables: &ThreadTables,
     key: &HistoryKey,
     id: CheckpointId,

@@ -89,12 +89,12 @@ impl RedisOptions {
     pub async fn connect(&self, url: &str) -> Result<RedisKeyValue> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
         if !(1..=128).contains(&self.space.len()) || !self.space.bytes().all(is_plain) {
-            return Err(Error::new(ErrorCode::ConfigInvalid, format!("`{}` cannot be put before names", self.space))
-                .with_help("take 1 to 128 of `A-Z a-z 0-9 _ . : -`"));
+            return Err(Error::new(ErrorCode::ConfigInvalid, format!("`{}` is not a valid name prefix", self.space))
+                .with_help("use 1 to 128 of `A-Z a-z 0-9 _ . : -`"));
         }
         let client = Client::open(url).map_err(|error| {
-            Error::new(ErrorCode::ConfigInvalid, format!("the address of the Redis server cannot be used: {error}"))
-                .with_help("write `redis://:password@host:port/database`; encryption (`rediss`) is not supported yet")
+            Error::new(ErrorCode::ConfigInvalid, format!("the URL of the Redis server is invalid: {error}"))
+                .with_help("use `redis://:password@host:port/database`; TLS (`rediss`) is not supported")
         })?;
         let config = ConnectionManagerConfig::new()
             .set_response_timeout(Some(self.response_timeout))
@@ -111,8 +111,9 @@ impl RedisOptions {
 
 /// A key-value store in a Redis server. Clones share one store.
 ///
-/// Any number of processes on any number of machines may share a server. The durability of saved values depends on
-/// the settings of the server: see [`RedisKeyValue::warnings`]. Supports a single server or one with failover, not a cluster.
+/// Any number of processes on any number of machines may share a server. The durability of saved values depends on the
+/// settings of the server: see [`RedisKeyValue::warnings`]. Supports a single server or one with failover, not Redis
+/// Cluster.
 ///
 /// ```no_run
 /// use superstep_adapters::key_value::{KeyValueCheckpointer, RedisKeyValue};
@@ -167,12 +168,12 @@ impl RedisKeyValue {
     }
 
     /// Runs a request on the connection thread.
-    async fn with_connection<T, F>(&self, question: impl FnOnce(ConnectionManager) -> F) -> Result<T>
+    async fn with_connection<T, F>(&self, operation: impl FnOnce(ConnectionManager) -> F) -> Result<T>
     where
         T: Send + 'static,
         F: Future<Output = RedisResult<T>> + Send + 'static,
     {
-        self.0.io_thread.perform(question(self.0.manager.clone())).await
+        self.0.io_thread.perform(operation(self.0.manager.clone())).await
     }
 
     async fn run<T: FromRedisValue + Send + 'static>(
@@ -222,7 +223,7 @@ impl KeyValue for RedisKeyValue {
 
     async fn put(&self, key: &str, value: &[u8], put: PutOptions) -> Result<bool> {
         if !is_valid_key(key) {
-            return Err(Error::new(ErrorCode::InputInvalid, format!("`{key}` is not a key")));
+            return Err(Error::new(ErrorCode::InputInvalid, format!("`{key}` is not a valid key")));
         }
         let lasts = put.ttl.map_or_else(String::new, |lasts| lasts.as_millis().clamp(1, 1 << 52).to_string());
         let only_new = if put.if_absent { "1" } else { "0" };
@@ -270,8 +271,8 @@ struct IoThread {
 
 impl IoThread {
     async fn start() -> Result<Self> {
-        let no_thread = |error: std::io::Error| {
-            Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}"))
+        let thread_start_error = |error: std::io::Error| {
+            Error::new(ErrorCode::StoreUnavailable, format!("failed to start the thread of the store: {error}"))
         };
         let (sender, started) = oneshot::channel();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -285,9 +286,10 @@ impl IoThread {
             }
             Err(error) => drop(sender.send(Err(error))),
         };
-        let thread = std::thread::Builder::new().name("superstep-redis".to_owned()).spawn(work).map_err(no_thread)?;
-        let handle = started.await.map_err(|_| Error::internal("the thread of a store ended at once"))?;
-        Ok(Self { handle: handle.map_err(no_thread)?, stop: Some(stop), thread: Some(thread) })
+        let thread =
+            std::thread::Builder::new().name("superstep-redis".to_owned()).spawn(work).map_err(thread_start_error)?;
+        let handle = started.await.map_err(|_| Error::internal("the thread of the store ended unexpectedly"))?;
+        Ok(Self { handle: handle.map_err(thread_start_error)?, stop: Some(stop), thread: Some(thread) })
     }
 
     async fn perform<T: Send + 'static>(
@@ -297,7 +299,7 @@ impl IoThread {
         match self.handle.spawn(work).await {
             Ok(done) => done.map_err(|error| describe(&error)),
             Err(_) => Err(Error::new(ErrorCode::StoreUnavailable, "the connection to Redis is closed")
-                .with_help("this may not be saved; open the store anew")),
+                .with_help("this write may be lost; open the store again")),
         }
     }
 }
@@ -318,23 +320,22 @@ fn describe(error: &RedisError) -> Error {
     let described = match (error.kind(), error.code()) {
         (ErrorKind::AuthenticationFailed | ErrorKind::InvalidClientConfig, _)
         | (_, Some("NOAUTH" | "WRONGPASS" | "NOPERM")) => {
-            outage("Redis refuses the user", "nothing was saved; look at the password and the rights of the user")
+            outage("Redis rejected the user", "nothing was saved; check the password and the permissions of the user")
                 .with_retryable(false)
         }
-        (ErrorKind::Server(ServerErrorKind::ReadOnly), _) | (_, Some("READONLY")) => outage(
-            "this Redis server is a copy that takes no writes",
-            "nothing of this was saved; connect to the server that does",
-        ),
+        (ErrorKind::Server(ServerErrorKind::ReadOnly), _) | (_, Some("READONLY")) => {
+            outage("the Redis server is a read-only replica", "nothing was saved; connect to the primary server")
+        }
         (_, Some("OOM")) => outage(
-            "the memory of the Redis server is full",
-            "this was not saved, everything before it is; give it more memory",
+            "the Redis server is out of memory",
+            "this write was not saved; all earlier acknowledged writes are saved; give the server more memory",
         ),
         (_, Some("MISCONF")) => {
-            outage("Redis cannot write to its disk", "this was not saved; look at the disk of the server")
+            outage("Redis cannot write to its disk", "this write was not saved; check the disk of the server")
         }
         _ => outage(
-            "Redis cannot be reached, or did not answer",
-            "this may not be saved, everything told before it is; go on with the thread later",
+            "Redis is unreachable, or did not respond",
+            "this commit may be lost; all earlier acknowledged commits are saved; continue the thread later",
         ),
     };
     let cause: Box<dyn std::error::Error + Send + Sync> = error.to_string().into();
@@ -350,7 +351,7 @@ async fn warnings(mut manager: ConnectionManager) -> Vec<String> {
         .await;
     let Ok(settings) = response else {
         return vec![
-            "the server does not tell how it keeps what is saved: see that `appendonly` is `yes`, `appendfsync` is \
+            "the durability settings of the server cannot be read: check that `appendonly` is `yes`, `appendfsync` is \
              `always` and `maxmemory-policy` is `noeviction`"
                 .to_owned(),
         ];
@@ -358,17 +359,18 @@ async fn warnings(mut manager: ConnectionManager) -> Vec<String> {
     let is = |name: &str, value: &str| settings.get(name).is_some_and(|current| current == value);
     let mut warnings = Vec::new();
     if !is("appendonly", "yes") {
-        warnings
-            .push("`appendonly` is off: when the server ends, supersteps that were told as saved are gone".to_owned());
+        warnings.push("`appendonly` is off: acknowledged supersteps are lost when the server stops".to_owned());
     } else if !is("appendfsync", "always") {
         warnings.push(
-            "`appendfsync` is not `always`: when the machine of the server fails, the last second may be gone"
+            "`appendfsync` is not `always`: the supersteps of the last second may be lost when the machine of the \
+             server fails"
                 .to_owned(),
         );
     }
     if !is("maxmemory-policy", "noeviction") && !is("maxmemory", "0") {
-        warnings
-            .push("`maxmemory-policy` is not `noeviction`: a server that is full forgets what was saved".to_owned());
+        warnings.push(
+            "`maxmemory-policy` is not `noeviction`: the server evicts saved data when its memory is full".to_owned(),
+        );
     }
     warnings
 }

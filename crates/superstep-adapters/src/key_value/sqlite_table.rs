@@ -34,7 +34,7 @@ pub struct SqliteKeyValue(Arc<SqliteKeysInner>);
 
 struct SqliteKeysInner {
     path: PathBuf,
-    works: Option<Sender<Box<dyn WriterJob>>>,
+    jobs: Option<Sender<Box<dyn WriterJob>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -49,28 +49,30 @@ impl SqliteKeyValue {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         filesystem::reject_network_filesystem(folder, &path.display().to_string())?;
         let connection = connect(&path).map_err(|error| error.describe(&path))?;
-        let (works, inbox) = channel();
+        let (jobs, inbox) = channel();
         let mut writer = WriterThread { connection, path: path.clone(), write_failed: false };
         let thread = std::thread::Builder::new()
             .name("superstep-sqlite-keys".to_owned())
             .spawn(move || writer.work(&inbox))
-            .map_err(|error| Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}")))?;
-        Ok(Self(Arc::new(SqliteKeysInner { path, works: Some(works), thread: Some(thread) })))
+            .map_err(|error| {
+                Error::new(ErrorCode::StoreUnavailable, format!("failed to start the thread of the store: {error}"))
+            })?;
+        Ok(Self(Arc::new(SqliteKeysInner { path, jobs: Some(jobs), thread: Some(thread) })))
     }
 
     async fn with_connection<T: Send + 'static>(
         &self,
         effect: AccessMode,
-        question: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        operation: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (reply, answer) = oneshot::channel();
-        if let Some(works) = &self.0.works {
+        let (reply, response) = oneshot::channel();
+        if let Some(jobs) = &self.0.jobs {
             // If the thread has ended, `reply` is dropped with the job and the caller receives an error.
-            drop(works.send(Box::new(FnJob { effect, question, result: None, reply })));
+            drop(jobs.send(Box::new(FnJob { effect, operation, result: None, reply })));
         }
-        answer.await.unwrap_or_else(|_| {
+        response.await.unwrap_or_else(|_| {
             Err(Error::new(ErrorCode::StoreUnavailable, format!("the store `{}` is closed", self.0.path.display()))
-                .with_help("this may not be saved; open the store anew"))
+                .with_help("this write may be lost; open the store again"))
         })
     }
 }
@@ -84,7 +86,7 @@ impl std::fmt::Debug for SqliteKeyValue {
 /// Finishes the jobs that are already queued.
 impl Drop for SqliteKeysInner {
     fn drop(&mut self) {
-        drop(self.works.take());
+        drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
             // The callers of a panicked job have received an error.
             drop(thread.join());
@@ -106,7 +108,7 @@ impl KeyValue for SqliteKeyValue {
 
     async fn put(&self, key: &str, value: &[u8], put: PutOptions) -> Result<bool> {
         if !is_valid_key(key) {
-            return Err(Error::new(ErrorCode::InputInvalid, format!("`{key}` is not a key")));
+            return Err(Error::new(ErrorCode::InputInvalid, format!("`{key}` is not a valid key")));
         }
         let (key, value) = (key.to_owned(), value.to_vec());
         // Batched puts run one after the other inside one transaction, so none of them sees a state between check and
@@ -194,7 +196,7 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
     if !wal::enable_wal(&connection, BUSY)? {
-        let message = format!("`{}` is on a disk that cannot keep a write-ahead log", path.display());
+        let message = format!("the filesystem of `{}` does not support a write-ahead log", path.display());
         return Err(OpenError::Rejected(Error::new(ErrorCode::StoreUnavailable, message).with_retryable(false)));
     }
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -204,8 +206,10 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
     match (number("application_id")?, number("user_version")?) {
         (APPLICATION, VERSION) => {}
         (APPLICATION, version) if version > VERSION => {
-            let message =
-                format!("`{}` has a table of version {version}; this program knows {VERSION}", path.display());
+            let message = format!(
+                "`{}` has a table of version {version}, which is newer than the supported version {VERSION}",
+                path.display()
+            );
             return Err(OpenError::Rejected(Error::new(ErrorCode::CheckpointTooNew, message)));
         }
         (0, 0) if tables == 0 => {
@@ -219,7 +223,7 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
         _ => {
             let message = format!("`{}` is an SQLite file of another program", path.display());
             let error = Error::new(ErrorCode::ConfigInvalid, message);
-            return Err(OpenError::Rejected(error.with_help("name another file; nothing was changed in this one")));
+            return Err(OpenError::Rejected(error.with_help("use another file; nothing was changed in this one")));
         }
     }
     transaction.execute("DELETE FROM value WHERE ends <= ?1", [now()])?;
@@ -244,7 +248,7 @@ trait WriterJob: Send {
 
 struct FnJob<F, T> {
     effect: AccessMode,
-    question: F,
+    operation: F,
     result: Option<T>,
     reply: oneshot::Sender<Result<T>>,
 }
@@ -255,7 +259,7 @@ impl<F: FnMut(&Connection) -> rusqlite::Result<T> + Send, T: Send> WriterJob for
     }
 
     fn run(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        self.result = Some((self.question)(connection)?);
+        self.result = Some((self.operation)(connection)?);
         Ok(())
     }
 
@@ -263,7 +267,7 @@ impl<F: FnMut(&Connection) -> rusqlite::Result<T> + Send, T: Send> WriterJob for
         let result = match (failure, self.result) {
             (None, Some(value)) => Ok(value),
             (Some(failure), _) => Err(failure.clone()),
-            (None, None) => Err(Error::internal("work was told and not done")),
+            (None, None) => Err(Error::internal("a job ended without a result")),
         };
         // The caller may have stopped waiting; the job is committed nevertheless.
         drop(self.reply.send(result));
@@ -289,12 +293,12 @@ impl WriterThread {
 
     fn perform(&mut self, mut batch: Vec<Box<dyn WriterJob>>) {
         match self.transact(&mut batch) {
-            Ok(()) => batch.into_iter().for_each(|work| work.reply(None)),
+            Ok(()) => batch.into_iter().for_each(|job| job.reply(None)),
             Err(_) if batch.len() > 1 && !self.write_failed => {
                 // One job failed: run them one by one, so that the others succeed.
-                batch.into_iter().for_each(|work| self.perform(vec![work]));
+                batch.into_iter().for_each(|job| self.perform(vec![job]));
             }
-            Err(error) => batch.into_iter().for_each(|work| work.reply(Some(&error))),
+            Err(error) => batch.into_iter().for_each(|job| job.reply(Some(&error))),
         }
     }
 
@@ -303,17 +307,17 @@ impl WriterThread {
             self.connection = connect(&self.path).map_err(|error| error.describe(&self.path))?;
             self.write_failed = false;
         }
-        let changes = batch.iter().any(|work| work.effect() == AccessMode::Change);
+        let changes = batch.iter().any(|job| job.effect() == AccessMode::Change);
         let connection = &self.connection;
         let done = connection
             .prepare_cached(if changes { "BEGIN IMMEDIATE" } else { "BEGIN" })
             .and_then(|mut begin| begin.execute([]))
-            .and_then(|_| batch.iter_mut().try_for_each(|work| work.run(connection)))
+            .and_then(|_| batch.iter_mut().try_for_each(|job| job.run(connection)))
             .and_then(|()| connection.prepare_cached("COMMIT")?.execute([]));
         done.map(drop).map_err(|error| {
             // SQLite rolls some transactions back by itself.
-            let is_back = self.connection.is_autocommit() || self.connection.execute_batch("ROLLBACK").is_ok();
-            self.write_failed = !is_back || invalidates_connection(&error);
+            let is_rolled_back = self.connection.is_autocommit() || self.connection.execute_batch("ROLLBACK").is_ok();
+            self.write_failed = !is_rolled_back || invalidates_connection(&error);
             describe(&error, &self.path)
         })
     }
@@ -330,28 +334,29 @@ fn describe(error: &rusqlite::Error, path: &Path) -> Error {
     let path = path.display();
     let outage = |message: String, help: &str| Error::new(ErrorCode::StoreUnavailable, message).with_help(help);
     let described = match error.sqlite_error_code() {
-        Some(SqliteErrorCode::DatabaseBusy | SqliteErrorCode::DatabaseLocked) => outage(
-            format!("another process has been writing to `{path}` for too long"),
-            "nothing of this was saved; try again",
-        ),
+        Some(SqliteErrorCode::DatabaseBusy | SqliteErrorCode::DatabaseLocked) => {
+            outage(format!("`{path}` is locked by another process"), "nothing was saved; try again")
+        }
         Some(SqliteErrorCode::DiskFull) => outage(
-            format!("the disk with `{path}` is full"),
-            "this was not saved, everything before it is; free some space and go on with the thread",
+            format!("the disk of `{path}` is full"),
+            "this commit was not saved; all earlier acknowledged commits are saved; free some space, then continue the \
+             thread",
         ),
         Some(SqliteErrorCode::ReadOnly | SqliteErrorCode::PermissionDenied | SqliteErrorCode::CannotOpen) => outage(
             format!("`{path}` cannot be opened or written"),
-            "nothing of this was saved; see that the folder exists and the program may write in it",
+            "nothing was saved; check that the folder exists and is writable",
         )
         .with_retryable(false),
         Some(SqliteErrorCode::NotADatabase | SqliteErrorCode::DatabaseCorrupt) => {
-            Error::new(ErrorCode::CheckpointCorrupt, format!("`{path}` is damaged, or not an SQLite file"))
-                .with_help("restore the file from a copy, or name another")
+            Error::new(ErrorCode::CheckpointCorrupt, format!("`{path}` is corrupt or not an SQLite file"))
+                .with_help("restore the file from a backup, or use another file")
         }
-        Some(SqliteErrorCode::TooBig) => Error::new(ErrorCode::TooLarge, format!("a value is too long for `{path}`"))
-            .with_help("SQLite takes values of up to a thousand million bytes"),
+        Some(SqliteErrorCode::TooBig) => Error::new(ErrorCode::TooLarge, format!("a value is too large for `{path}`"))
+            .with_help("SQLite stores values of up to 1,000,000,000 bytes"),
         _ => outage(
             format!("reading or writing `{path}` failed"),
-            "this may not be saved, everything told before it is; look at the disk, then go on with the thread",
+            "this commit may be lost; all earlier acknowledged commits are saved; check the disk, then continue the \
+             thread",
         ),
     };
     let cause: Box<dyn std::error::Error + Send + Sync> = error.to_string().into();

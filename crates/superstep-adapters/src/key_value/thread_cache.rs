@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_stay_than_are_wanted_and_those_in_use_stay() {
+    fn the_cache_evicts_threads_that_are_not_in_use() {
         let cache = ThreadCache::new(8);
         let retained = cache.get(&"kept".into());
         for number in 0..1_000 {

@@ -32,21 +32,23 @@ pub(super) enum IndexState {
 /// Reads the index state of several threads.
 pub(super) async fn index_states<K: KeyValue>(backend: &Backend<K>, threads: &[ThreadId]) -> Result<Vec<IndexState>> {
     let keys: Vec<String> = threads.iter().map(|thread| backend.keys.index_key(thread)).collect();
-    let (mut states, mut lives) = (Vec::with_capacity(threads.len()), Vec::new());
+    let (mut states, mut ttl_keys) = (Vec::with_capacity(threads.len()), Vec::new());
     for (thread, value) in threads.iter().zip(backend.get_each_checked(&keys).await?) {
         let value = value.map(|value| value.map(|value| String::from_utf8_lossy(&value).into_owned()));
-        let life = |text: &str| u64::from_str_radix(text.strip_prefix(BRIEF)?, 16).ok();
+        let first_record = |text: &str| u64::from_str_radix(text.strip_prefix(BRIEF)?, 16).ok();
         states.push(match value {
             Ok(None) => IndexState::Absent,
             Ok(Some(text)) if text == EXISTS => IndexState::Sure,
             Ok(Some(text)) => {
-                lives.extend(life(&text).map(|life| (states.len(), backend.keys.ttl_key(thread, life))));
+                ttl_keys.extend(
+                    first_record(&text).map(|first_record| (states.len(), backend.keys.ttl_key(thread, first_record))),
+                );
                 IndexState::Uncertain
             }
             Err(_) => IndexState::Uncertain,
         });
     }
-    let (indexes, keys): (Vec<usize>, Vec<String>) = lives.into_iter().unzip();
+    let (indexes, keys): (Vec<usize>, Vec<String>) = ttl_keys.into_iter().unzip();
     for (index, value) in indexes.into_iter().zip(backend.get_each_checked(&keys).await?) {
         if !matches!(value, Ok(None)) {
             states[index] = IndexState::Sure;
@@ -63,35 +65,35 @@ impl ThreadLog {
             return Ok(());
         }
         // A process that deleted an earlier incarnation may remove the index entry late, so each run checks it once.
-        let is_sure = self.tables.status.is_some();
+        let exists = self.tables.status.is_some();
         let stored = match backend.get(&backend.keys.index_key(&self.thread)).await {
             Err(error) if is_corruption(&error) => None,
             stored => stored?,
         };
-        if !is_sure || stored.as_deref() != Some(self.entry(backend, true).as_bytes()) {
-            self.put_index_entry(backend, is_sure).await?;
+        if !exists || stored.as_deref() != Some(self.entry(backend, true).as_bytes()) {
+            self.put_index_entry(backend, exists).await?;
         }
         self.listed = self.tables.fence;
         Ok(())
     }
 
     /// Renews the TTL key of the incarnation that began with this record.
-    pub(super) async fn renew_ttl<K: KeyValue>(&self, backend: &Backend<K>, life: u64) -> Result<()> {
+    pub(super) async fn renew_ttl<K: KeyValue>(&self, backend: &Backend<K>, first_record: u64) -> Result<()> {
         if backend.time_to_live.is_none() {
             return Ok(());
         }
-        backend.put(&backend.keys.ttl_key(&self.thread, life), b"", backend.time_to_live).await
+        backend.put(&backend.keys.ttl_key(&self.thread, first_record), b"", backend.time_to_live).await
     }
 
     /// Writes the index entry of the thread.
-    pub(super) async fn put_index_entry<K: KeyValue>(&mut self, backend: &Backend<K>, is_sure: bool) -> Result<()> {
-        backend.put(&backend.keys.index_key(&self.thread), self.entry(backend, is_sure).as_bytes(), None).await?;
-        self.is_index_uncertain = !is_sure;
+    pub(super) async fn put_index_entry<K: KeyValue>(&mut self, backend: &Backend<K>, exists: bool) -> Result<()> {
+        backend.put(&backend.keys.index_key(&self.thread), self.entry(backend, exists).as_bytes(), None).await?;
+        self.is_index_uncertain = !exists;
         Ok(())
     }
 
-    fn entry<K: KeyValue>(&self, backend: &Backend<K>, is_sure: bool) -> String {
-        match (is_sure, backend.time_to_live) {
+    fn entry<K: KeyValue>(&self, backend: &Backend<K>, exists: bool) -> String {
+        match (exists, backend.time_to_live) {
             (false, _) => UNCERTAIN.to_owned(),
             (true, None) => EXISTS.to_owned(),
             (true, Some(_)) => format!("{BRIEF}{:016x}", self.tables.first_record),
@@ -112,7 +114,7 @@ impl ThreadLog {
     }
 
     /// Returns true if the thread has expired and no live process holds a lease on it.
-    pub(super) async fn is_gone<K: KeyValue>(&self, backend: &Backend<K>) -> Result<bool> {
+    pub(super) async fn is_expired<K: KeyValue>(&self, backend: &Backend<K>) -> Result<bool> {
         if self.tables.status.is_none() || self.tables.ttl_millis == 0 {
             return Ok(false);
         }

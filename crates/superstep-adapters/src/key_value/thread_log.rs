@@ -1,10 +1,10 @@
 //! The log of one thread: reads new records and appends records.
 //!
-//! A record is appended by putting a new key with the next number. If the number is taken, the process reads the new
+//! A record is appended by putting a new key with the next number. If the number is in use, the process reads the new
 //! records and its caller decides again. Old records are removed once a later record contains the complete tables
-//! (`LogRecord::Whole`); before they are removed, a key in `base/` is put that marks where reading begins. A number
+//! (`LogRecord::Full`); before they are removed, a key in `base/` is put that marks where reading begins. A number
 //! freed that way cannot be used again: a process that put a record looks for a later base marker afterwards, and if
-//! there is one its record does not count. `damage` handles logs with corrupt records.
+//! there is one its record does not count. `corruption` handles logs with corrupt records.
 
 use superstep_core::error::{Error, ErrorCode, Result};
 use superstep_core::id::ThreadId;
@@ -38,7 +38,7 @@ pub(super) struct ThreadLog {
     pub(super) corruption: Option<Error>,
     /// Fence under which the thread index was last checked.
     pub(super) listed: u64,
-    /// True if the index entry says that the thread may not exist.
+    /// True if the index entry marks the thread as uncertain.
     pub(super) is_index_uncertain: bool,
 }
 
@@ -112,8 +112,11 @@ impl ThreadLog {
                 None => return Ok(()),
             }
         }
-        Err(Error::new(ErrorCode::StoreUnavailable, format!("thread `{}` was cleared again and again", self.thread))
-            .with_help("nothing of this was done; try again"))
+        Err(Error::new(
+            ErrorCode::StoreUnavailable,
+            format!("the log of thread `{}` was repeatedly compacted while it was read", self.thread),
+        )
+        .with_help("nothing was changed; try again"))
     }
 
     /// Returns true if the last record read is still stored. It is not if the thread was deleted and created again,
@@ -218,10 +221,10 @@ impl ThreadLog {
     /// Decodes and applies the next record.
     fn apply_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         let key = record_place(&self.thread, self.next);
-        let (record, stamp, sum) = LogRecord::from_bytes(&key, bytes)?;
+        let (record, header, sum) = LogRecord::from_bytes(&key, bytes)?;
         let is_first = self.next == self.base;
-        if !record.is_whole() && (is_first || stamp.before != self.last) {
-            return Err(corrupt_value_error(&key, "it does not follow the record before it"));
+        if !record.is_whole() && (is_first || header.before != self.last) {
+            return Err(corrupt_value_error(&key, "it does not follow the previous record"));
         }
         self.apply(record, sum);
         Ok(())
@@ -240,8 +243,8 @@ impl ThreadLog {
     /// to decide again.
     pub(super) async fn append<K: KeyValue>(&mut self, backend: &Backend<K>, record: LogRecord) -> Result<bool> {
         let number = self.next;
-        let stamp = RecordHeader { writer: backend.unique(), before: if record.is_whole() { 0 } else { self.last } };
-        let (bytes, sum) = record.to_bytes(&record_place(&self.thread, number), stamp);
+        let header = RecordHeader { writer: backend.unique(), before: if record.is_whole() { 0 } else { self.last } };
+        let (bytes, sum) = record.to_bytes(&record_place(&self.thread, number), header);
         let key = backend.keys.record(&self.thread, number);
         let Some(is_put) = self.put_new(backend, &key, &bytes).await? else {
             self.is_read = false;
@@ -326,14 +329,14 @@ impl ThreadLog {
     /// Deletes the thread and leaves a last record with empty tables, the tombstone. Returns false if another process
     /// wrote meanwhile.
     pub(super) async fn write_tombstone<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<bool> {
-        let (number, life) = (self.next, self.tables.first_record);
+        let (number, first_record) = (self.next, self.tables.first_record);
         if !self.append(backend, LogRecord::Full(Box::new(self.tables.restarted(number)))).await? {
             return Ok(false);
         }
         if self.next == number + 1 {
             self.keep_only_tombstone(backend, number).await?;
             // Deleted by name: a listing would omit it if it has expired.
-            backend.delete(&[backend.keys.ttl_key(&self.thread, life)]).await?;
+            backend.delete(&[backend.keys.ttl_key(&self.thread, first_record)]).await?;
         }
         Ok(true)
     }

@@ -24,12 +24,12 @@ pub(super) struct ThreadTables {
     /// Fence of the last lease.
     pub(super) fence: u64,
     pub(super) lease_owner: Option<LeaseOwner>,
-    /// `None` until something is saved.
+    /// Status of the thread; `None` until something is saved.
     pub(super) status: Option<ThreadStatus>,
     /// Time to live after the last commit in milliseconds; 0 means no expiry.
     pub(super) ttl_millis: u64,
     pub(super) histories: Vec<HistoryTable>,
-    /// Numbers and checksums of the last records. A process whose put seemed to fail finds out here whether its
+    /// Numbers and checksums of the last records. A process whose put seemed to fail checks here whether its
     /// record was written.
     pub(super) recent: VecDeque<(u64, u64)>,
     /// Events that were not deleted, by number.

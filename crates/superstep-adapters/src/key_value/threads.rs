@@ -17,8 +17,8 @@ use super::thread_tables::{ThreadTables, ValueBody};
 const MAX_ATTEMPTS: usize = 64;
 
 fn written_again(thread: &ThreadId) -> Error {
-    Error::new(ErrorCode::StoreUnavailable, format!("thread `{thread}` was written again and again"))
-        .with_help("nothing of this was done; try again")
+    Error::new(ErrorCode::StoreUnavailable, format!("thread `{thread}` was repeatedly written during the operation"))
+        .with_help("nothing was changed; try again")
         .with_thread(Some(thread))
 }
 
@@ -41,7 +41,7 @@ pub(super) async fn delete_thread<K: KeyValue>(backend: &Backend<K>, thread: &Th
             return Ok(());
         }
         check_not_leased(backend, &log, None).await?;
-        if log.tables.status.is_some() && !log.is_gone(backend).await? {
+        if log.tables.status.is_some() && !log.is_expired(backend).await? {
             log.put_index_entry(backend, false).await?;
         }
         if log.write_tombstone(backend).await? {
@@ -58,8 +58,8 @@ pub(super) async fn copy_thread<K: KeyValue>(backend: &Backend<K>, from: &Thread
         let cell = backend.thread(to);
         let mut log = cell.lock().await;
         log.refresh(backend).await?;
-        let is_gone = log.is_gone(backend).await?;
-        if !is_gone && (log.tables.status.is_some() || log.is_leased(backend).await?) {
+        let is_expired = log.is_expired(backend).await?;
+        if !is_expired && (log.tables.status.is_some() || log.is_leased(backend).await?) {
             return Err(errors::thread_already_exists(to));
         }
         let number = log.next();
@@ -173,17 +173,17 @@ fn bytes(line: &super::thread_tables::HistoryTable) -> u64 {
 
 /// Removes the remains of expired threads and returns their number.
 pub(super) async fn sweep<K: KeyValue>(backend: &Backend<K>) -> Result<usize> {
-    let (folder, mut after, mut swept) = (backend.keys.threads(), None::<String>, 0);
+    let (folder, mut after, mut removed) = (backend.keys.threads(), None::<String>, 0);
     loop {
         let keys = backend.list(&folder, after.as_deref(), PAGE).await?;
         let mut threads: Vec<ThreadId> =
             keys.iter().filter_map(|key| backend.keys.thread_of(key)).map(ThreadId::from).collect();
         threads.dedup();
-        let Some(last) = threads.last() else { return Ok(swept) };
+        let Some(last) = threads.last() else { return Ok(removed) };
         after = Some(backend.keys.range_end(last.as_str()));
         for (thread, state) in threads.iter().zip(index_states(backend, &threads).await?) {
             if state != IndexState::Sure && delete_if_expired(backend, thread, state).await? {
-                swept += 1;
+                removed += 1;
             }
         }
     }
@@ -197,13 +197,13 @@ async fn delete_if_expired<K: KeyValue>(backend: &Backend<K>, thread: &ThreadId,
     if log.corruption.is_some() {
         return Ok(false);
     }
-    let is_gone = log.is_gone(backend).await?;
-    if state == IndexState::Absent && log.tables.status.is_some() && !is_gone {
+    let is_expired = log.is_expired(backend).await?;
+    if state == IndexState::Absent && log.tables.status.is_some() && !is_expired {
         // The process that deleted the previous incarnation died before it wrote the index entry again.
         log.put_index_entry(backend, false).await?;
     }
     // A thread that was deleted but not removed completely, because the process died, is not counted.
     let is_left = log.tables.status.is_none() && log.length() > 1 && !log.is_leased(backend).await?;
-    let is_deleted = (is_gone || is_left) && log.write_tombstone(backend).await?;
-    Ok(is_deleted && is_gone)
+    let is_deleted = (is_expired || is_left) && log.write_tombstone(backend).await?;
+    Ok(is_deleted && is_expired)
 }

@@ -19,15 +19,15 @@ const JOIN: &str = "join:";
 /// Purpose of a channel.
 #[derive(Debug, PartialEq)]
 pub(super) enum ChannelUse<'a> {
-    /// A key of the state.
+    /// Channel of a state key.
     Field,
-    /// Triggers a node.
+    /// Channel that triggers a node.
     Branch(&'a str),
-    /// Collects finished nodes until the target can run.
+    /// Channel that collects finished nodes until the target can run.
     Join(Vec<&'a str>, &'a str),
     /// Tasks with their own input.
     Sends,
-    /// Internal to LangGraph.
+    /// Channel that is internal to LangGraph.
     Inner,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct SourceTask {
 /// The schedule after a checkpoint.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct NextTasks {
-    /// In the order in which LangGraph applies the writes of tasks.
+    /// Next tasks, in the order in which LangGraph applies their writes.
     pub(super) tasks: Vec<SourceTask>,
     pub(super) joins: Vec<StoredJoin>,
     pub(super) deferred: Vec<String>,

@@ -1,6 +1,6 @@
 //! Conversion of LangGraph rows to a thread: checkpoints, values, next tasks, and the namespaces of subgraphs.
 //!
-//! Checkpoint ids are kept. Task ids are computed anew, so the namespaces of subgraphs change. Pending writes are
+//! Checkpoint ids are unchanged. Task ids are computed again, so the namespaces of subgraphs change. Pending writes are
 //! converted in `pending`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,7 +100,10 @@ impl<'a> Conversion<'a> {
         match rows.first().and_then(|row| self.outer_task(row)) {
             Some(task) => outer.child(&format!("{node}:{task}")),
             None => {
-                self.notes.push(format!("the task that graph `{namespace}` ran in is not known: it is history only"));
+                self.notes.push(format!(
+                    "the parent task of graph `{namespace}` is unknown; \
+                     it is imported as history only"
+                ));
                 outer.child(last)
             }
         }
@@ -172,18 +175,18 @@ impl<'a> Conversion<'a> {
         }
         match rows.iter().find(|next| next.parent.as_ref() == Some(&row.id)) {
             Some(next) => {
-                let mut taken = self.read(next)?;
-                taken.time = stored.time;
-                Ok(taken)
+                let mut applied = self.read(next)?;
+                applied.time = stored.time;
+                Ok(applied)
             }
             None => {
                 let mut writes = self.rows.writes_of(&row.namespace, &row.id).iter();
                 // A graph applies its input in a separate task; an `@entrypoint` function receives it directly.
                 let is_function = writes.any(|write| write.path.starts_with(PULLED) && write.path != STARTED);
                 let note = if is_function {
-                    "it is of an `@entrypoint`, which is no graph: it is history only"
+                    "it was created by an `@entrypoint` instead of a graph; it is imported as history only"
                 } else {
-                    "its input was not taken in when it was saved: give it again"
+                    "it was saved before its input was applied; pass the input again"
                 };
                 self.notes.push(format!("checkpoint {}: {note}", row.id));
                 stored.clear_next_tasks();
@@ -197,10 +200,10 @@ impl<'a> Conversion<'a> {
         let mut checkpoint = self.rows.read(row)?;
         let version = checkpoint.get("v").and_then(Value::as_u64).unwrap_or(1);
         if version < MIN_CHECKPOINT_VERSION {
-            let how = format!("it is of version {version}; {MIN_CHECKPOINT_VERSION} is the oldest that is read");
+            let reason = format!("version {version} is not supported; the oldest is {MIN_CHECKPOINT_VERSION}");
             return Err(at
-                .unreadable(None, &how)
-                .with_help("in Python, run the thread once with LangGraph 1 and import then"));
+                .unreadable(None, &reason)
+                .with_help("run the thread once with LangGraph 1 in Python, then import it"));
         }
         if version < 4 {
             self.add_sends(row, &mut checkpoint)?;
@@ -210,9 +213,9 @@ impl<'a> Conversion<'a> {
         let deltas = row.metadata.get("counters_since_delta_snapshot").and_then(Value::as_object);
         for channel in deltas.into_iter().flat_map(Map::keys) {
             if stored.has_channel(channel) && !stored.channels.contains_key(channel) {
-                let how = "it is kept as what was written since a snapshot, and only its reducer could tell the value";
-                let help = "nothing was imported; in Python, run the graph with a plain channel there and import then";
-                return Err(at.unreadable(Some(channel), how).with_help(help));
+                let reason = "only the writes since a snapshot are stored; the value requires the Python reducer";
+                let help = "nothing was imported; run the graph with a plain channel in Python, then import it";
+                return Err(at.unreadable(Some(channel), reason).with_help(help));
             }
         }
         Ok(stored)
@@ -222,7 +225,8 @@ impl<'a> Conversion<'a> {
     fn add_sends(&self, row: &SourceCheckpointRow, checkpoint: &mut Map<String, Value>) -> Result<()> {
         let writes = row.parent.as_deref().map_or(&[][..], |parent| self.rows.writes_of(&row.namespace, parent));
         let sends = writes.iter().filter(|write| write.channel == SENDS);
-        let sends = sends.map(|write| write.value.read().map_err(|how| self.at(row).unreadable(Some(SENDS), &how)));
+        let sends =
+            sends.map(|write| write.value.read().map_err(|reason| self.at(row).unreadable(Some(SENDS), &reason)));
         let sends: Vec<Value> = sends.collect::<Result<_>>()?;
         if let Some(Value::Object(channels)) = checkpoint.get_mut("channel_values")
             && !sends.is_empty()
@@ -342,7 +346,7 @@ fn time(row: &SourceCheckpointRow, stored: &SourceCheckpoint) -> i64 {
 }
 
 fn id(text: &str, at: RowContext<'_>) -> Result<CheckpointId, Error> {
-    text.parse().map_err(|_| at.unreadable(None, &format!("`{text}` is not an id")))
+    text.parse().map_err(|_| at.unreadable(None, &format!("`{text}` is not a valid id")))
 }
 
 /// Returns the changes between the values of two checkpoints; equal values are shared afterwards.

@@ -11,16 +11,16 @@ const MAX_BYTES: usize = 256 << 20;
 /// Decodes a value. Nothing is imported, constructed or executed, whatever the bytes contain.
 pub(super) fn read(encoding: &str, bytes: &[u8]) -> DecodeResult<Value> {
     if bytes.len() > MAX_BYTES {
-        return Err(format!("it has {} bytes; {MAX_BYTES} is the limit", bytes.len()));
+        return Err(format!("the value has {} bytes; the maximum is {MAX_BYTES}", bytes.len()));
     }
     match encoding {
         "null" => Ok(Value::Null),
         "bytes" | "bytearray" => Ok(plain_bytes(bytes)),
         "msgpack" => msgpack::read(bytes),
         "json" => serde_json::from_slice(bytes).map(revive).map_err(|error| error.to_string()),
-        "pickle" => Err("it is a pickle, which is a program: it is never run".to_owned()),
-        other if other.contains('+') => Err(format!("it is encrypted (`{other}`)")),
-        other => Err(format!("its encoding `{other}` is not known")),
+        "pickle" => Err("the value is a pickle, which could execute code; pickles are not supported".to_owned()),
+        other if other.contains('+') => Err(format!("the value is encrypted (`{other}`)")),
+        other => Err(format!("unknown encoding `{other}`")),
     }
 }
 
@@ -69,8 +69,8 @@ mod tests {
     fn unsupported_encodings_are_rejected_by_name() {
         assert_eq!(read("null", b"").unwrap(), Value::Null);
         assert_eq!(read("bytes", b"\x00\xff").unwrap(), json!({ "__bytes__": "AP8=" }));
-        assert!(read("pickle", b"cos\nsystem\n").unwrap_err().starts_with("it is a pickle"));
-        assert_eq!(read("msgpack+aes", b"").unwrap_err(), "it is encrypted (`msgpack+aes`)");
-        assert_eq!(read("yaml", b"").unwrap_err(), "its encoding `yaml` is not known");
+        assert!(read("pickle", b"cos\nsystem\n").unwrap_err().starts_with("the value is a pickle"));
+        assert_eq!(read("msgpack+aes", b"").unwrap_err(), "the value is encrypted (`msgpack+aes`)");
+        assert_eq!(read("yaml", b"").unwrap_err(), "unknown encoding `yaml`");
     }
 }

@@ -1,6 +1,6 @@
 //! Reader of LangGraph's MessagePack that returns plain data.
 //!
-//! Values that Python would construct are converted and never constructed (see `constructed`). Lengths are not
+//! Values that Python would construct are converted and never constructed (see `python_values`). Lengths are not
 //! trusted: each one is checked against the remaining bytes, and the nesting depth is limited.
 
 use base64::Engine;
@@ -25,7 +25,11 @@ pub(super) fn read(bytes: &[u8]) -> DecodeResult<Value> {
 pub(super) fn read_at(bytes: &[u8], depth: usize) -> DecodeResult<Value> {
     let mut reader = MsgpackReader { bytes };
     let value = reader.value(depth)?;
-    if reader.bytes.is_empty() { Ok(value) } else { Err(format!("{} bytes are left over", reader.bytes.len())) }
+    if reader.bytes.is_empty() {
+        Ok(value)
+    } else {
+        Err(format!("{} unexpected bytes after the value", reader.bytes.len()))
+    }
 }
 
 /// Converts bytes to plain data.
@@ -44,13 +48,13 @@ struct MsgpackReader<'a> {
 
 impl<'a> MsgpackReader<'a> {
     fn take(&mut self, length: usize) -> DecodeResult<&'a [u8]> {
-        let (taken, rest) = self.bytes.split_at_checked(length).ok_or("the bytes end too early")?;
+        let (taken, rest) = self.bytes.split_at_checked(length).ok_or("unexpected end of data")?;
         self.bytes = rest;
         Ok(taken)
     }
 
     fn number<const N: usize>(&mut self) -> DecodeResult<[u8; N]> {
-        self.take(N)?.try_into().map_err(|_| "the bytes end too early".to_owned())
+        self.take(N)?.try_into().map_err(|_| "unexpected end of data".to_owned())
     }
 
     /// Reads a length of one, two or four bytes.
@@ -60,7 +64,7 @@ impl<'a> MsgpackReader<'a> {
 
     fn value(&mut self, depth: usize) -> DecodeResult<Value> {
         if depth > MAX_DEPTH {
-            return Err(format!("values are more than {MAX_DEPTH} levels deep"));
+            return Err(format!("values exceed the maximum depth of {MAX_DEPTH}"));
         }
         let [byte] = self.number()?;
         Ok(match Marker::from_u8(byte) {
@@ -106,12 +110,12 @@ impl<'a> MsgpackReader<'a> {
             Marker::Ext8 => self.length(1).and_then(|length| self.extension(length, depth)),
             Marker::Ext16 => self.length(2).and_then(|length| self.extension(length, depth)),
             Marker::Ext32 => self.length(4).and_then(|length| self.extension(length, depth)),
-            other => Err(format!("{other:?} begins no value")),
+            other => Err(format!("unexpected marker {other:?}")),
         }
     }
 
     fn text(&mut self, length: usize) -> DecodeResult<Value> {
-        let text = std::str::from_utf8(self.take(length)?).map_err(|_| "a text is not UTF-8")?;
+        let text = std::str::from_utf8(self.take(length)?).map_err(|_| "a string is not valid UTF-8")?;
         Ok(text.into())
     }
 
@@ -129,7 +133,7 @@ impl<'a> MsgpackReader<'a> {
         for _ in 0..length {
             let key = key(self.value(depth + 1)?)?;
             if map.contains_key(&key) {
-                return Err(format!("two keys of a map are `{key}` as text"));
+                return Err(format!("duplicate map key `{key}`"));
             }
             map.insert(key, self.value(depth + 1)?);
         }
@@ -154,7 +158,7 @@ fn key(value: Value) -> DecodeResult<String> {
     }
     match value {
         Value::String(text) => Ok(text),
-        other if has_map(&other) => Err("a key of a map is a map, or holds one".to_owned()),
+        other if has_map(&other) => Err("a map key is a map or contains one".to_owned()),
         other => Ok(other.to_string()),
     }
 }

@@ -75,8 +75,10 @@ impl Conversion<'_> {
                     }));
                 }
                 None if item.is_last && !item.tasks.is_empty() && id != NULL_TASK_ID => {
-                    self.notes
-                        .push(format!("checkpoint {}: what task {id} wrote belongs to no node that is due", item.id));
+                    self.notes.push(format!(
+                        "checkpoint {}: skipped the writes of task {id}, which is not a next task",
+                        item.id
+                    ));
                 }
                 None => {}
             }
@@ -120,7 +122,7 @@ impl TaskWrites {
     fn read(at: RowContext<'_>, writes: &[&SourceWriteRow]) -> Result<Self> {
         let mut task_writes = Self::default();
         for write in writes {
-            let value = write.value.read().map_err(|how| at.unreadable(Some(&write.channel), &how))?;
+            let value = write.value.read().map_err(|reason| at.unreadable(Some(&write.channel), &reason))?;
             match (write.channel.as_str(), value) {
                 ("__resume__", Value::Array(answers)) => task_writes.answers = answers,
                 ("__resume__", answer) => task_writes.answers = vec![answer],

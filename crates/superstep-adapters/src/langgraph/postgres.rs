@@ -43,13 +43,13 @@ impl PostgresSource {
     pub(super) async fn connect(url: &str) -> Result<Self> {
         // The URL may contain a password, so the error does not repeat it.
         let mut config: Config = url.parse().map_err(|_| {
-            Error::new(ErrorCode::ConfigInvalid, "the address of PostgreSQL cannot be read")
-                .with_help("write `postgres://user:password@host:5432/database`")
+            Error::new(ErrorCode::ConfigInvalid, "invalid PostgreSQL URL")
+                .with_help("use the form `postgres://user:password@host:5432/database`")
         })?;
         if !matches!(config.get_ssl_mode(), SslMode::Disable | SslMode::Prefer) {
-            let message = "the address of PostgreSQL asks for encryption with `sslmode`, which is not there yet";
+            let message = "the `sslmode` of the PostgreSQL URL requires TLS, which is not supported";
             return Err(Error::new(ErrorCode::ConfigInvalid, message)
-                .with_help("lead the connection through a tunnel, and say `sslmode=disable`"));
+                .with_help("use an encrypted tunnel, and set `sslmode=disable`"));
         }
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
@@ -68,10 +68,8 @@ impl PostgresSource {
         if table_count == 3 {
             return Ok(server);
         }
-        Err(Error::new(ErrorCode::InputInvalid, "this database has no tables of LangGraph's PostgreSQL saver")
-            .with_help(
-                "they are `checkpoints`, `checkpoint_blobs` and `checkpoint_writes`, in the search path of the user",
-            ))
+        Err(Error::new(ErrorCode::InputInvalid, "the database has no tables of LangGraph's PostgreSQL checkpointer")
+            .with_help("check that `checkpoints`, `checkpoint_blobs` and `checkpoint_writes` are in the search path"))
     }
 
     async fn line(&self) -> Result<PgConnection> {
@@ -132,6 +130,6 @@ fn cell<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T> {
 
 fn failed(error: &tokio_postgres::Error) -> Error {
     let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
-    Error::new(ErrorCode::StoreUnavailable, format!("LangGraph's PostgreSQL cannot be read: {cause}"))
-        .with_help("nothing was imported, and nothing there was changed")
+    Error::new(ErrorCode::StoreUnavailable, format!("LangGraph's PostgreSQL database cannot be read: {cause}"))
+        .with_help("nothing was imported; the database is unchanged")
 }

@@ -28,7 +28,7 @@ pub(super) fn decode_extension(code: i8, payload: &[u8], depth: usize) -> Decode
                 _ => from_pydantic(module, argument),
             })
         }
-        _ => Err(format!("extension {code} is none of LangGraph's")),
+        _ => Err(format!("unknown extension {code}")),
     }
 }
 
@@ -123,42 +123,42 @@ fn from_pydantic(module: &str, fields: Value) -> Value {
 pub(super) fn message(fields: Value) -> Value {
     let Value::Object(mut present) = fields.clone() else { return fields };
     // LangChain writes all keys, most of them without a value.
-    let says_nothing = |key: &str, value: &Value| match value {
+    let has_no_value = |key: &str, value: &Value| match value {
         Value::Null => true,
         Value::Array(items) => key == "invalid_tool_calls" && items.is_empty(),
         _ => false,
     };
-    present.retain(|key, value| !says_nothing(key, value));
+    present.retain(|key, value| !has_no_value(key, value));
     let read = Message::try_from(Value::Object(present)).ok();
     read.and_then(|message| serde_json::to_value(message).ok()).unwrap_or(fields)
 }
 
 /// Converts a numpy array to nested lists.
 fn array(parts: Value, depth: usize) -> DecodeResult<Value> {
-    let bytes = parts.get(3).and_then(as_bytes).ok_or("an array of numpy has no bytes")?;
+    let bytes = parts.get(3).and_then(as_bytes).ok_or("a numpy array has no bytes")?;
     let (Some(kind), Some(order)) = (text(&parts, 0), text(&parts, 2)) else {
-        return Err("an array of numpy has no type and order".to_owned());
+        return Err("a numpy array has no type and order".to_owned());
     };
-    let shape = parts.get(1).and_then(Value::as_array).ok_or("an array of numpy has no shape")?;
+    let shape = parts.get(1).and_then(Value::as_array).ok_or("a numpy array has no shape")?;
     let shape: Option<Vec<usize>> =
         shape.iter().map(|length| length.as_u64().and_then(|length| length.try_into().ok())).collect();
-    let shape = shape.ok_or("an array of numpy has no shape")?;
+    let shape = shape.ok_or("a numpy array has no shape")?;
     if depth + shape.len() > MAX_DEPTH {
-        return Err(format!("an array of numpy has {} dimensions", shape.len()));
+        return Err(format!("a numpy array has {} dimensions", shape.len()));
     }
     let width = kind.get(2..).and_then(|width| width.parse().ok()).unwrap_or(0_usize);
     let needed = shape.iter().try_fold(width, |length, side| length.checked_mul(*side));
     if width == 0 || number(kind, &[0; 16][..width.min(16)]).is_none() {
-        return Err(format!("an array of numpy has elements of type `{kind}`, which have no plain form"));
+        return Err(format!("a numpy array has the unsupported element type `{kind}`"));
     }
     // An array without elements could have sides of any length, which would all be written.
     let sides = shape.iter().try_fold(1_usize, |product, side| product.checked_mul((*side).max(1)));
     if sides.is_none_or(|sides| sides > bytes.len().max(1 << 16)) {
-        return Err("an array of numpy has more sides than bytes".to_owned());
+        return Err("the dimensions of a numpy array exceed its data".to_owned());
     }
     if needed != Some(bytes.len()) {
-        let needed = needed.map_or_else(|| "more than there is".to_owned(), |needed| needed.to_string());
-        return Err(format!("an array of numpy has {} bytes, and its shape needs {needed}", bytes.len()));
+        let needed = needed.map_or_else(|| "more than the maximum".to_owned(), |needed| needed.to_string());
+        return Err(format!("a numpy array has {} bytes, but its shape requires {needed}", bytes.len()));
     }
     let mut steps = vec![width; shape.len()];
     let inward: Vec<usize> = if order == "F" { (0..shape.len()).collect() } else { (0..shape.len()).rev().collect() };

@@ -36,7 +36,7 @@ pub(super) struct SourceCheckpointRow {
 #[derive(Debug)]
 pub(super) enum CheckpointBody {
     Full(EncodedValue),
-    /// Values in the other table are found by channel and version.
+    /// Checkpoint without channel values, which another table has by channel and version.
     Parts(Value),
 }
 
@@ -54,9 +54,9 @@ pub(super) struct SourceWriteRow {
 #[derive(Debug, Default)]
 pub(super) struct ThreadRows {
     pub(super) thread: String,
-    /// In order of creation.
+    /// Checkpoint rows in order of creation.
     pub(super) checkpoints: Vec<SourceCheckpointRow>,
-    /// By namespace and checkpoint, in the order in which they are applied.
+    /// Pending writes by namespace and checkpoint, in the order in which they are applied.
     pub(super) writes: BTreeMap<(String, String), Vec<SourceWriteRow>>,
     /// Values of the other table by namespace, channel and version.
     pub(super) blobs: BTreeMap<(String, String, String), EncodedValue>,
@@ -71,25 +71,27 @@ impl ThreadRows {
     pub(super) fn read(&self, row: &SourceCheckpointRow) -> Result<Map<String, Value>, Error> {
         let at = RowContext { thread: &self.thread, checkpoint: &row.id };
         let mut checkpoint = match &row.checkpoint {
-            CheckpointBody::Full(typed) => typed.read().map_err(|how| at.unreadable(None, &how))?,
+            CheckpointBody::Full(typed) => typed.read().map_err(|reason| at.unreadable(None, &reason))?,
             CheckpointBody::Parts(value) => value.clone(),
         };
         let versions = checkpoint.get("channel_versions").and_then(Value::as_object).cloned().unwrap_or_default();
-        let mut apart = Map::new();
+        let mut blob_values = Map::new();
         for (channel, version) in versions.into_iter().filter(|_| !self.blobs.is_empty()) {
             let version = version.as_str().map_or_else(|| version.to_string(), str::to_owned);
             let Some(blob) = self.blobs.get(&(row.namespace.clone(), channel.clone(), version)) else { continue };
             if blob.encoding != "empty" {
-                let value = blob.read().map_err(|how| at.unreadable(Some(&channel), &how))?;
-                apart.insert(channel, value);
+                let value = blob.read().map_err(|reason| at.unreadable(Some(&channel), &reason))?;
+                blob_values.insert(channel, value);
             }
         }
-        let Some(map) = checkpoint.as_object_mut() else { return Err(at.unreadable(None, "it is no map")) };
+        let Some(map) = checkpoint.as_object_mut() else {
+            return Err(at.unreadable(None, "the checkpoint is not a map"));
+        };
         let values = map.entry("channel_values").or_insert_with(|| Map::new().into());
         let Some(values) = values.as_object_mut() else {
-            return Err(at.unreadable(None, "the values of its channels are no map"));
+            return Err(at.unreadable(None, "the channel values are not a map"));
         };
-        values.append(&mut apart);
+        values.append(&mut blob_values);
         Ok(std::mem::take(map))
     }
 }
@@ -103,9 +105,9 @@ pub(super) struct RowContext<'a> {
 
 impl RowContext<'_> {
     /// Returns the error of a value that cannot be read.
-    pub(super) fn unreadable(&self, channel: Option<&str>, how: &str) -> Error {
+    pub(super) fn unreadable(&self, channel: Option<&str>, reason: &str) -> Error {
         let channel = channel.map_or_else(String::new, |channel| format!(", channel `{channel}`"));
-        let message = format!("thread `{}` of LangGraph, checkpoint {}{channel}: {how}", self.thread, self.checkpoint);
+        let message = format!("LangGraph thread `{}`, checkpoint {}{channel}: {reason}", self.thread, self.checkpoint);
         Error::new(ErrorCode::InputInvalid, message)
             .with_help("nothing was imported; the other threads are not affected")
     }

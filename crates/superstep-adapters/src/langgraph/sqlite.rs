@@ -26,8 +26,9 @@ impl SqliteSource {
         if table_count == 2 {
             return Ok(file);
         }
-        let message = format!("`{}` is not a file of LangGraph's SQLite saver", path.display());
-        Err(Error::new(ErrorCode::InputInvalid, message).with_help("it has no tables `checkpoints` and `writes`"))
+        let message = format!("`{}` is not a database of LangGraph's SQLite checkpointer", path.display());
+        Err(Error::new(ErrorCode::InputInvalid, message)
+            .with_help("use a file with the tables `checkpoints` and `writes`"))
     }
 
     fn with_connection<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
@@ -40,8 +41,7 @@ impl SqliteSource {
         });
         answer.map_err(|error| {
             let message = format!("`{}` cannot be read: {error}", self.path.display());
-            Error::new(ErrorCode::InputInvalid, message)
-                .with_help("nothing was imported, and nothing in it was changed")
+            Error::new(ErrorCode::InputInvalid, message).with_help("nothing was imported; the file is unchanged")
         })
     }
 
@@ -78,7 +78,7 @@ impl SqliteSource {
             if !metadata.is_empty() {
                 let at = RowContext { thread, checkpoint: &row.id };
                 row.metadata = serde_json::from_slice(&metadata)
-                    .map_err(|error| at.unreadable(None, &format!("its metadata cannot be read: {error}")))?;
+                    .map_err(|error| at.unreadable(None, &format!("the metadata cannot be read: {error}")))?;
             }
             rows.checkpoints.push(row);
         }

@@ -39,15 +39,15 @@ pub(super) fn check(address: &str, allowed: &[String]) -> Result<(Url, AddressPo
         // A URL may contain a secret, so the error shows only its beginning.
         let redacted = address.split(['?', '#']).next().unwrap_or_default();
         let redacted = redacted.rsplit_once('@').map_or(redacted, |(_, rest)| rest);
-        Error::new(ErrorCode::PolicyRefused, format!("`{redacted}` is no address for an MCP server: {reason}"))
+        Error::new(ErrorCode::PolicyRefused, format!("`{redacted}` is not a permitted MCP server address: {reason}"))
     };
     let url = Url::parse(address).map_err(|error| policy_error(&error.to_string()))?;
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     if !matches!(url.scheme(), "http" | "https") || host.is_empty() {
-        return Err(policy_error("it is not http or https"));
+        return Err(policy_error("the scheme must be `http` or `https`"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(policy_error("a name and a password in it would be told to everybody; use a header"));
+        return Err(policy_error("credentials in the URL are not allowed; use a header"));
     }
     let port = url.port_or_known_default().unwrap_or_default();
     let is_allowed = allowed.iter().any(|entry| *entry == host || *entry == format!("{host}:{port}"));
@@ -59,10 +59,10 @@ pub(super) fn check(address: &str, allowed: &[String]) -> Result<(Url, AddressPo
         _ => AddressPolicy::Public,
     };
     if literal.is_some_and(|address| !reach.has(address)) {
-        return Err(policy_error("it is private; allow the host to use it"));
+        return Err(policy_error("the address is private; allow the host to use it"));
     }
     if reach == AddressPolicy::Public && url.scheme() == "http" {
-        return Err(policy_error("it is not encrypted; use https, or allow the host"));
+        return Err(policy_error("the connection is not encrypted; use `https`, or allow the host"));
     }
     Ok((url, reach))
 }
@@ -74,7 +74,7 @@ impl Resolve for AddressPolicy {
         Box::pin(async move {
             let addresses: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
             if let Some(forbidden) = addresses.iter().find(|address| !reach.has(address.ip())) {
-                return Err(format!("`{}` leads to {}, which is not allowed", name.as_str(), forbidden.ip()).into());
+                return Err(format!("`{}` resolves to {}, which is not allowed", name.as_str(), forbidden.ip()).into());
             }
             Ok(Box::new(addresses.into_iter()) as Addrs)
         })

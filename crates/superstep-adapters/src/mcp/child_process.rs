@@ -60,7 +60,7 @@ impl StdioServerCommand {
     /// Starts the program. It is stopped when the client and all of its tools are dropped.
     ///
     /// # Errors
-    /// Returns an error if the program cannot be started or does not speak the protocol.
+    /// Returns an error if the program cannot be started or does not support the protocol.
     pub async fn connect(self) -> Result<McpClient> {
         let mut command = Command::new(&self.command);
         command.args(&self.args).env_clear().kill_on_drop(true);
@@ -70,15 +70,16 @@ impl StdioServerCommand {
             command.current_dir(folder);
         }
         let name = name(&self.command);
-        let unstarted = |reason: &dyn std::fmt::Display| {
+        let start_error = |reason: &dyn std::fmt::Display| {
             Error::new(ErrorCode::ToolFailed, format!("the MCP server `{name}` cannot be started: {reason}"))
         };
-        let mut child = command.spawn().map_err(|error| unstarted(&error).with_retryable(false))?;
-        let (Some(input), Some(output), Some(besides)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        let mut child = command.spawn().map_err(|error| start_error(&error).with_retryable(false))?;
+        let (Some(input), Some(output), Some(stderr_pipe)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err(unstarted(&"it has no pipes"));
+            return Err(start_error(&"its standard streams are not available"));
         };
-        let pipe = StdioTransport::new(output, input, ServerDiagnostics::capture_stderr(besides)).with_child(child);
+        let pipe = StdioTransport::new(output, input, ServerDiagnostics::capture_stderr(stderr_pipe)).with_child(child);
         Connection::stdio(&name, self.timeout, pipe).await.map(McpClient::new)
     }
 }

@@ -49,7 +49,7 @@ impl McpClient {
         Self { connection, pin: None }
     }
 
-    /// Configures a client of a program that speaks MCP over standard input and output. `command` has to come from
+    /// Configures a client of a program that serves MCP over standard input and output. `command` has to come from
     /// the configuration, never from a model or an untrusted user.
     ///
     /// ```no_run
@@ -195,8 +195,8 @@ impl McpClient {
             let hash = tool::tools_hash(&listed);
             if hash != pin.tools_hash {
                 let server = self.connection.server();
-                let fact = format!("the tools of the MCP server `{server}` are not the approved ones");
-                let help = format!("look at them, and pin `{hash}` to approve them");
+                let fact = format!("the tools of the MCP server `{server}` differ from the pinned list");
+                let help = format!("review the tools, then pin `{hash}` to approve them");
                 return Err(Error::new(ErrorCode::PolicyRefused, fact).with_help(help));
             }
             pin.verified.store(generation, Ordering::Release);
@@ -238,7 +238,7 @@ impl McpClient {
             }
             cursor = next;
         }
-        let problem = format!("has a list without an end, or of more than {MAX_LIST_ENTRIES}");
+        let problem = format!("returned an endless list, or more than {MAX_LIST_ENTRIES} entries");
         Err(error::server_error(self.connection.server(), problem))
     }
 

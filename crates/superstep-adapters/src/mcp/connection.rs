@@ -61,7 +61,7 @@ impl Connection {
     /// Connects over a pipe.
     ///
     /// # Errors
-    /// Returns an error if the server does not respond or does not speak the protocol.
+    /// Returns an error if the server does not respond or does not support the protocol.
     pub(super) async fn stdio<R, W>(server: &str, timeout: Duration, pipe: StdioTransport<R, W>) -> Result<Arc<Self>>
     where
         R: AsyncRead + Unpin + Send + 'static,
@@ -136,9 +136,9 @@ impl Connection {
         progress: &ToolProgress,
     ) -> Result<ServerResult, ServiceError> {
         let handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
-        let mut unanswered = PendingRequestGuard { peer, request: Some(handle.id.clone()) };
+        let mut guard = PendingRequestGuard { peer, request: Some(handle.id.clone()) };
         let answer = self.answer(handle, progress).await;
-        unanswered.request = None;
+        guard.request = None;
         answer
     }
 
@@ -154,12 +154,12 @@ impl Connection {
         let answer = loop {
             tokio::select! {
                 biased;
-                Some(news) = following.next() => progress.send(news).await,
+                Some(update) = following.next() => progress.send(update).await,
                 answer = &mut answer => break answer,
             }
         };
-        while let Some(news) = following.waiting() {
-            progress.send(news).await;
+        while let Some(update) = following.waiting() {
+            progress.send(update).await;
         }
         answer
     }
@@ -222,7 +222,8 @@ impl Drop for PendingRequestGuard<'_> {
         let (Some(request), Ok(runtime)) = (self.request.take(), tokio::runtime::Handle::try_current()) else { return };
         let peer = self.peer.clone();
         runtime.spawn(async move {
-            let cancelled = CancelledNotificationParam::new(Some(request), Some("nobody waits for it".to_owned()));
+            let cancelled =
+                CancelledNotificationParam::new(Some(request), Some("the caller dropped the request".to_owned()));
             let _ = peer.notify_cancelled(cancelled).await;
         });
     }

@@ -1,6 +1,6 @@
 //! Conversion between MCP content blocks and message parts.
 //!
-//! Reads JSON instead of the library's types, so that unknown kinds of content are kept unchanged.
+//! Reads JSON instead of the library's types, so that unknown kinds of content are preserved.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) fn read(blocks: Vec<Value>) -> Content {
     }
 }
 
-/// Converts one block; an unknown block becomes [`Part::Other`].
+/// Converts one block; an unknown block becomes [`ContentPart::Other`].
 pub(super) fn part(block: Value) -> ContentPart {
     let Value::Object(fields) = block else { return ContentPart::Other(block) };
     parse_block(&fields).unwrap_or(ContentPart::Other(Value::Object(fields)))
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(read(blocks), Content::Text("a\nb".into()));
     }
 
-    /// R-FWK-82: other content is kept, including unknown kinds.
+    /// R-FWK-82: other content is preserved, including unknown kinds.
     #[test]
     fn unknown_content_is_preserved() {
         let unknown = json!({"type": "hologram", "data": [1]});

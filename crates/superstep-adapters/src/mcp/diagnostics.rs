@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::task::JoinHandle;
 
-/// Number of bytes of standard error that are kept.
+/// Maximum number of retained bytes of standard error.
 const STDERR_TAIL_BYTES: usize = 2048;
-/// Number of bytes of an invalid line that are kept.
+/// Maximum number of retained bytes of an invalid line.
 const INVALID_LINE_BYTES: usize = 120;
 /// Time to read the remaining standard error of a program that has exited.
 const STDERR_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
@@ -18,7 +18,7 @@ const STDERR_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 #[derive(Default)]
 pub(super) struct ServerDiagnostics {
     stderr_tail: Arc<Mutex<VecDeque<u8>>>,
-    record_invalid_line: Mutex<Option<String>>,
+    invalid_line: Mutex<Option<String>>,
     end: Mutex<Option<String>>,
     /// Task that reads standard error, or the server itself if it runs in this process.
     task: Mutex<Option<JoinHandle<()>>>,
@@ -33,36 +33,36 @@ impl ServerDiagnostics {
     }
 
     /// Creates the diagnostics of a program and reads its standard error.
-    pub(super) fn capture_stderr(mut besides: impl AsyncRead + Unpin + Send + 'static) -> Arc<Self> {
+    pub(super) fn capture_stderr(mut stderr: impl AsyncRead + Unpin + Send + 'static) -> Arc<Self> {
         let notes = Self::default();
-        let words = Arc::clone(&notes.stderr_tail);
+        let output = Arc::clone(&notes.stderr_tail);
         let task = tokio::spawn(async move {
-            let mut piece = [0; 1024];
-            while let Ok(length @ 1..) = besides.read(&mut piece).await {
-                let mut words = lock(&words);
-                words.extend(&piece[..length]);
-                let surplus = words.len().saturating_sub(STDERR_TAIL_BYTES);
-                words.drain(..surplus);
+            let mut chunk = [0; 1024];
+            while let Ok(length @ 1..) = stderr.read(&mut chunk).await {
+                let mut output = lock(&output);
+                output.extend(&chunk[..length]);
+                let surplus = output.len().saturating_sub(STDERR_TAIL_BYTES);
+                output.drain(..surplus);
             }
         });
         *lock(&notes.task) = Some(task);
         Arc::new(notes)
     }
 
-    /// Records a line that is not a message. The first one is kept: later ones are often a consequence.
+    /// Records a line that is not a message. Only the first one is recorded: later ones are often a consequence.
     pub(super) fn record_invalid_line(&self, line: &[u8]) {
         let text = sanitize_terminal_text(&String::from_utf8_lossy(&line[..line.len().min(INVALID_LINE_BYTES)]));
-        lock(&self.record_invalid_line).get_or_insert(format!("wrote `{text}` where a message belongs"));
+        lock(&self.invalid_line).get_or_insert(format!("wrote `{text}` instead of a message"));
     }
 
     /// Records why the server is no longer read.
     pub(super) fn record_rejection(&self, reason: &str) {
-        lock(&self.record_invalid_line).replace(reason.to_owned());
+        lock(&self.invalid_line).replace(reason.to_owned());
     }
 
     /// Records how the server ended.
-    pub(super) fn ended(&self, how: String) {
-        lock(&self.end).get_or_insert(how);
+    pub(super) fn ended(&self, reason: String) {
+        lock(&self.end).get_or_insert(reason);
     }
 
     /// Waits briefly for the last output of a server that has ended.
@@ -81,13 +81,13 @@ impl ServerDiagnostics {
         if let Some(end) = &*lock(&self.end) {
             tail += &format!("; it ended with {end}");
         }
-        if let Some(nonsense) = &*lock(&self.record_invalid_line) {
-            tail += &format!("; it {nonsense}");
+        if let Some(invalid_line_text) = &*lock(&self.invalid_line) {
+            tail += &format!("; it {invalid_line_text}");
         }
-        let words: Vec<u8> = lock(&self.stderr_tail).iter().copied().collect();
-        let words = sanitize_terminal_text(String::from_utf8_lossy(&words).trim());
-        if !words.is_empty() {
-            tail += &format!("; its last words: {words}");
+        let output: Vec<u8> = lock(&self.stderr_tail).iter().copied().collect();
+        let output = sanitize_terminal_text(String::from_utf8_lossy(&output).trim());
+        if !output.is_empty() {
+            tail += &format!("; standard error: {output}");
         }
         tail
     }
@@ -104,11 +104,11 @@ impl Drop for ServerDiagnostics {
 /// Replaces control characters except line feeds, and characters that change the text direction, so that the text
 /// cannot manipulate a terminal.
 pub(super) fn sanitize_terminal_text(text: &str) -> String {
-    let tricks = |letter: char| {
+    let is_unsafe = |letter: char| {
         (letter.is_control() && letter != '\n')
             || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
     };
-    text.chars().map(|letter| if tricks(letter) { '\u{fffd}' } else { letter }).collect()
+    text.chars().map(|letter| if is_unsafe(letter) { '\u{fffd}' } else { letter }).collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

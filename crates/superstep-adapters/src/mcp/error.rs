@@ -26,32 +26,32 @@ pub(super) fn timeout_error(server: &str, method: &str, waited: Duration, tail: 
     let seconds = waited.as_secs_f64();
     Error::new(
         ErrorCode::Timeout,
-        format!("the MCP server `{server}` has not answered `{method}` within {seconds} s{tail}"),
+        format!("the MCP server `{server}` did not respond to `{method}` within {seconds} s{tail}"),
     )
 }
 
 /// Returns the error of a child process that has ended, which only the application can start again.
 pub(super) fn disconnected_error(server: &str, tail: &str) -> Error {
-    server_error(server, format_args!("has gone{tail}"))
-        .with_help("connect again: a program that has ended is not started twice")
+    server_error(server, format_args!("is disconnected{tail}"))
+        .with_help("connect again; the client does not restart a program")
 }
 
 /// Returns the error of a response with an unexpected form.
 pub(super) fn invalid_response_error(server: &str, method: &str) -> Error {
-    server_error(server, format_args!("answered `{method}` with something that is no answer to it"))
+    server_error(server, format_args!("sent an invalid response to `{method}`"))
 }
 
 /// Converts the error of a request; `tail` has the diagnostics of the server.
 pub(super) fn from_service_error(server: &str, error: &ServiceError, tail: &str) -> Error {
     match error {
         ServiceError::McpError(error_data) => {
-            server_error(server, format_args!("refuses: {}", truncate(&error_data.message)))
+            server_error(server, format_args!("returned an error: {}", truncate(&error_data.message)))
         }
         ServiceError::TransportClosed => disconnected_error(server, tail),
         ServiceError::TransportSend(error) => {
-            server_error(server, format_args!("cannot be asked: {}{tail}", transport_message(error)))
+            server_error(server, format_args!("did not complete the request: {}{tail}", transport_message(error)))
         }
-        error => server_error(server, format_args!("cannot be asked: {}{tail}", reasons(error))),
+        error => server_error(server, format_args!("did not complete the request: {}{tail}", reasons(error))),
     }
 }
 
@@ -59,17 +59,17 @@ pub(super) fn from_service_error(server: &str, error: &ServiceError, tail: &str)
 pub(super) fn from_initialize_error(server: &str, error: &ClientInitializeError, tail: &str) -> Error {
     match error {
         ClientInitializeError::ConnectionClosed(_) => {
-            server_error(server, format_args!("ended before it answered{tail}"))
+            server_error(server, format_args!("ended before it responded{tail}"))
         }
         ClientInitializeError::JsonRpcError(error_data) => {
-            server_error(server, format_args!("refuses: {}", truncate(&error_data.message)))
+            server_error(server, format_args!("returned an error: {}", truncate(&error_data.message)))
         }
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
             invalid_response_error(server, "initialize")
         }
         // The server ended before the request was written, instead of before its response.
         ClientInitializeError::TransportError { error, .. } if is_broken_pipe(error) => {
-            server_error(server, format_args!("ended before it answered{tail}"))
+            server_error(server, format_args!("ended before it responded{tail}"))
         }
         ClientInitializeError::TransportError { error, .. } => {
             server_error(server, format_args!("cannot be reached: {}{tail}", transport_message(error)))

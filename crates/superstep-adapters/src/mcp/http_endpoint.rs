@@ -66,10 +66,10 @@ impl HttpEndpoint {
         self
     }
 
-    /// Connects. A lost connection is established again with the next request.
+    /// Connects to the server. A lost connection is established again with the next request.
     ///
     /// # Errors
-    /// Returns an error if the address is not permitted, a header is invalid, or the server does not speak the
+    /// Returns an error if the address is not permitted, a header is invalid, or the server does not support the
     /// protocol.
     pub async fn connect(self) -> Result<McpClient> {
         Connection::http(self.timeout, self).await.map(McpClient::new)
@@ -79,26 +79,30 @@ impl HttpEndpoint {
     pub(super) fn name(&self) -> String {
         let url = reqwest::Url::parse(&self.address).ok();
         let host = url.as_ref().and_then(|url| url.host_str());
-        host.unwrap_or("of no host").to_owned()
+        host.unwrap_or("unknown host").to_owned()
     }
 
+    /// Builds the HTTP transport for the address, after checking the address and the headers.
+    ///
     /// # Errors
     /// Returns the errors of [`HttpEndpoint::connect`].
     pub(super) fn transport(&self) -> Result<StreamableHttpClientTransport<reqwest::Client>> {
         let (url, reach) = address_policy::check(&self.address, &self.allowed_hosts)?;
-        // Behind a proxy nobody could check where a name leads. Connections are not kept: the library leaves answers
-        // half-read, and the next request on such a connection waits for the rest.
+        // No proxy: it would resolve the host name itself, and the address could not be checked. No idle connections:
+        // the library does not read responses to their end, and the next request on such a connection would wait for
+        // the rest.
         let builder =
             crate::http::client::builder()?.no_proxy().redirect(redirect::Policy::none()).connect_timeout(CONNECT);
         let client = builder.dns_resolver(reach).pool_max_idle_per_host(0).build();
-        let client =
-            client.map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("no client for HTTP: {error}")))?;
+        let client = client.map_err(|error| {
+            Error::new(ErrorCode::ConfigInvalid, format!("failed to create the HTTP client: {error}"))
+        })?;
         let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
         config.auth_header.clone_from(&self.bearer);
         for (name, value) in &self.headers {
             // The value is not repeated in the error: it may be a secret.
             let invalid_header =
-                || Error::new(ErrorCode::ConfigInvalid, format!("`{name}` is no header, or its value is none"));
+                || Error::new(ErrorCode::ConfigInvalid, format!("invalid name or value of the header `{name}`"));
             let header = HeaderName::try_from(name).map_err(|_| invalid_header())?;
             let mut value = HeaderValue::try_from(value).map_err(|_| invalid_header())?;
             value.set_sensitive(true);

@@ -49,7 +49,7 @@ impl Notifications {
     /// Subscribes to the progress of a call.
     pub(super) fn subscribe_progress(self: &Arc<Self>, token: &ProgressToken) -> Option<ProgressReceiver> {
         let NumberOrString::Number(token) = token.0 else { return None };
-        let (sender, news) = mpsc::channel(PROGRESS_BUFFER);
+        let (sender, receiver) = mpsc::channel(PROGRESS_BUFFER);
         let mut calls = self.calls();
         for (_, value) in calls.unclaimed.iter().filter(|(early, _)| *early == token) {
             // Values beyond the capacity are dropped.
@@ -58,7 +58,7 @@ impl Notifications {
         calls.unclaimed.retain(|(early, _)| *early != token);
         calls.open.insert(token, sender);
         drop(calls);
-        Some(ProgressReceiver { watch: Arc::clone(self), token, progress_json: news })
+        Some(ProgressReceiver { watch: Arc::clone(self), token, progress_json: receiver })
     }
 
     fn on_message(&self, message: &RxJsonRpcMessage<RoleClient>) {
@@ -92,14 +92,14 @@ impl Notifications {
 
 /// Converts progress to the form of `ToolProgress`: `progress`, and `total` and `message` if the server sends them.
 fn progress_json(progress: &ProgressNotificationParam) -> Value {
-    let mut news = json!({ "progress": number(progress.progress) });
+    let mut update = json!({ "progress": number(progress.progress) });
     if let Some(total) = progress.total {
-        news["total"] = number(total);
+        update["total"] = number(total);
     }
     if let Some(message) = &progress.message {
-        news["message"] = json!(message);
+        update["message"] = json!(message);
     }
-    news
+    update
 }
 
 /// Converts a float; a whole number becomes an integer.

@@ -1,6 +1,7 @@
 //! The MCP server: its tools, resources and prompts, and the notification of clients about changes.
 //!
-//! `speaker` handles the session of one client, `doors` contains the transports, `run` calls a tool for a client.
+//! `handler` handles the session of one client, `transports` contains the transports, `call_tool` calls a tool for a
+//! client.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -201,15 +202,13 @@ impl ServerCatalog {
         let name = tool.spec().name.clone();
         let diagnostic = |message: String| Diagnostic { pointer: String::new(), message, help: None };
         if self.tools.iter().any(|offer| offer.tool.spec().name == name) {
-            return Err(diagnostic(format!("there are two tools `{name}`")));
+            return Err(diagnostic(format!("duplicate tool `{name}`")));
         }
         if !tool.spec().input_schema.is_object() {
-            return Err(diagnostic(format!(
-                "the arguments of the tool `{name}` have no JSON Schema that is an object"
-            )));
+            return Err(diagnostic(format!("the input schema of the tool `{name}` is not a JSON object")));
         }
         let arguments = FieldType::schema(Value::clone(&tool.spec().input_schema))
-            .map_err(|fault| diagnostic(format!("the tool `{name}`: {}", fault.message)))?;
+            .map_err(|fault| diagnostic(format!("invalid input schema of the tool `{name}`: {}", fault.message)))?;
         self.tools.push(OfferedTool { tool, arguments: Arc::new(arguments) });
         Ok(())
     }

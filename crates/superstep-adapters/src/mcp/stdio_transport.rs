@@ -52,15 +52,15 @@ impl<R: AsyncRead + Unpin + Send, W> StdioTransport<R, W> {
     /// Reads up to the end of the line; `None` at the end of the input or if the message is too long.
     async fn read_line(&mut self) -> Option<()> {
         loop {
-            let there = self.read.fill_buf().await.ok().filter(|there| !there.is_empty())?;
-            let end = there.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(there.len(), |end| end + 1);
-            if self.line.len() + taken > MAX_MESSAGE_BYTES {
+            let buffer = self.read.fill_buf().await.ok().filter(|buffer| !buffer.is_empty())?;
+            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let length = end.map_or(buffer.len(), |end| end + 1);
+            if self.line.len() + length > MAX_MESSAGE_BYTES {
                 self.notes.record_rejection("sent more than 16 MiB in one message");
                 return None;
             }
-            self.line.extend_from_slice(&there[..taken]);
-            self.read.consume(taken);
+            self.line.extend_from_slice(&buffer[..length]);
+            self.read.consume(length);
             if end.is_some() {
                 return Some(());
             }

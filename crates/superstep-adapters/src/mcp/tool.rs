@@ -80,7 +80,7 @@ pub(super) fn shared(client: &McpClient, listed: Vec<rmcp::model::Tool>) -> Resu
         if let Some(other) = names.insert(spec.name.clone(), tool.name.clone()) {
             let server = client.connection().server();
             let problem =
-                format!("has the tools `{other}` and `{}`, and both would be called `{}`", tool.name, spec.name);
+                format!("has the tools `{other}` and `{}`, which both map to the name `{}`", tool.name, spec.name);
             return Err(error::server_error(server, problem));
         }
         tools.push(SharedTool::from(RemoteTool { client: client.clone(), name: tool.name.into_owned(), spec }));

@@ -121,7 +121,7 @@ impl ResponseAccumulator {
     pub(super) fn answer(self, request: &ChatRequest, report: &ErrorReporter) -> Result<ChatResponse> {
         if self.calls.iter().any(|call| call.name.is_empty()) {
             return Err(
-                report.error(ModelErrorKind::InvalidResponse, "the answer asks for a tool and does not say which")
+                report.error(ModelErrorKind::InvalidResponse, "the response contains a tool call without a name")
             );
         }
         let mut message =
@@ -205,11 +205,11 @@ mod tests {
     fn gather(form: ToolCallDelta, fragments: Vec<TheirCall>) -> Vec<(String, String, Value)> {
         let (mut gathered, mut joined) = (ResponseAccumulator::default(), Vec::<(String, String)>::new());
         for fragment in fragments {
-            let piece = gathered.call(form, fragment);
-            if piece.index == joined.len() {
-                joined.push((piece.id.clone().unwrap(), String::new()));
+            let chunk = gathered.call(form, fragment);
+            if chunk.index == joined.len() {
+                joined.push((chunk.id.clone().unwrap(), String::new()));
             }
-            joined[piece.index].1.push_str(&piece.args);
+            joined[chunk.index].1.push_str(&chunk.args);
         }
         for (part, (id, args)) in gathered.calls.iter().zip(&joined) {
             assert_eq!((&part.id, &part.args), (id, args), "the pieces joined are the call");
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(gather(ToolCallDelta::Complete, complete), expected);
     }
 
-    /// R-FWK-69: arguments that are not JSON are kept as text, and missing arguments are an empty object.
+    /// R-FWK-69: arguments that are not JSON stay text, and missing arguments are an empty object.
     #[test]
     fn arguments_that_are_not_json_are_preserved() {
         let broken = vec![fragment("a", "f", "{\"x\": oops"), fragment("b", "g", "")];

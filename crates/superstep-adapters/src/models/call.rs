@@ -30,6 +30,8 @@ pub(super) struct PreparedCall<'a> {
 }
 
 impl<'a> PreparedCall<'a> {
+    /// Prepares a call without sending anything.
+    ///
     /// # Errors
     /// Returns an error if there is no key, a setting is invalid, or the provider does not support the request.
     pub(super) fn prepare(provider: &ProviderModel, request: &'a ChatRequest, in_pieces: bool) -> Result<Self> {

@@ -1,7 +1,7 @@
 //! Conversion of the errors of `genai`, of the HTTP client and of providers.
 //!
-//! All texts go through `ErrorReporter::error`, which removes secrets. Some error texts of `genai` contain the whole request
-//! and are not used.
+//! All texts go through `ErrorReporter::error`, which removes secrets. Some error texts of `genai` contain the complete
+//! request and are not used.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -51,12 +51,12 @@ impl ErrorReporter {
 
     /// Returns the error of a call that exceeded its timeout.
     pub(super) fn timeout(&self, total: Duration) -> Error {
-        self.error(ModelErrorKind::Timeout, &format!("no whole answer within {total:?}"))
+        self.error(ModelErrorKind::Timeout, &format!("no complete response within {total:?}"))
     }
 
     /// Returns the error of a prompt that the provider blocked.
     pub(super) fn blocked(&self, reason: &str) -> Error {
-        self.error(ModelErrorKind::ContentFiltered, &format!("what was asked is blocked: {reason}"))
+        self.error(ModelErrorKind::ContentFiltered, &format!("the prompt was blocked: {reason}"))
     }
 
     /// Converts an error of `genai`.
@@ -69,21 +69,19 @@ impl ErrorReporter {
             TheirError::WebStream { error, .. } => self.stream(error),
             TheirError::ChatResponse { body, .. } => self.provider_error(&ProviderError::of(&body), None),
             TheirError::StreamParse { serde_error, .. } if serde_error.is_eof() => {
-                self.error(ModelErrorKind::StreamInterrupted, "the answer broke off in the middle of an event")
+                self.error(ModelErrorKind::StreamInterrupted, "the response ended in the middle of an event")
             }
             TheirError::StreamParse { serde_error, .. } => {
-                self.error(ModelErrorKind::InvalidResponse, &format!("an event is not JSON: {serde_error}"))
+                self.error(ModelErrorKind::InvalidResponse, &format!("an event is not valid JSON: {serde_error}"))
             }
             TheirError::ChatResponseGeneration { cause, .. } => {
-                self.error(ModelErrorKind::InvalidResponse, &format!("the answer has not the form it should: {cause}"))
+                self.error(ModelErrorKind::InvalidResponse, &format!("unexpected response format: {cause}"))
             }
             TheirError::NoChatResponse { .. }
             | TheirError::InvalidJsonResponseElement { .. }
             | TheirError::JsonValueExt(_)
-            | TheirError::SerdeJson(_) => {
-                self.error(ModelErrorKind::InvalidResponse, "the answer has not the form it should")
-            }
-            other => self.error(ModelErrorKind::BadRequest, &format!("the request cannot be made: {other}")),
+            | TheirError::SerdeJson(_) => self.error(ModelErrorKind::InvalidResponse, "unexpected response format"),
+            other => self.error(ModelErrorKind::BadRequest, &format!("invalid request: {other}")),
         }
     }
 
@@ -92,20 +90,21 @@ impl ErrorReporter {
             WebError::ResponseFailedStatus { status, body, headers } => self.status_error(status, &headers, &body),
             WebError::ResponseFailedNotJson { content_type, body } => {
                 let message = ProviderError::read(&body).message;
-                let kind = if content_type.is_empty() { "nothing in particular" } else { content_type.as_str() };
-                let message = if message.is_empty() { "it is empty" } else { message.as_str() };
-                self.error(ModelErrorKind::InvalidResponse, &format!("the answer is not JSON but {kind}: {message}"))
+                let kind = if content_type.is_empty() { "no content type" } else { content_type.as_str() };
+                let message = if message.is_empty() { "the body is empty" } else { message.as_str() };
+                self.error(
+                    ModelErrorKind::InvalidResponse,
+                    &format!("expected a JSON response, found {kind}: {message}"),
+                )
             }
             WebError::ResponseFailedInvalidJson { body, .. } if body.trim().is_empty() => {
-                self.error(ModelErrorKind::InvalidResponse, "the answer is empty")
+                self.error(ModelErrorKind::InvalidResponse, "the response is empty")
             }
             WebError::ResponseFailedInvalidJson { cause, .. } => {
-                self.error(ModelErrorKind::InvalidResponse, &format!("the answer is not JSON: {cause}"))
+                self.error(ModelErrorKind::InvalidResponse, &format!("the response is not valid JSON: {cause}"))
             }
             WebError::Reqwest(error) => self.transport(&error),
-            WebError::JsonValueExt(_) => {
-                self.error(ModelErrorKind::InvalidResponse, "the answer has not the form it should")
-            }
+            WebError::JsonValueExt(_) => self.error(ModelErrorKind::InvalidResponse, "unexpected response format"),
         }
     }
 
@@ -121,19 +120,19 @@ impl ErrorReporter {
             return self.transport(error);
         }
         // The remaining errors are texts that are not UTF-8.
-        self.error(ModelErrorKind::InvalidResponse, &format!("the answer cannot be read: {error}"))
+        self.error(ModelErrorKind::InvalidResponse, &format!("failed to read the response: {error}"))
     }
 
     fn transport(&self, error: &reqwest::Error) -> Error {
         let reason = cause(error);
         match () {
             () if error.is_builder() => {
-                let error = self.error(ModelErrorKind::BadRequest, &format!("the request cannot be made: {reason}"));
-                error.with_help("look at the key, the headers and the base URL: a line break in one is enough")
+                let error = self.error(ModelErrorKind::BadRequest, &format!("invalid request: {reason}"));
+                error.with_help("check the API key, the headers and the base URL for line breaks")
             }
-            () if error.is_connect() => self.error(ModelErrorKind::Connection, &format!("no connection: {reason}")),
-            () if error.is_timeout() => self.error(ModelErrorKind::Timeout, "no answer in time"),
-            () => self.error(ModelErrorKind::StreamInterrupted, &format!("the connection broke off: {reason}")),
+            () if error.is_connect() => self.error(ModelErrorKind::Connection, &format!("connection failed: {reason}")),
+            () if error.is_timeout() => self.error(ModelErrorKind::Timeout, "request timed out"),
+            () => self.error(ModelErrorKind::StreamInterrupted, &format!("connection lost: {reason}")),
         }
     }
 
@@ -149,14 +148,14 @@ impl ErrorReporter {
     /// Converts an error that the provider reported.
     pub(super) fn provider_error(&self, reported: &ProviderError, status: Option<StatusCode>) -> Error {
         let kind = reported.kind(status.map(|status| status.as_u16()));
-        let words = if reported.message.is_empty() { "it does not say why" } else { &reported.message };
+        let words = if reported.message.is_empty() { "no reason given" } else { &reported.message };
         let error = match status {
             Some(status) => self.error(kind, &format!("{status}: {words}")),
             None => self.error(kind, words),
         };
         match reported.wait {
             _ if !reported.has_quota() => {
-                error.with_retryable(false).with_help("the account is empty: waiting does not help, paying does")
+                error.with_retryable(false).with_help("add credit to the account; waiting does not restore the quota")
             }
             Some(wait) if error.is_retryable() => error.with_retry_after(wait),
             _ => error,
@@ -171,7 +170,7 @@ fn cause(error: &reqwest::Error) -> String {
         cause = deeper;
     }
     match cause.is::<reqwest::Error>() {
-        true => "it does not say why".to_owned(),
+        true => "no reason given".to_owned(),
         false => cause.to_string(),
     }
 }

@@ -23,7 +23,7 @@ const THINKING_KEY: &str = "anthropic_thoughts";
 const MAX_ID_LENGTH: usize = 40;
 
 /// Returns the thinking blocks of an Anthropic response in the form in which they are sent back.
-pub(super) fn thoughts(parts: impl IntoIterator<Item = genai::chat::ContentPart>) -> Vec<Value> {
+pub(super) fn thinking_blocks(parts: impl IntoIterator<Item = genai::chat::ContentPart>) -> Vec<Value> {
     let (mut blocks, mut signature) = (Vec::new(), None);
     for part in parts {
         match part {
@@ -42,20 +42,20 @@ pub(super) fn thoughts(parts: impl IntoIterator<Item = genai::chat::ContentPart>
 }
 
 /// Stores thinking blocks in the metadata of their message.
-pub(super) fn attach_thinking(message: Message, thoughts: Vec<Value>) -> Message {
-    if thoughts.is_empty() { message } else { message.with_metadata(THINKING_KEY, thoughts) }
+pub(super) fn attach_thinking(message: Message, thinking_blocks: Vec<Value>) -> Message {
+    if thinking_blocks.is_empty() { message } else { message.with_metadata(THINKING_KEY, thinking_blocks) }
 }
 
 /// Converts all messages. Tool calls without a result get one, because every provider rejects open calls.
 pub(super) fn messages(builder: &RequestBuilder<'_>) -> Result<Vec<ChatMessage>> {
     let mut messages: Vec<ChatMessage> = Vec::new();
-    for message in add_missing_tool_results(&builder.request.messages, "the conversation went on without it").iter() {
+    for message in add_missing_tool_results(&builder.request.messages, "the conversation continued without it").iter() {
         let (role, content) = match message.role {
             Role::System => (ChatRole::System, user_parts(builder, message)?),
             Role::User => (ChatRole::User, user_parts(builder, message)?),
             Role::Assistant => (ChatRole::Assistant, assistant_parts(builder, message)?),
             Role::Tool => (ChatRole::Tool, vec![tool_result(builder, message)?]),
-            other => return Err(builder.unsupported(format!("a message of the role {other:?} cannot be sent"))),
+            other => return Err(builder.unsupported(format!("messages with the role {other:?} are not supported"))),
         };
         if content.is_empty() {
             // Some providers reject messages without content.
@@ -81,7 +81,7 @@ fn user_parts(builder: &RequestBuilder<'_>, message: &Message) -> Result<Vec<gen
         Content::Parts(parts) if message.role == Role::System => {
             let texts = parts.iter().map(|part| match part {
                 ContentPart::Text { text, .. } => Ok(text.as_str()),
-                _ => Err(builder.unsupported("a system message can hold texts only")),
+                _ => Err(builder.unsupported("a system message can contain only text")),
             });
             Ok(vec![genai::chat::ContentPart::from_text(texts.collect::<Result<String>>()?)])
         }
@@ -97,7 +97,7 @@ fn part_of(builder: &RequestBuilder<'_>, part: &ContentPart) -> Result<genai::ch
     match part {
         ContentPart::Text { text, .. } => Ok(genai::chat::ContentPart::from_text(text)),
         ContentPart::Image(media) => image_part(builder, media),
-        other => Err(builder.unsupported(format!("a part of the kind `{}` cannot be sent", kind(other)))),
+        other => Err(builder.unsupported(format!("content parts of type `{}` are not supported", kind(other)))),
     }
 }
 
@@ -117,16 +117,16 @@ fn image_part(builder: &RequestBuilder<'_>, media: &Media) -> Result<genai::chat
         MediaSource::Base64(data) => (media.mime_type.as_deref(), data.as_str()),
         MediaSource::Url(url) => match parse_data_url(url) {
             Some((kind, data)) => (Some(kind), data),
-            None => return picture_elsewhere(builder, url, media.mime_type.as_deref()),
+            None => return remote_image(builder, url, media.mime_type.as_deref()),
         },
     };
     match kind {
         Some(kind) if kind.starts_with("image/") => {
             Ok(genai::chat::ContentPart::Binary(Binary::from_base64(kind, data.to_owned(), None)))
         }
-        _ => Err(builder
-            .unsupported("a picture does not say its kind")
-            .with_help("set its `mime_type`, such as `image/png`")),
+        _ => {
+            Err(builder.unsupported("an image has no MIME type").with_help("set its `mime_type`, such as `image/png`"))
+        }
     }
 }
 
@@ -135,10 +135,10 @@ fn parse_data_url(url: &str) -> Option<(&str, &str)> {
     url.strip_prefix("data:")?.split_once(";base64,")
 }
 
-fn picture_elsewhere(builder: &RequestBuilder<'_>, url: &str, kind: Option<&str>) -> Result<genai::chat::ContentPart> {
+fn remote_image(builder: &RequestBuilder<'_>, url: &str, kind: Option<&str>) -> Result<genai::chat::ContentPart> {
     match builder.service {
         ProviderApi::Ollama => {
-            Err(builder.unsupported("Ollama does not fetch pictures").with_help("send the picture itself, in base64"))
+            Err(builder.unsupported("Ollama does not support image URLs").with_help("send the image as base64"))
         }
         // The library would omit the image.
         ProviderApi::Anthropic => Ok(custom(json!({"type": "image", "source": {"type": "url", "url": url}}))),
@@ -169,12 +169,12 @@ fn assistant_parts(builder: &RequestBuilder<'_>, message: &Message) -> Result<Ve
     if let Content::Parts(all) = &message.content
         && let Some(other) = all.iter().find(|part| !matches!(part, ContentPart::Text { .. }))
     {
-        let fact = format!("a part of the kind `{}` in an answer cannot be sent again", kind(other));
+        let fact = format!("content parts of type `{}` are not supported in assistant messages", kind(other));
         return Err(builder.unsupported(fact));
     }
     if builder.service.dialect() == ApiDialect::Anthropic {
-        let thoughts = message.metadata.get(THINKING_KEY).and_then(Value::as_array);
-        parts.extend(thoughts.into_iter().flatten().cloned().map(custom));
+        let thinking_blocks = message.metadata.get(THINKING_KEY).and_then(Value::as_array);
+        parts.extend(thinking_blocks.into_iter().flatten().cloned().map(custom));
     }
     let text = message.text();
     if !text.is_empty() {
@@ -215,8 +215,8 @@ fn call_of(call: &ToolCall, signed: bool) -> TheirCall {
 fn tool_result(builder: &RequestBuilder<'_>, message: &Message) -> Result<genai::chat::ContentPart> {
     let Some(id) = &message.tool_call_id else {
         return Err(builder
-            .unsupported("a tool message does not say which call it answers")
-            .with_help("set its `tool_call_id`"));
+            .unsupported("a tool message has no `tool_call_id`")
+            .with_help("set it to the id of the tool call"));
     };
     if builder.service.dialect() == ApiDialect::Anthropic {
         let failed = message.status == ToolStatus::Error;
@@ -230,8 +230,8 @@ fn tool_result(builder: &RequestBuilder<'_>, message: &Message) -> Result<genai:
     if let Content::Parts(parts) = &message.content
         && let Some(other) = parts.iter().find(|part| !matches!(part, ContentPart::Text { .. }))
     {
-        let fact = format!("a result of a tool with a part of the kind `{}` cannot be sent", kind(other));
-        return Err(builder.unsupported(fact).with_help("let the tool give a text"));
+        let fact = format!("content parts of type `{}` are not supported in tool results", kind(other));
+        return Err(builder.unsupported(fact).with_help("return text from the tool"));
     }
     // The library takes the name from the call; the name of the message may differ.
     Ok(genai::chat::ContentPart::ToolResponse(ToolResponse::new(provider_call_id(id), message.text())))
@@ -256,7 +256,7 @@ fn blocks(builder: &RequestBuilder<'_>, content: &Content) -> Result<Value> {
             }) => {
                 Ok(json!({"type": "image", "source": {"type": "base64", "media_type": content_type, "data": &*data}}))
             }
-            _ => Err(builder.unsupported("a part of a tool's result cannot be sent")),
+            _ => Err(builder.unsupported("a content part of a tool result is not supported")),
         })
         .collect()
 }

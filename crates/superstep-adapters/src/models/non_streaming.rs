@@ -12,7 +12,7 @@ use tokio::time::timeout_at;
 use super::accumulator::{ResponseAccumulator, ToolCallDelta, to_stop_reason};
 use super::call::PreparedCall;
 use super::error::ErrorReporter;
-use super::messages::thoughts;
+use super::messages::thinking_blocks;
 use super::provider_api::ApiDialect;
 use super::provider_error::ProviderError;
 
@@ -56,7 +56,7 @@ fn gather(response: genai::chat::ChatResponse, dialect: ApiDialect, request: &Ch
     };
     gathered.usage = Some(response.usage);
     if dialect == ApiDialect::Anthropic {
-        gathered.thinking_blocks = thoughts(response.content.parts().iter().cloned());
+        gathered.thinking_blocks = thinking_blocks(response.content.parts().iter().cloned());
     }
     for part in response.content {
         match part {
@@ -76,7 +76,7 @@ fn read(body: &Value, request: &ChatRequest, report: &ErrorReporter) -> Result<R
         return Err(report.provider_error(&ProviderError::of(body), None));
     }
     let Some(message) = body.pointer("/choices/0/message").filter(|message| message.is_object()) else {
-        return Err(report.error(ModelErrorKind::InvalidResponse, "the answer holds no message"));
+        return Err(report.error(ModelErrorKind::InvalidResponse, "the response contains no message"));
     };
     let text = |key: &str| message.get(key).and_then(Value::as_str);
     let mut gathered = ResponseAccumulator {

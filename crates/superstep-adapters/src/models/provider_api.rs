@@ -138,12 +138,12 @@ impl ProviderApi {
 pub(super) fn address(base: &str) -> Result<Url> {
     let url_error = |reason: &str| {
         Error::new(ErrorCode::ConfigInvalid, format!("the base URL of a model {reason}"))
-            .with_help("write it whole, such as `https://models.example/v1`")
+            .with_help("set a complete URL, such as `https://models.example/v1`")
     };
-    let url = Url::parse(base).map_err(|error| url_error(&format!("is not an address: {error}")))?;
+    let url = Url::parse(base).map_err(|error| url_error(&format!("is not a valid URL: {error}")))?;
     match url.scheme() {
         "http" | "https" => Ok(url),
-        other => Err(url_error(&format!("begins with `{other}:`"))),
+        other => Err(url_error(&format!("has the scheme `{other}` instead of `http` or `https`"))),
     }
 }
 

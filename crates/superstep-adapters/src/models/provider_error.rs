@@ -60,7 +60,7 @@ impl ProviderError {
     pub(super) fn read(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
             Ok(value) => Self::of(&value),
-            Err(_) if body.trim_start().starts_with('<') => Self::plain("a page of HTML"),
+            Err(_) if body.trim_start().starts_with('<') => Self::plain("an HTML page"),
             Err(_) => Self::plain(body.trim()),
         }
     }
@@ -227,7 +227,7 @@ mod tests {
         let listed = ProviderError::read(r#"[{"error":{"message":"no","details":[{"retryDelay":"37.5s"}]}}]"#);
         assert_eq!((listed.message.as_str(), listed.wait), ("no", Some(Duration::from_millis(37_500))));
         assert_eq!(ProviderError::read(r#"{"error":"model not loaded"}"#).message, "model not loaded");
-        assert_eq!(ProviderError::read("<!DOCTYPE html><html>…").message, "a page of HTML");
+        assert_eq!(ProviderError::read("<!DOCTYPE html><html>…").message, "an HTML page");
         assert_eq!(ProviderError::read("upstream is gone\n").message, "upstream is gone");
         assert!(!ProviderError::read(r#"{"error":{"code":"insufficient_quota"}}"#).has_quota());
     }

@@ -1,5 +1,5 @@
 //! Conversion of a chat request to the types of `genai`: settings, tools, the format of the response. Messages are
-//! converted in `parts`.
+//! converted in `messages`.
 //!
 //! A setting that the provider does not have is an error; no setting is dropped silently.
 
@@ -27,9 +27,7 @@ impl RequestBuilder<'_> {
     /// Returns an error if there are no messages or a message cannot be sent to the provider.
     pub(super) fn chat(&self) -> Result<genai::chat::ChatRequest> {
         if self.request.messages.is_empty() {
-            return Err(self
-                .unsupported("there is nothing to answer")
-                .with_help("give the request at least one message"));
+            return Err(self.unsupported("the request has no messages").with_help("add at least one message"));
         }
         Ok(genai::chat::ChatRequest::new(messages::messages(self)?))
     }
@@ -41,7 +39,7 @@ impl RequestBuilder<'_> {
     pub(super) fn options(&self) -> Result<ChatOptions> {
         let request = self.request;
         if request.seed.is_some() && *self.service == ProviderApi::Anthropic {
-            return Err(self.unsupported("Anthropic takes no seed").with_help("leave the seed out"));
+            return Err(self.unsupported("Anthropic does not support a seed").with_help("omit the seed"));
         }
         Ok(ChatOptions {
             temperature: request.temperature,
@@ -76,8 +74,8 @@ impl RequestBuilder<'_> {
             ApiDialect::Anthropic => match ReasoningEffort::from_model_name(self.name) {
                 (None, _) => Ok(None),
                 (Some(effort), _) => {
-                    let fact = format!("no model of Anthropic has a name that ends in `-{effort}`");
-                    Err(self.unsupported(fact).with_help("look at the name of the model"))
+                    let fact = format!("no Anthropic model has a name that ends in `-{effort}`");
+                    Err(self.unsupported(fact).with_help("check the name of the model"))
                 }
             },
         }
@@ -134,19 +132,19 @@ impl RequestBuilder<'_> {
             ToolChoice::None => return Ok(Some(TheirChoice::None)),
             ToolChoice::Required if names.is_empty() => {
                 return Err(self
-                    .unsupported("a tool must be asked for, and there is none")
-                    .with_help("give the request tools"));
+                    .unsupported("the tool choice requires a tool call, but the request has no tools")
+                    .with_help("add tools to the request, or use `ToolChoice::Auto`"));
             }
             ToolChoice::Required => TheirChoice::Required,
             ToolChoice::Named(name) if !names.contains(&name.as_str()) => {
-                let fact = format!("the tool `{name}` must be asked for, and there is no such tool");
+                let fact = format!("the tool choice names the unknown tool `{name}`");
                 return Err(self.unsupported(fact).with_help(did_you_mean_or_list(name, &names)));
             }
             ToolChoice::Named(name) => TheirChoice::tool(name),
         };
         if *self.service == ProviderApi::Ollama {
-            let error = self.unsupported("Ollama cannot be made to ask for a tool");
-            return Err(error.with_help("let the model decide, with `ToolChoice::Auto`"));
+            let error = self.unsupported("Ollama does not support a required tool call");
+            return Err(error.with_help("use `ToolChoice::Auto`"));
         }
         Ok(Some(choice))
     }

@@ -15,7 +15,7 @@ use tokio::time::timeout_at;
 use super::accumulator::{ResponseAccumulator, ToolCallDelta, to_stop_reason};
 use super::call::PreparedCall;
 use super::error::ErrorReporter;
-use super::messages::thoughts;
+use super::messages::thinking_blocks;
 use super::provider_api::ApiDialect;
 
 /// Sends a request and emits the chunks of the response to `out`.
@@ -80,8 +80,8 @@ async fn handle_event(
             out.reasoning(&chunk.content).await;
         }
         ChatStreamEvent::ToolCallChunk(chunk) => {
-            let piece = gathered.call(form(dialect), chunk.tool_call);
-            out.tool_call(piece).await;
+            let chunk = gathered.call(form(dialect), chunk.tool_call);
+            out.tool_call(chunk).await;
         }
         // Signatures of calls arrive with the calls; signatures of texts are not needed later.
         ChatStreamEvent::ThoughtSignatureChunk(_)
@@ -103,7 +103,7 @@ fn finish(
         return Err(watch.seen().truncated_error(report));
     }
     if dialect == ApiDialect::Anthropic {
-        gathered.thinking_blocks = thoughts(end.captured_content.into_iter().flatten());
+        gathered.thinking_blocks = thinking_blocks(end.captured_content.into_iter().flatten());
     }
     gathered.stop = end.captured_stop_reason.map(to_stop_reason);
     gathered.usage = end.captured_usage;
@@ -161,8 +161,8 @@ impl RawEventState {
     /// Returns the error of a response that ended prematurely.
     fn truncated_error(&self, report: &ErrorReporter) -> Error {
         match self.events {
-            0 => report.error(ModelErrorKind::InvalidResponse, "the answer holds no events"),
-            _ => report.error(ModelErrorKind::StreamInterrupted, "the answer broke off before its end"),
+            0 => report.error(ModelErrorKind::InvalidResponse, "the response contains no events"),
+            _ => report.error(ModelErrorKind::StreamInterrupted, "the response ended prematurely"),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A value may be referenced again at any time, so removal takes two rounds. The first round marks a value: from then
 //! on no new reference to this copy is created, and a commit with the same value stores another copy. The second
 //! round, after all commits that had just stored the value have finished, removes the marked values that are still
-//! unreferenced; a mark that the value is gone stays for a while, for commits that found the value shortly before.
+//! unreferenced; a mark that the value was removed stays for a while, for commits that found the value shortly before.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -29,8 +29,9 @@ pub struct CollectReport {
     pub removed: usize,
 }
 
-/// Content of a mark: the value will be removed, or it has been removed.
+/// Content of the mark of a value that a later round will remove.
 const MARKED: &[u8] = b"doomed";
+/// Content of the mark of a value that was removed.
 const DELETED: &[u8] = b"gone";
 
 fn lasting(time: Duration) -> PutOptions {
@@ -67,7 +68,7 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
             } else if waiting.contains(&reference) {
                 collected.marked += 1;
             } else if self.values.get(&reference.deletion_mark_key()).await?.as_deref() == Some(MARKED) {
-                // From now on the value is gone, and for a while no commit stores this copy again: a commit may have
+                // From now on the value counts as removed, and for a while no commit stores this copy again: a commit may have
                 // just checked it.
                 self.values.put(&reference.deletion_mark_key(), DELETED, lasting(wait)).await?;
                 self.values.delete(&[reference.key()]).await?;

@@ -165,7 +165,7 @@ impl ValueVisitor for OffloadPass {
 
     fn datum(&self, datum: &mut AnyValue, slot: &ValueSlot<'_>) -> Result<()> {
         let mut json = Vec::new();
-        datum.write_json(&mut json).map_err(|fault| unwritten(slot, &fault.message))?;
+        datum.write_json(&mut json).map_err(|fault| serialize_error(slot, &fault.message))?;
         if let Some(form) = self.form(json, slot)? {
             *datum = AnyValue::json(form);
         }
@@ -173,7 +173,7 @@ impl ValueVisitor for OffloadPass {
     }
 
     fn value(&self, value: &mut Value, slot: &ValueSlot<'_>) -> Result<()> {
-        let json = serde_json::to_vec(value).map_err(|error| unwritten(slot, &error.to_string()))?;
+        let json = serde_json::to_vec(value).map_err(|error| serialize_error(slot, &error.to_string()))?;
         if let Some(form) = self.form(json, slot)? {
             *value = form;
         }
@@ -228,10 +228,10 @@ impl FetchPass {
         let lost = |how: &str| {
             Error::new(
                 ErrorCode::CheckpointCorrupt,
-                format!("{}: its value, kept beside the store under `{}`, {how}", name(slot), reference.key()),
+                format!("{}: the offloaded value `{}` {how}", name(slot), reference.key()),
             )
         };
-        let stored = fetched.get(&reference).ok_or_else(|| lost("is gone"))?;
+        let stored = fetched.get(&reference).ok_or_else(|| lost("is missing"))?;
         let value = match stored.first() {
             Some(1..9) => decompress(stored, &[]).map_err(|_| lost("was changed"))?,
             _ => stored.clone(),
@@ -276,6 +276,6 @@ fn name(slot: &ValueSlot<'_>) -> String {
     slot.names.iter().map(|(kind, name)| format!("{kind} `{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-fn unwritten(slot: &ValueSlot<'_>, reason: &str) -> Error {
-    Error::new(ErrorCode::TypeMismatch, format!("{} cannot be written as JSON: {reason}", name(slot)))
+fn serialize_error(slot: &ValueSlot<'_>, reason: &str) -> Error {
+    Error::new(ErrorCode::TypeMismatch, format!("failed to serialize {} as JSON: {reason}", name(slot)))
 }

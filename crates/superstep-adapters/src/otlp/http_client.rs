@@ -28,22 +28,24 @@ pub(super) struct OtlpHttpClient {
 
 impl OtlpHttpClient {
     pub(super) fn new(headers: HeaderMap, timeout: Duration) -> Result<Self> {
-        let no_runtime = |error| Error::new(ErrorCode::ConfigInvalid, format!("the runtime does not start: {error}"));
+        let no_runtime = |error| {
+            Error::new(ErrorCode::ConfigInvalid, format!("failed to start the runtime of the exporter: {error}"))
+        };
         let client = client::builder()?.build().map_err(|error| {
-            Error::new(ErrorCode::ConfigInvalid, format!("no HTTP client: {}", error.without_url()))
+            Error::new(ErrorCode::ConfigInvalid, format!("failed to create the HTTP client: {}", error.without_url()))
         })?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(no_runtime)?;
         Ok(Self { client, headers, timeout, runtime: Some(runtime) })
     }
 
     fn send(&self, request: Request<Bytes>) -> std::result::Result<Response<Bytes>, HttpError> {
-        let Some(runtime) = &self.runtime else { return Err("the exporter has ended".into()) };
+        let Some(runtime) = &self.runtime else { return Err("the exporter is shut down".into()) };
         let mut request: reqwest::Request = request.try_into()?;
         self.headers.iter().for_each(|(name, value)| drop(request.headers_mut().insert(name, value.clone())));
         runtime.block_on(async {
             // A collector that accepts a request and does not respond would block all later spans.
             let in_time = tokio::time::timeout(self.timeout, self.answer(request)).await;
-            in_time.unwrap_or_else(|_| Err(format!("the collector did not answer within {:?}", self.timeout).into()))
+            in_time.unwrap_or_else(|_| Err(format!("the collector did not respond within {:?}", self.timeout).into()))
         })
     }
 
@@ -56,7 +58,7 @@ impl OtlpHttpClient {
         let mut body = Vec::new();
         while let Some(chunk) = answer.chunk().await.map_err(reqwest::Error::without_url)? {
             if body.len() + chunk.len() > MAX_RESPONSE_BYTES {
-                return Err("the answer of the collector is too long".into());
+                return Err("the response of the collector is too large".into());
             }
             body.extend_from_slice(&chunk);
         }
@@ -81,10 +83,11 @@ pub(super) fn headers(pairs: &[(String, String)]) -> Result<HeaderMap> {
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
         let invalid_header =
-            |problem| Error::new(ErrorCode::ConfigInvalid, format!("the header `{name}` cannot be sent: {problem}"));
-        let sent = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid_header("it is no name of a header"))?;
+            |problem| Error::new(ErrorCode::ConfigInvalid, format!("invalid header `{name}`: {problem}"));
+        let sent = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| invalid_header("the name contains invalid characters"))?;
         let mut value =
-            HeaderValue::from_str(value).map_err(|_| invalid_header("its value has bytes that no header has"))?;
+            HeaderValue::from_str(value).map_err(|_| invalid_header("the value contains invalid characters"))?;
         value.set_sensitive(true);
         headers.insert(sent, value);
     }

@@ -34,8 +34,8 @@ impl From<Error> for QueryError {
 }
 
 impl PostgresOptions {
-    /// Returns connections to the same server for the tables of an application in [`PostgresOptions::schema`]. No connection
-    /// is opened before the first query, and no table is created.
+    /// Returns connections to the same server for the tables of an application in [`PostgresOptions::schema`]. No
+    /// connection is opened before the first query, and no table is created.
     ///
     /// # Errors
     /// Returns an error if the URL is invalid, if required TLS is not available, or if there is no tokio runtime.
@@ -46,24 +46,24 @@ impl PostgresOptions {
 }
 
 impl AppConnections {
-    /// Runs a query until it succeeds, for at most [`PostgresOptions::retry_timeout`]. If the connection is lost, the query runs
-    /// again on another one, so it must be idempotent. A connection is reused in the state in which the query leaves
-    /// it, so a query that returns an error has to roll back first.
+    /// Runs a query until it succeeds, for at most [`PostgresOptions::retry_timeout`]. If the connection is lost, the
+    /// query runs again on another one, so it must be idempotent. A connection is reused in the state in which the
+    /// query leaves it, so a query that returns an error has to roll back first.
     ///
     /// # Errors
     /// Returns the error of the query, or `StoreUnavailable` if the server does not respond.
     ///
     /// # Cancel safety
     /// If the future is dropped, the connection is closed and the server rolls back uncommitted changes.
-    pub async fn with_connection<T, F>(&self, mut question: impl FnMut(Arc<Client>) -> F) -> Result<T>
+    pub async fn with_connection<T, F>(&self, mut operation: impl FnMut(Arc<Client>) -> F) -> Result<T>
     where
         F: Future<Output = Result<T, QueryError>>,
     {
-        let answer = self.0.with_connection(|client| {
-            let request = question(client);
+        let result = self.0.with_connection(|client| {
+            let request = operation(client);
             async move { request.await.map_err(|QueryError(error)| error) }
         });
-        answer.await.map_err(|error| error.into_error(&self.0.address))
+        result.await.map_err(|error| error.into_error(&self.0.address))
     }
 
     /// Returns the quoted name of the schema.

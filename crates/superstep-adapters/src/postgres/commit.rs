@@ -47,13 +47,15 @@ impl RowStorage for PostgresCheckpointer {
     async fn load_with_changes(&self, key: HistoryKey, id: CheckpointId) -> Result<Option<CheckpointWithChanges>> {
         let (pool, key) = (self.pool(), &key);
         Box::pin(
-            pool.read(|client, is_within| async move { reader(&client, pool, is_within).with_made(key, id).await }),
+            pool.read(
+                |client, is_within| async move { reader(&client, pool, is_within).read_with_changes(key, id).await },
+            ),
         )
         .await
     }
 
-    /// If the connection is lost, the outcome is unknown and the call is sent again: the database recognizes stored
-    /// checkpoints by their numbers and ids, and pending entries replace themselves.
+    /// Writes a transaction. If the connection is lost, the outcome is unknown and the call is sent again: the database
+    /// recognizes stored checkpoints by their numbers and ids, and pending entries replace themselves.
     async fn write(&self, job: RowTransaction) -> Result<Vec<i64>, WriteRejection> {
         let pool = self.pool();
         journal::check(&job)?;
@@ -61,10 +63,10 @@ impl RowStorage for PostgresCheckpointer {
         let to_error = |error| journal::out_of_order_error(&job, error).into_error(&pool.address);
         if let Some(addition) = AppendCall::new(&job, self.0.holder.id)? {
             let addition = &addition;
-            let answer = pool
+            let response = pool
                 .with_connection(|client: Arc<Client>| async move { addition.send(&client, statements).await })
                 .await;
-            let code = answer.map_err(to_error)?;
+            let code = response.map_err(to_error)?;
             return interpret_result(
                 &job,
                 code,
@@ -75,8 +77,8 @@ impl RowStorage for PostgresCheckpointer {
         let call = CommitCall::new(&job, self.0.holder.id)?;
         let call = &call;
         let request = pool.with_connection(|client: Arc<Client>| async move { call.send(&client, statements).await });
-        let answer = Box::pin(request).await;
-        let (code, lines, position) = answer.map_err(to_error)?;
+        let response = Box::pin(request).await;
+        let (code, lines, position) = response.map_err(to_error)?;
         interpret_result(&job, code, (lines, position), &call.tasks)
     }
 }
@@ -94,7 +96,7 @@ fn interpret_result(
         2 => Err(WriteRejection::Stale),
         3 => Err(WriteRejection::AlreadySaved(nth(job.lines.iter().flat_map(checkpoints), position)?)),
         4 => Err(change_log::checkpoint_not_found(nth(tasks.iter().copied(), position)?).into()),
-        other => Err(Error::internal(format!("a commit was answered with {other}")).into()),
+        other => Err(Error::internal(format!("a commit returned the unknown result code {other}")).into()),
     }
 }
 
@@ -109,7 +111,7 @@ fn checkpoints(line: &HistoryRows) -> impl Iterator<Item = CheckpointId> {
 fn nth(mut ids: impl Iterator<Item = CheckpointId>, position: Option<i64>) -> Result<CheckpointId> {
     let position = position.and_then(|position| usize::try_from(position - 1).ok());
     let id = position.and_then(|position| ids.nth(position));
-    id.ok_or_else(|| Error::internal("a commit was refused for something that is not in it"))
+    id.ok_or_else(|| Error::internal("a commit was rejected for a checkpoint that it does not contain"))
 }
 
 /// Number of arguments of the database function `commit`.

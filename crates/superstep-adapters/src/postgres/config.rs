@@ -53,8 +53,8 @@ impl TlsMode {
             Some("verify-ca") => Self::VerifyCa(root),
             Some("verify-full") => Self::VerifyFull(root),
             Some(other) => {
-                return Err(Error::new(ErrorCode::ConfigInvalid, format!("`{other}` is no `sslmode`"))
-                    .with_help("it is one of `disable`, `prefer`, `require`, `verify-ca` and `verify-full`"));
+                return Err(Error::new(ErrorCode::ConfigInvalid, format!("`{other}` is not an `sslmode`"))
+                    .with_help("use `disable`, `prefer`, `require`, `verify-ca` or `verify-full`"));
             }
         })
     }
@@ -70,7 +70,7 @@ impl TlsMode {
 
 /// Removes the settings from a URL that its parser does not support; returns the remaining URL, `sslmode` and
 /// `sslrootcert`.
-fn take_settings(url: &str) -> (String, Option<String>, Option<String>) {
+fn extract_settings(url: &str) -> (String, Option<String>, Option<String>) {
     let (mut mode, mut root) = (None, None);
     let mut is_other = |setting: &str| match setting.split_once('=') {
         Some(("sslmode", value)) => {
@@ -110,12 +110,12 @@ fn percent_decode(text: &str) -> String {
 impl PgConfig {
     pub(super) fn new(url: &str, options: &PostgresOptions) -> Result<Self> {
         // The URL may contain a password, so the error does not repeat it.
-        let (url, mode, root) = take_settings(url);
+        let (url, mode, root) = extract_settings(url);
         let secrecy = TlsMode::new(mode.as_deref(), root)?;
         let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
             let reason = std::error::Error::source(&error).map_or_else(String::new, |cause| format!(": {cause}"));
-            Error::new(ErrorCode::ConfigInvalid, format!("the address of PostgreSQL cannot be read{reason}"))
-                .with_help("write `postgres://user:password@host:5432/database`")
+            Error::new(ErrorCode::ConfigInvalid, format!("the URL of PostgreSQL is invalid{reason}"))
+                .with_help("use `postgres://user:password@host:5432/database`")
         })?;
         config.ssl_mode(secrecy.mode());
         check_schema(&options.schema)?;
@@ -165,10 +165,8 @@ fn check_schema(schema: &str) -> Result<()> {
     if is_valid {
         return Ok(());
     }
-    Err(Error::new(ErrorCode::ConfigInvalid, format!("`{schema}` is not the name of a schema for checkpoints"))
-        .with_help(format!(
-            "a name has up to {MAX_NAME_BYTES} of `a-z 0-9 _`, does not begin with a digit nor with `pg_`"
-        )))
+    Err(Error::new(ErrorCode::ConfigInvalid, format!("`{schema}` is not a valid schema name"))
+        .with_help(format!("use up to {MAX_NAME_BYTES} of `a-z 0-9 _`, without a digit or `pg_` at the beginning")))
 }
 
 /// Shows host, port, database and schema, never the password.
@@ -199,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_shown_without_its_password() {
+    fn display_hides_the_password() {
         let config = address("postgres://me:secret@db.example:6432/work").unwrap();
         assert_eq!(config.to_string(), "`db.example:6432/work`, schema `superstep`");
         assert!(config.is_unencrypted() && !address("postgres://me@localhost/work").unwrap().is_unencrypted());
@@ -210,7 +208,7 @@ mod tests {
     #[test]
     fn ssl_mode_settings_are_parsed() {
         let secrecy = |settings: &str| {
-            let (left, mode, root) = take_settings(&format!("postgres://me@host/work{settings}"));
+            let (left, mode, root) = extract_settings(&format!("postgres://me@host/work{settings}"));
             assert!(left.parse::<Config>().is_ok(), "{left}");
             TlsMode::new(mode.as_deref(), root)
         };
@@ -226,12 +224,12 @@ mod tests {
             assert_eq!(secrecy(settings).unwrap(), expected, "{settings}");
         }
         assert_eq!(secrecy("?sslmode=maybe").unwrap_err().code(), ErrorCode::ConfigInvalid);
-        let (left, mode, root) = take_settings("host=a sslmode=verify-full sslrootcert='/a.crt' user=b");
+        let (left, mode, root) = extract_settings("host=a sslmode=verify-full sslrootcert='/a.crt' user=b");
         assert_eq!((&*left, mode.as_deref(), root.as_deref()), ("host=a user=b", Some("verify-full"), Some("/a.crt")));
     }
 
     #[test]
-    fn a_schema_has_a_plain_name() {
+    fn invalid_schema_names_are_rejected() {
         for name in ["", "1a", "pg_a", "a\"b", "A", "a-b", &"a".repeat(64)] {
             let error =
                 PgConfig::new("postgres://me@host/work", &PostgresOptions::default().schema(name)).err().unwrap();

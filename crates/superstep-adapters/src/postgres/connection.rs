@@ -94,19 +94,19 @@ impl Connection {
     }
 
     /// Waits for a response and drives the connection meanwhile.
-    pub(super) async fn drive<T>(&mut self, question: impl Future<Output = T>) -> T {
-        let mut question = pin!(question);
+    pub(super) async fn drive<T>(&mut self, request: impl Future<Output = T>) -> T {
+        let mut request = pin!(request);
         poll_fn(|context| {
-            let mut answer = question.as_mut().poll(context);
+            let mut response = request.as_mut().poll(context);
             self.poll_driver(context);
-            if answer.is_pending() {
-                answer = question.as_mut().poll(context);
-                if answer.is_ready() {
+            if response.is_pending() {
+                response = request.as_mut().poll(context);
+                if response.is_ready() {
                     // Also sends messages that no caller waits for.
                     self.poll_driver(context);
                 }
             }
-            answer
+            response
         })
         .await
     }

@@ -50,7 +50,7 @@ impl PgError {
         match self {
             Self::Rejected(error) | Self::Timeout(error) => error,
             Self::Database(error) => to_error(&error, address),
-            Self::InconsistentRead => Error::internal("what was read in one transaction needed another"),
+            Self::InconsistentRead => Error::internal("a read was inconsistent inside one transaction"),
         }
     }
 }
@@ -69,7 +69,7 @@ pub(super) enum PgRetryAction {
 }
 
 /// Classifies an error.
-pub(super) fn remedy(error: &tokio_postgres::Error) -> PgRetryAction {
+pub(super) fn retry_action(error: &tokio_postgres::Error) -> PgRetryAction {
     let Some(code) = error.code() else {
         return if is_lost(error) { PgRetryAction::Reconnect } else { PgRetryAction::None };
     };
@@ -95,19 +95,19 @@ fn is_lost(error: &tokio_postgres::Error) -> bool {
 
 /// Converts a database error.
 pub(super) fn to_error(error: &tokio_postgres::Error, address: &PgConfig) -> Error {
-    let described = match remedy(error) {
+    let described = match retry_action(error) {
         PgRetryAction::Reconnect => outage(
             format!("PostgreSQL at {address} could not be reached for {:?}", address.retry_timeout),
-            "this may or may not be saved, everything told before it is; see that the server runs and takes connections, \
-             then go on with the thread",
+            "this commit may or may not be saved; all earlier acknowledged commits are saved; check that the server is \
+             running and accepts connections, then continue the thread",
         ),
         PgRetryAction::ReconnectToPrimary => outage(
-            format!("PostgreSQL at {address} has only been readable for {:?}", address.retry_timeout),
-            "nothing of this was saved; name the server that takes writes, or wait until it does",
+            format!("PostgreSQL at {address} was read-only for {:?}", address.retry_timeout),
+            "nothing was saved; connect to the primary server, or wait until the server accepts writes",
         ),
         PgRetryAction::RetryTransaction => outage(
-            format!("PostgreSQL at {address} took a transaction back again and again"),
-            "nothing of this was saved; try again",
+            format!("PostgreSQL at {address} repeatedly rolled back a transaction"),
+            "nothing was saved; try again",
         ),
         PgRetryAction::None => {
             describe_security(error, address).unwrap_or_else(|| describe_code(error.code(), address))
@@ -129,14 +129,14 @@ fn describe_security(error: &tokio_postgres::Error, address: &PgConfig) -> Optio
     let cause = std::error::Error::source(error)?;
     let (message, help) = if let Some(reason) = certificate_error(cause) {
         (
-            format!("the certificate of PostgreSQL at {address} is not believed: {reason}"),
-            "name the certificate of its authority with `sslrootcert`, and the host as the certificate does; \
-             `sslmode=require` encrypts without asking who answers",
+            format!("the certificate of PostgreSQL at {address} is not trusted: {reason}"),
+            "set `sslrootcert` to the certificate of the CA, and use the host name of the certificate; \
+             `sslmode=require` encrypts without checking the certificate",
         )
     } else if cause.to_string().contains("does not support TLS") {
         (
-            format!("PostgreSQL at {address} does not encrypt, and its address asks for it with `sslmode`"),
-            "set `ssl` and a certificate in its settings, or say `sslmode=disable` where nobody can listen",
+            format!("PostgreSQL at {address} does not support TLS, but `sslmode` requires it"),
+            "enable `ssl` with a certificate on the server, or use `sslmode=disable` on a trusted network",
         )
     } else {
         return None;
@@ -152,48 +152,52 @@ fn describe_code(code: Option<&SqlState>, address: &PgConfig) -> Error {
     let config_error = |message: String, help: &str| Error::new(ErrorCode::ConfigInvalid, message).with_help(help);
     let Some(code) = code else {
         return config_error(
-            format!("PostgreSQL at {address} cannot be spoken to"),
-            "see that the address names a PostgreSQL server, a user and, where it asks for one, a password",
+            format!("PostgreSQL at {address} did not accept the connection"),
+            "check that the URL contains the address of a PostgreSQL server, a user and, if required, a password",
         );
     };
     match code.code() {
         "53100" => outage(
             format!("the disk of PostgreSQL at {address} is full"),
-            "this was not saved, everything before it is; free some space and go on with the thread",
+            "this commit was not saved; all earlier acknowledged commits are saved; free some space, then continue the \
+             thread",
         ),
         "53200" => outage(
-            format!("PostgreSQL at {address} has no memory left"),
-            "this was not saved, everything before it is; give the server more, and go on with the thread",
+            format!("PostgreSQL at {address} is out of memory"),
+            "this commit was not saved; all earlier acknowledged commits are saved; give the server more memory, then \
+             continue the thread",
         ),
         "57014" | "55P03" => outage(
-            format!("PostgreSQL at {address} gave up on a statement that took too long"),
-            "this was not saved, everything before it is; try again, or raise `statement_timeout` or `lock_timeout`",
+            format!("PostgreSQL at {address} cancelled a statement that exceeded its timeout"),
+            "this commit was not saved; all earlier acknowledged commits are saved; try again, or raise \
+             `statement_timeout` or `lock_timeout`",
         ),
-        "3D000" => config_error(format!("there is no such database at {address}"), "make it, or name another"),
+        "3D000" => config_error(format!("the database at {address} does not exist"), "create it, or use another one"),
         "42501" => config_error(
-            format!("the user of {address} may not do this"),
-            "let the user make the schema once, or make it with another and grant usage of all in it",
+            format!("the user of {address} has no permission for this operation"),
+            "grant the user permission to create the schema, or create it as another user and grant usage of \
+             everything in it",
         ),
         "42P07" | "42723" => config_error(
-            format!("the schema at {address} has tables or functions of another program"),
-            "name another schema with `schema`; nothing was changed in this one",
+            format!("the schema at {address} contains tables or functions of another program"),
+            "use another schema with `schema`; nothing was changed in this one",
         ),
         "3F000" | "42P01" | "42883" | "42703" => outage(
-            format!("the tables at {address} are gone or were changed by somebody"),
-            "connect anew to have missing ones made; what they held comes back only from a backup",
+            format!("tables at {address} are missing or were changed by another program"),
+            "connect again to create missing tables; restore their content from a backup",
         )
         .with_retryable(false),
         "XX001" | "XX002" => {
-            Error::new(ErrorCode::CheckpointCorrupt, format!("the files of PostgreSQL at {address} are damaged"))
-                .with_help("restore the database from a copy; threads that can be read are whole")
+            Error::new(ErrorCode::CheckpointCorrupt, format!("the files of PostgreSQL at {address} are corrupt"))
+                .with_help("restore the database from a backup; readable threads are complete")
         }
         "54000" | "22001" => {
-            Error::new(ErrorCode::TooLarge, format!("a value is too long for PostgreSQL at {address}"))
-                .with_help("PostgreSQL takes values of up to a thousand million bytes")
+            Error::new(ErrorCode::TooLarge, format!("a value is too large for PostgreSQL at {address}"))
+                .with_help("PostgreSQL stores values of up to 1,000,000,000 bytes")
         }
         other if other.starts_with("28") => config_error(
-            format!("PostgreSQL at {address} does not let the user in"),
-            "see to the user, the password and the rules of `pg_hba.conf`",
+            format!("PostgreSQL at {address} rejected the user"),
+            "check the user, the password and the rules of `pg_hba.conf`",
         ),
         _ => Error::internal(format!("a statement for PostgreSQL at {address} failed")),
     }

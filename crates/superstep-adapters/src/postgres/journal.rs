@@ -25,7 +25,7 @@ pub(super) struct EventColumns<'a> {
 }
 
 impl<'a> EventColumns<'a> {
-    /// Returns `None` if the transaction has no events.
+    /// Returns the events of a transaction by column; `None` if there are none.
     pub(super) fn new(job: &'a RowTransaction) -> Option<Self> {
         if job.events.is_empty() {
             return None;
@@ -115,7 +115,7 @@ pub(super) async fn delete_up_to(pool: &ConnectionPool, thread: &ThreadId, up_to
 /// Rejects event numbers that do not fit in a signed 64-bit column.
 pub(super) fn check(job: &RowTransaction) -> Result<(), Error> {
     match job.events.last().filter(|last| i64::try_from(last.number).is_err()) {
-        Some(last) => Err(Error::internal(format!("event {} has a number that nothing can hold", last.number))),
+        Some(last) => Err(Error::internal(format!("event number {} is out of range", last.number))),
         None => Ok(()),
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct LeaseHolder {
     unconfirmed_releases: Mutex<BTreeMap<i64, u64>>,
     /// Greatest fence that this process has received.
     fence: AtomicU64,
-    notes: UnboundedSender<LeaseCommand>,
+    commands: UnboundedSender<LeaseCommand>,
 }
 
 /// Guard that prevents other callers in this process from acquiring a thread, so that its local state does not
@@ -57,13 +57,14 @@ impl Drop for LeaseInTransit {
 impl LeaseHolder {
     pub(super) fn new(
         (lease_timeout, form): (Duration, ValueEncoding),
-        notes: UnboundedSender<LeaseCommand>,
+        commands: UnboundedSender<LeaseCommand>,
     ) -> Result<Self> {
         let mut bits = [0_u8; 8];
-        getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
+        getrandom::fill(&mut bits)
+            .map_err(|error| Error::internal(format!("the system returned no random bytes: {error}")))?;
         let id = (u64::from_le_bytes(bits) >> 1).cast_signed();
         let (held, claims, unconfirmed_releases) = (HistoryCache::new(form), Mutex::default(), Mutex::default());
-        Ok(Self { id, lease_timeout, held, claims, unconfirmed_releases, fence: AtomicU64::new(0), notes })
+        Ok(Self { id, lease_timeout, held, claims, unconfirmed_releases, fence: AtomicU64::new(0), commands })
     }
 
     /// Returns the lease timeout in microseconds.
@@ -90,7 +91,8 @@ impl LeaseHolder {
         Some(self.held.fence_of(thread).unwrap_or(0).cast_signed())
     }
 
-    /// Returns the fence like `fence_of`, for callers without a claim; `None` while the thread is being acquired.
+    /// Returns the fence like `fence_of`, for callers without an `AcquireGuard`; `None` while the thread is being
+    /// acquired.
     fn settled_fence_of(&self, thread: &ThreadId) -> Option<i64> {
         let claims = self.claims();
         if claims.contains_key(thread) { None } else { self.fence_of(thread) }
@@ -109,12 +111,12 @@ impl LeaseHolder {
     pub(super) fn release(&self, lease: &Lease) {
         if let Some(row) = self.held.release(lease) {
             let mut releases = self.lock_unconfirmed_releases();
-            let is_noted = !releases.is_empty();
+            let is_announced = !releases.is_empty();
             releases.insert(row, lease.fence);
             drop(releases);
-            if !is_noted {
+            if !is_announced {
                 // If the receiver is gone, the process is shutting down and its leases end with it.
-                drop(self.notes.send(LeaseCommand::Released));
+                drop(self.commands.send(LeaseCommand::Released));
             }
         }
     }
@@ -123,7 +125,7 @@ impl LeaseHolder {
         self.unconfirmed_releases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn has_given(&self) -> bool {
+    pub(super) fn has_unconfirmed_releases(&self) -> bool {
         !self.lock_unconfirmed_releases().is_empty()
     }
 
@@ -137,7 +139,7 @@ impl LeaseHolder {
         let mut releases = self.lock_unconfirmed_releases();
         releases.retain(|row, fence| confirmed.get(row) != Some(fence));
         if !releases.is_empty() {
-            drop(self.notes.send(LeaseCommand::Released));
+            drop(self.commands.send(LeaseCommand::Released));
         }
     }
 
@@ -150,7 +152,7 @@ impl LeaseHolder {
     }
 
     pub(super) fn close(&self) {
-        drop(self.notes.send(LeaseCommand::Close));
+        drop(self.commands.send(LeaseCommand::Close));
     }
 }
 
@@ -175,14 +177,14 @@ pub(super) async fn acquire(
                 let is_uncertain = error.is_outcome_unknown();
                 drop(claim);
                 if is_uncertain {
-                    drop(holder.notes.send(LeaseCommand::UncertainAcquire(thread)));
+                    drop(holder.commands.send(LeaseCommand::UncertainAcquire(thread)));
                 }
                 Err(error.into_error(&own_pool.address))
             }
         }
     });
     let mut in_transit = DetachOnDrop { work: Some(taking), handle: &pool.handle }.await?;
-    in_transit.0.take().ok_or_else(|| Error::internal("a lease was given to nobody"))
+    in_transit.0.take().ok_or_else(|| Error::internal("an acquired lease was taken twice"))
 }
 
 /// A future that continues as a task of its own if it is dropped.

@@ -51,18 +51,18 @@ impl LeaseHeartbeat {
     }
 
     /// Runs until the checkpointer is closed.
-    pub(super) async fn run(mut self, mut notes: UnboundedReceiver<LeaseCommand>) {
+    pub(super) async fn run(mut self, mut commands: UnboundedReceiver<LeaseCommand>) {
         let period = HEARTBEAT_INTERVAL.min(self.holder.lease_timeout / 3).max(Duration::from_millis(1));
         let mut interval = tokio::time::interval(period);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut retry, mut is_open) = (None, true);
         while is_open {
             let waiting = retry.unwrap_or_else(|| Instant::now() + HEARTBEAT_INTERVAL);
-            let is_beat = tokio::select! {
-                note = notes.recv() => {
-                    is_open = self.note(note);
-                    while let (true, Ok(note)) = (is_open, notes.try_recv()) {
-                        is_open = self.note(Some(note));
+            let is_heartbeat_due = tokio::select! {
+                command = commands.recv() => {
+                    is_open = self.handle_command(command);
+                    while let (true, Ok(command)) = (is_open, commands.try_recv()) {
+                        is_open = self.handle_command(Some(command));
                     }
                     retry.get_or_insert_with(|| Instant::now() + RELEASE_BATCH_DELAY);
                     false
@@ -70,16 +70,17 @@ impl LeaseHeartbeat {
                 _ = interval.tick() => true,
                 () = tokio::time::sleep_until(waiting) => false,
             };
-            if is_open && (is_beat || retry.is_none_or(|at| at <= Instant::now())) {
-                retry = self.perform(is_beat && self.holder.has_any()).await;
+            if is_open && (is_heartbeat_due || retry.is_none_or(|at| at <= Instant::now())) {
+                retry = self.perform(is_heartbeat_due && self.holder.has_any()).await;
             }
         }
         // If this fails, other processes wait until the lease expires.
         drop(timeout(SHUTDOWN_TIMEOUT, self.release_all()).await);
     }
 
-    fn note(&mut self, note: Option<LeaseCommand>) -> bool {
-        match note {
+    /// Handles a command; returns false if the checkpointer is closed.
+    fn handle_command(&mut self, command: Option<LeaseCommand>) -> bool {
+        match command {
             Some(LeaseCommand::Released) => {}
             Some(LeaseCommand::UncertainAcquire(thread)) => self.uncertain_acquires.push(thread),
             Some(LeaseCommand::Close) | None => return false,
@@ -89,7 +90,7 @@ impl LeaseHeartbeat {
 
     /// Runs one round; returns the time of the next attempt if it failed.
     async fn perform(&mut self, with_heartbeat: bool) -> Option<Instant> {
-        if !with_heartbeat && !self.holder.has_given() && self.uncertain_acquires.is_empty() {
+        if !with_heartbeat && !self.holder.has_unconfirmed_releases() && self.uncertain_acquires.is_empty() {
             return None;
         }
         let done = timeout(
@@ -147,7 +148,7 @@ impl LeaseHeartbeat {
     /// Releases all leases and deletes the row of this process.
     async fn release_all(&mut self) -> PgResult<()> {
         let is_known = self.holder.is_known();
-        if !is_known && !self.holder.has_given() {
+        if !is_known && !self.holder.has_unconfirmed_releases() {
             return Ok(());
         }
         self.round_trip(false).await?;

@@ -14,11 +14,9 @@ impl Tls {
         if matches!(secrecy, TlsMode::None | TlsMode::Preferred) {
             return Ok(Self);
         }
-        let message =
-            "the address of PostgreSQL asks for encryption with `sslmode`, which this program is built without";
-        Err(Error::new(ErrorCode::ConfigInvalid, message).with_help(
-            "switch the feature `postgres-tls` on; or lead the connection through a tunnel and say `sslmode=disable`",
-        ))
+        let message = "`sslmode` requires TLS, but this program is built without TLS";
+        Err(Error::new(ErrorCode::ConfigInvalid, message)
+            .with_help("enable the feature `postgres-tls`, or use a tunnel and `sslmode=disable`"))
     }
 
     pub(super) async fn connect(&self, config: &Config) -> Result<(Client, ConnectionDriver), tokio_postgres::Error> {

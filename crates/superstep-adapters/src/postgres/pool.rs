@@ -1,7 +1,7 @@
 //! The connection pool, and the thread that drives connections of callers without a tokio runtime.
 //!
-//! The thread has a runtime of its own, so that the checkpointer works with any executor and is not affected by a
-//! node that blocks. A caller on tokio drives its connection in its own task (`wire`). A connection is lent for one
+//! The thread has a runtime of its own, so that the checkpointer works with any executor and is not affected by a node
+//! that blocks. A caller on tokio drives its connection in its own task (`connection`). A connection is lent for one
 //! request and returned only if the request ended normally; in any other case it is closed, and the server rolls back
 //! uncommitted changes.
 
@@ -15,7 +15,7 @@ use tokio_postgres::Client;
 
 use super::config::PgConfig;
 use super::connection::{Connection, current_runtime_id};
-use super::error::{PgError, PgResult, PgRetryAction, remedy};
+use super::error::{PgError, PgResult, PgRetryAction, retry_action};
 use super::read_hints::ReadHints;
 
 /// Idle time after which a connection may have been dropped without notice.
@@ -74,18 +74,18 @@ impl ConnectionPool {
 
     /// Runs a request until it succeeds. If the connection is lost, the request runs again on another one, so it must
     /// be idempotent.
-    pub(super) async fn with_connection<T, F>(&self, mut question: impl FnMut(Arc<Client>) -> F) -> PgResult<T>
+    pub(super) async fn with_connection<T, F>(&self, mut operation: impl FnMut(Arc<Client>) -> F) -> PgResult<T>
     where
         F: Future<Output = PgResult<T>>,
     {
         let (started, mut attempts, mut retries) = (Instant::now(), 0, 0);
         loop {
             let left = self.address.retry_timeout.saturating_sub(started.elapsed());
-            let error = match self.try_ask(&mut question, left).await {
+            let error = match self.try_once(&mut operation, left).await {
                 Err(PgError::Database(error)) => error,
-                answer => return answer,
+                result => return result,
             };
-            match remedy(&error) {
+            match retry_action(&error) {
                 PgRetryAction::RetryTransaction if retries < MAX_TRANSACTION_RETRIES => retries += 1,
                 // The event that broke one connection has probably broken the others as well.
                 PgRetryAction::Reconnect | PgRetryAction::ReconnectToPrimary
@@ -101,44 +101,44 @@ impl ConnectionPool {
         }
     }
 
-    async fn try_ask<T, F>(&self, question: &mut impl FnMut(Arc<Client>) -> F, timeout: Duration) -> PgResult<T>
+    async fn try_once<T, F>(&self, operation: &mut impl FnMut(Arc<Client>) -> F, timeout: Duration) -> PgResult<T>
     where
         F: Future<Output = PgResult<T>>,
     {
         let mut pooled = self.checkout(timeout).await?;
         // A server that hangs keeps its connections open, so only a timeout detects it.
         let time = self.address.retry_timeout.max(RESPONSE_TIMEOUT);
-        let request = question(pooled.client.clone());
-        let Ok(answer) = self.within(time, pooled.wire.drive(request)).await else {
+        let request = operation(pooled.client.clone());
+        let Ok(result) = self.within(time, pooled.wire.drive(request)).await else {
             return Err(PgError::Timeout(response_timeout(&self.address, time)));
         };
-        if !matches!(answer, Err(PgError::Database(_))) {
+        if !matches!(result, Err(PgError::Database(_))) {
             pooled.return_to_pool();
         }
-        answer
+        result
     }
 
     /// Reads from one snapshot: first with a single statement (`false`); if that is not sufficient, inside a
     /// transaction (`true`), whose begin and commit are sent without waiting for their response.
-    pub(super) async fn read<T, F>(&self, mut question: impl FnMut(Arc<Client>, bool) -> F) -> Result<T>
+    pub(super) async fn read<T, F>(&self, mut operation: impl FnMut(Arc<Client>, bool) -> F) -> Result<T>
     where
         F: Future<Output = PgResult<T>>,
     {
-        let mut answer = self.with_connection(|client| question(client, false)).await;
-        if matches!(answer, Err(PgError::InconsistentRead)) {
+        let mut result = self.with_connection(|client| operation(client, false)).await;
+        if matches!(result, Err(PgError::InconsistentRead)) {
             let transaction = self.with_connection(|client| {
-                let request = question(client.clone(), true);
+                let request = operation(client.clone(), true);
                 async move {
                     send(&client, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await;
-                    let answer = request.await;
+                    let result = request.await;
                     send(&client, "COMMIT").await;
-                    answer
+                    result
                 }
             });
             // Rarely used and large, so it is boxed to keep the future of the caller small.
-            answer = Box::pin(transaction).await;
+            result = Box::pin(transaction).await;
         }
-        answer.map_err(|error| error.into_error(&self.address))
+        result.map_err(|error| error.into_error(&self.address))
     }
 
     /// Returns a connection, waiting for a free one for at most `timeout`.
@@ -174,15 +174,15 @@ impl ConnectionPool {
         }
         let in_use = self.max_connections - self.permits.available_permits().min(self.max_connections);
         let spare = self.max_connections.saturating_sub(in_use);
-        let given_up = if idle.len() > spare { idle.split_off(spare) } else { Vec::new() };
+        let closed = if idle.len() > spare { idle.split_off(spare) } else { Vec::new() };
         drop(idle);
-        drop(given_up);
+        drop(closed);
         None
     }
 
     fn drop_idle(&self) {
-        let forgotten = std::mem::take(&mut *self.idle());
-        drop(forgotten);
+        let closed = std::mem::take(&mut *self.idle());
+        drop(closed);
     }
 
     async fn is_alive(&self, wire: &mut Connection, client: &Client) -> bool {
@@ -221,11 +221,11 @@ async fn send(client: &Client, statement: &str) {
 /// Returns the delay before a retry: about twice as long each time, with jitter.
 pub(super) fn backoff_delay(attempts: u32) -> Duration {
     let (first, longest) = BACKOFF_RANGE;
-    let pause = first.saturating_mul(2_u32.saturating_pow(attempts)).min(longest);
+    let delay = first.saturating_mul(2_u32.saturating_pow(attempts)).min(longest);
     let mut bits = [0_u8; 4];
     // Without randomness there is no jitter, which only makes recovery slower.
     let _ = getrandom::fill(&mut bits);
-    pause.mul_f64(0.5 + f64::from(u32::from_le_bytes(bits)) / f64::from(u32::MAX) / 2.0)
+    delay.mul_f64(0.5 + f64::from(u32::from_le_bytes(bits)) / f64::from(u32::MAX) / 2.0)
 }
 
 fn pool_exhausted(address: &PgConfig) -> Error {
@@ -234,15 +234,17 @@ fn pool_exhausted(address: &PgConfig) -> Error {
         ErrorCode::StoreUnavailable,
         format!("all connections to PostgreSQL at {address} were in use for {time:?}"),
     )
-    .with_help("nothing of this was saved; try again, or allow more with `max_connections`")
+    .with_help("nothing was saved; try again, or raise `max_connections`")
 }
 
 fn response_timeout(address: &PgConfig, time: Duration) -> Error {
-    Error::new(ErrorCode::StoreUnavailable, format!("PostgreSQL at {address} has not answered for {time:?}"))
-        .with_help("what was told is saved, this may not be; look at the server, then go on with the thread")
+    Error::new(ErrorCode::StoreUnavailable, format!("PostgreSQL at {address} did not respond for {time:?}")).with_help(
+        "this commit may be lost; all earlier acknowledged commits are saved; check the server, then continue the \
+         thread",
+    )
 }
 
 fn closed(address: &PgConfig) -> Error {
     Error::new(ErrorCode::StoreUnavailable, format!("the store at {address} is closed"))
-        .with_help("what was told is saved, this may not be; connect anew")
+        .with_help("this commit may be lost; all earlier acknowledged commits are saved; connect again")
 }

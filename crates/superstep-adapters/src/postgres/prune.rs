@@ -139,7 +139,7 @@ impl Pruner<'_> {
         Ok(())
     }
 
-    /// All retained values that are still needed are inserted again.
+    /// Deletes all retained values; those that are still needed are inserted again.
     async fn delete_retained_values(&self, line: i64) -> PgResult<()> {
         let delete = self.address.fill("DELETE FROM @schema@.remnant WHERE line = $1");
         self.client.execute_typed(&delete, &[(&line, Type::INT8)]).await?;

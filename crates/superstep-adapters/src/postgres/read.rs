@@ -16,7 +16,9 @@ use tokio_postgres::{Client, Row as SqlRow};
 use super::config::PgConfig;
 use super::error::{PgError, PgResult};
 use super::read_hints::ReadHints;
-use super::rows::{add_retained_values, check_given, give_parts, read_names, read_origin, read_pending, read_row};
+use super::rows::{
+    add_missing_parts, add_retained_values, read_names, read_origin, read_pending, read_row, require_rows,
+};
 use crate::change_log::{
     self, CachedHistory, CheckpointAssembler, CheckpointRow, CheckpointWithChanges, HistoryKey, HistoryWriter,
     MissingRows, ParentCheckpoint, corrupt_row_error,
@@ -86,20 +88,20 @@ impl PgHistoryReader<'_> {
     async fn find(
         &self,
         (thread, namespace): (&ThreadId, &CheckpointNamespace),
-        which: &CheckpointFilter,
+        filter: &CheckpointFilter,
     ) -> PgResult<Option<FoundHistory>> {
         let bytes = |id: Option<CheckpointId>| id.map(|id| id.bits().to_be_bytes().to_vec());
-        let (id, before) = (bytes(which.id), bytes(which.before_id));
+        let (id, before) = (bytes(filter.id), bytes(filter.before_id));
         let along = if self.is_within { Vec::new() } else { self.hints.of(thread, namespace) };
-        let source = which.source.map(|source| i16::from(source.to_u8()));
+        let source = filter.source.map(|source| i16::from(source.to_u8()));
         let arguments = [
             (&thread.as_str() as _, Type::TEXT),
             (&namespace.as_str().as_bytes() as _, Type::BYTEA),
             (&id as _, Type::BYTEA),
-            (&which.before as _, Type::INT8),
+            (&filter.before as _, Type::INT8),
             (&source as _, Type::INT2),
-            (&which.step as _, Type::INT8),
-            (&which.limit as _, Type::INT8),
+            (&filter.step as _, Type::INT8),
+            (&filter.limit as _, Type::INT8),
             (&before as _, Type::BYTEA),
             (&along as _, Type::INT8_ARRAY),
         ];
@@ -147,10 +149,10 @@ impl PgHistoryReader<'_> {
             numbers.extend(&values);
             let (rows, retained_values, parts) =
                 tokio::join!(self.rows(line, &numbers), self.retained_values(line, &values), self.parts(line, &parts));
-            give_parts(gather, parts?)?;
+            add_missing_parts(gather, parts?)?;
             rows?.into_values().try_for_each(|row| gather.add_row(row))?;
             add_retained_values(gather, retained_values?)?;
-            check_given(gather, &needs)?;
+            require_rows(gather, &needs)?;
         }
     }
 
@@ -185,7 +187,7 @@ impl PgHistoryReader<'_> {
         Ok(self.client.query_typed(&self.address.statements.parts, &arguments).await?)
     }
 
-    /// Returns `Torn` if a single statement was not sufficient the last time.
+    /// Returns `InconsistentRead` if a single statement was not sufficient the last time.
     fn check_enough(&self, thread: &ThreadId, namespace: &CheckpointNamespace) -> PgResult<()> {
         if self.is_within || !self.hints.has_parts(thread, namespace) { Ok(()) } else { Err(PgError::InconsistentRead) }
     }
@@ -218,12 +220,12 @@ impl PgHistoryReader<'_> {
     ) -> PgResult<Vec<CheckpointTuple>> {
         self.check_enough(thread, namespace)?;
         let key = (thread, namespace);
-        let mut which = CheckpointFilter { source: query.source, step: query.step, ..CheckpointFilter::default() };
-        which.before_id = query.before;
+        let mut filter = CheckpointFilter { source: query.source, step: query.step, ..CheckpointFilter::default() };
+        filter.before_id = query.before;
         let (mut all, mut left) = (None::<FoundHistory>, query.limit.unwrap_or(usize::MAX));
         while left > 0 {
-            which.limit = i64::try_from(left).unwrap_or(PAGE).min(PAGE);
-            let Some(mut page) = self.find(key, &which).await? else { break };
+            filter.limit = i64::try_from(left).unwrap_or(PAGE).min(PAGE);
+            let Some(mut page) = self.find(key, &filter).await? else { break };
             if let (Some(id), None) = (query.before, page.before) {
                 return Err(change_log::checkpoint_not_found(id).into());
             }
@@ -234,13 +236,13 @@ impl PgHistoryReader<'_> {
                 Some(all) => all.checkpoints.append(&mut page.checkpoints),
                 None => all = Some(page),
             }
-            if (read as i64) < which.limit {
+            if (read as i64) < filter.limit {
                 break;
             }
             if left > 0 && !self.is_within {
                 return Err(PgError::InconsistentRead);
             }
-            which.before = last.map(u64::cast_signed);
+            filter.before = last.map(u64::cast_signed);
         }
         let Some(history) = all else { return Ok(Vec::new()) };
         let line = history.line;
@@ -280,7 +282,7 @@ impl PgHistoryReader<'_> {
     }
 
     /// Loads a checkpoint with the fields it changed.
-    pub(super) async fn with_made(
+    pub(super) async fn read_with_changes(
         &self,
         key: &HistoryKey,
         id: CheckpointId,
@@ -315,7 +317,7 @@ impl PgHistoryReader<'_> {
              AND EXISTS (SELECT FROM @schema@.checkpoint c WHERE c.line = l.id) ORDER BY l.namespace",
         );
         let rows = self.client.query_typed(&statement, &[(&thread.as_str(), Type::TEXT)]).await?;
-        let corrupt_error = || corrupt_row_error(CheckpointId::from_bits(0), "the path of its graph is no text");
+        let corrupt_error = || corrupt_row_error(CheckpointId::from_bits(0), "the namespace is not valid UTF-8");
         let read = rows.iter().map(|row| {
             let path = std::str::from_utf8(row.try_get(0)?).map_err(|_| corrupt_error())?;
             Ok(CheckpointNamespace::from(path))

@@ -24,7 +24,7 @@ pub(super) const TASKS: &str = "LEFT JOIN LATERAL (SELECT array_agg(p.task ORDER
 
 fn read_id(bits: &[u8]) -> PgResult<CheckpointId> {
     let zero = CheckpointId::from_bits(0);
-    let bits: [u8; 16] = bits.try_into().map_err(|_| corrupt_row_error(zero, "its id is not of 16 bytes"))?;
+    let bits: [u8; 16] = bits.try_into().map_err(|_| corrupt_row_error(zero, "the id does not have 16 bytes"))?;
     Ok(CheckpointId::from_bits(u128::from_be_bytes(bits)))
 }
 
@@ -34,7 +34,7 @@ pub(super) fn read_row(row: &SqlRow, from: usize) -> PgResult<CheckpointRow> {
     let bytes = |column: usize| row.try_get::<_, Vec<u8>>(from + column);
     let id = read_id(row.try_get(from + 1)?)?;
     let source = u8::try_from(row.try_get::<_, i16>(from + 4)?).ok().and_then(CheckpointSource::from_u8);
-    let source = source.ok_or_else(|| corrupt_row_error(id, "nobody knows what made it"))?;
+    let source = source.ok_or_else(|| corrupt_row_error(id, "the source is unknown"))?;
     let parent = row.try_get::<_, Option<&[u8]>>(from + 2)?.map(read_id).transpose()?;
     let read = CheckpointRow {
         number: number(0)?.cast_unsigned(),
@@ -45,7 +45,7 @@ pub(super) fn read_row(row: &SqlRow, from: usize) -> PgResult<CheckpointRow> {
         values: bytes(9)?,
     };
     if read.sum() != row.try_get::<_, i32>(from + 10)?.cast_unsigned() {
-        return Err(PgError::Rejected(corrupt_row_error(id, "its checksum does not fit")));
+        return Err(PgError::Rejected(corrupt_row_error(id, "the checksum does not match")));
     }
     Ok(read)
 }
@@ -69,19 +69,18 @@ pub(super) fn read_names(namespace: &CheckpointNamespace, stored: &[u8]) -> PgRe
     }
     let (sum, names) = stored.split_first_chunk().unwrap_or((&[0; 4], &[]));
     if names_sum(namespace, &String::from_utf8_lossy(names)) != u32::from_be_bytes(*sum) {
-        return Err(PgError::Rejected(change_log::corrupt_history_error(namespace, "its checksum does not fit")));
+        return Err(PgError::Rejected(change_log::corrupt_history_error(namespace, "the checksum does not match")));
     }
     Ok(change_log::read_names(names)?)
 }
 
 /// Decodes the run info of a checkpoint.
 pub(super) fn read_origin(stored: Option<&[u8]>, of: &CheckpointRow) -> PgResult<RunInfo> {
-    let corrupt_error =
-        |how: &str| PgError::Rejected(corrupt_row_error(of.header.id, &format!("what its run has in common {how}")));
-    let (sum, body) = stored.and_then(<[u8]>::split_first_chunk).ok_or_else(|| corrupt_error("is gone"))?;
+    let corrupt_error = |how: &str| PgError::Rejected(corrupt_row_error(of.header.id, &format!("the run info {how}")));
+    let (sum, body) = stored.and_then(<[u8]>::split_first_chunk).ok_or_else(|| corrupt_error("is missing"))?;
     let origin = RunInfoRow { number: of.origin, body: body.to_vec() };
     if origin.sum() != u32::from_be_bytes(*sum) {
-        return Err(corrupt_error("has another checksum"));
+        return Err(corrupt_error("does not match its checksum"));
     }
     Ok(RunInfoRow::read(body, of.header.id)?)
 }
@@ -92,7 +91,7 @@ pub(super) fn read_pending(row: &SqlRow, from: usize, of: &CheckpointRow) -> PgR
     let sums = row.try_get::<_, Option<Vec<i32>>>(from + 3)?.unwrap_or_default();
     let entries = arrays(0)?.into_iter().zip(arrays(1)?).zip(arrays(2)?).zip(sums);
     let read = entries.map(|(((task, slot), body), sum)| {
-        let corrupt_error = || corrupt_row_error(of.header.id, "what is known of its tasks has another checksum");
+        let corrupt_error = || corrupt_row_error(of.header.id, "the pending entries do not match their checksum");
         let task = TaskId::from_bits(u128::from_be_bytes(task.try_into().map_err(|_| corrupt_error())?));
         let slot = String::from_utf8(slot.to_vec()).map_err(|_| corrupt_error())?;
         let pending_row = PendingRow { checkpoint: of.number, task, slot, body: body.to_vec() };
@@ -105,7 +104,7 @@ pub(super) fn read_pending(row: &SqlRow, from: usize, of: &CheckpointRow) -> PgR
 }
 
 /// Adds parts to the assembler after checking their checksums.
-pub(super) fn give_parts(gather: &mut CheckpointAssembler, parts: Vec<SqlRow>) -> PgResult<()> {
+pub(super) fn add_missing_parts(gather: &mut CheckpointAssembler, parts: Vec<SqlRow>) -> PgResult<()> {
     for row in parts {
         let number = row.try_get::<_, i64>(0)?.cast_unsigned();
         if gather.has_part(number) {
@@ -113,12 +112,12 @@ pub(super) fn give_parts(gather: &mut CheckpointAssembler, parts: Vec<SqlRow>) -
         }
         let field = row.try_get::<_, i32>(1)?.cast_unsigned();
         let corrupt_error = |how: &str| gather.corrupt_rows_error(Some(field), how);
-        let text = std::str::from_utf8(row.try_get(3)?).map_err(|_| corrupt_error("it is no text"))?;
-        let change = read_change(text).ok_or_else(|| corrupt_error("it is no change"))?;
+        let text = std::str::from_utf8(row.try_get(3)?).map_err(|_| corrupt_error("the change is not valid UTF-8"))?;
+        let change = read_change(text).ok_or_else(|| corrupt_error("it is not a change"))?;
         let before = ValueLocation::from_number(row.try_get(2)?);
         let part = PartRow { number, field, before, change, body: row.try_get(4)? };
         if part.sum(text) != row.try_get::<_, i32>(5)?.cast_unsigned() {
-            return Err(PgError::Rejected(corrupt_error("its checksum does not fit")));
+            return Err(PgError::Rejected(corrupt_error("the checksum does not match")));
         }
         gather.add_part(part);
     }
@@ -132,7 +131,8 @@ pub(super) fn add_retained_values(gather: &mut CheckpointAssembler, rows: Vec<Sq
         let retained = RetainedValuesRow { number, values };
         if retained.sum() != row.try_get::<_, i32>(2)?.cast_unsigned() {
             return Err(PgError::Rejected(
-                gather.corrupt_rows_error(None, "what it has of another has another checksum"),
+                gather
+                    .corrupt_rows_error(None, "the retained values of another checkpoint do not match their checksum"),
             ));
         }
         gather.add_values(number, retained.values);
@@ -141,18 +141,18 @@ pub(super) fn add_retained_values(gather: &mut CheckpointAssembler, rows: Vec<Sq
 }
 
 /// Returns an error for rows that were requested and do not exist, which would be requested again forever.
-pub(super) fn check_given(gather: &CheckpointAssembler, requested: &[MissingRows]) -> PgResult<()> {
+pub(super) fn require_rows(gather: &CheckpointAssembler, requested: &[MissingRows]) -> PgResult<()> {
     let left = gather.missing_rows()?;
     match requested.iter().find(|need| left.contains(need)) {
         None => Ok(()),
         Some(MissingRows::Row(number)) => {
-            Err(gather.corrupt_rows_error(None, &format!("checkpoint {number} of its line is gone")).into())
+            Err(gather.corrupt_rows_error(None, &format!("checkpoint {number} of its history is missing")).into())
         }
         Some(MissingRows::Values(number)) => Err(gather
-            .corrupt_rows_error(None, &format!("the values of checkpoint {number} of its line are gone"))
+            .corrupt_rows_error(None, &format!("the values of checkpoint {number} of its history are missing"))
             .into()),
         Some(MissingRows::Parts(number)) => {
-            Err(gather.corrupt_rows_error(None, &format!("part {number} of its values is gone")).into())
+            Err(gather.corrupt_rows_error(None, &format!("part {number} of its values is missing")).into())
         }
     }
 }

@@ -43,8 +43,8 @@ pub(super) async fn prepare(pool: &ConnectionPool) -> Result<Vec<String>> {
             install(&client, address).await?;
         }
         // Remove the rows of processes whose leases expired more than a day ago.
-        let swept = "DELETE FROM @schema@.holder WHERE seen + lapse < clock_timestamp() - interval '1 day'";
-        client.execute_typed(&address.fill(swept), &[]).await?;
+        let cleanup = "DELETE FROM @schema@.holder WHERE seen + lapse < clock_timestamp() - interval '1 day'";
+        client.execute_typed(&address.fill(cleanup), &[]).await?;
         Ok(warnings)
     });
     prepared.await.map_err(|error| error.into_error(address))
@@ -66,7 +66,7 @@ async fn check_server_settings(client: &Client, address: &PgConfig) -> PgResult<
     let (version, synchronous, fsync) =
         (row.try_get::<_, i32>(0)?, row.try_get::<_, String>(1)?, row.try_get::<_, String>(2)?);
     if version < MIN_SERVER_VERSION {
-        let message = format!("PostgreSQL at {address} is of version {version}");
+        let message = format!("PostgreSQL at {address} has version {version}, which is not supported");
         return Err(Error::new(ErrorCode::ConfigInvalid, message)
             .with_help(format!("use version {MIN_SERVER_VERSION} or newer"))
             .into());
@@ -74,20 +74,15 @@ async fn check_server_settings(client: &Client, address: &PgConfig) -> PgResult<
     let mut warnings = Vec::new();
     if synchronous == "off" {
         warnings.push(
-            "`synchronous_commit` is off: when the server crashes the last supersteps may be gone, although \
-                       they were told as saved"
+            "`synchronous_commit` is off: the last acknowledged supersteps may be lost when the server crashes"
                 .to_owned(),
         );
     }
     if fsync == "off" {
-        warnings.push("`fsync` is off: when the machine of the server goes down the database may be lost".to_owned());
+        warnings.push("`fsync` is off: the database may be lost when the machine of the server fails".to_owned());
     }
     if address.is_unencrypted() && !row.try_get::<_, bool>(3)? {
-        warnings.push(
-            "the connection is not encrypted: whoever can listen between here and the server can read and \
-                       change what is saved"
-                .to_owned(),
-        );
+        warnings.push("the connection is not encrypted: saved data can be read and changed on the network".to_owned());
     }
     Ok(warnings)
 }
@@ -103,12 +98,12 @@ async fn installed_version(client: &Client, address: &PgConfig) -> PgResult<Opti
     }
     let numbers = client.query_typed(&address.fill("SELECT number FROM @schema@.version"), &[]).await?;
     let [number] = &numbers[..] else {
-        return Err(not_our_schema(address).into());
+        return Err(foreign_schema_error(address).into());
     };
     match number.try_get::<_, i32>(0)? {
         version @ 1..=VERSION => Ok(Some(version)),
         version if version > VERSION => Err(too_new(address, version).into()),
-        _ => Err(not_our_schema(address).into()),
+        _ => Err(foreign_schema_error(address).into()),
     }
 }
 
@@ -141,11 +136,13 @@ async fn install(client: &Client, address: &PgConfig) -> PgResult<()> {
 }
 
 fn too_new(address: &PgConfig, version: i32) -> Error {
-    let message = format!("PostgreSQL at {address} has tables of version {version}; this program knows {VERSION}");
-    Error::new(ErrorCode::CheckpointTooNew, message).with_help("open it with the program that wrote it, or a newer one")
+    let message = format!(
+        "PostgreSQL at {address} has tables of version {version}, which is newer than the supported version {VERSION}"
+    );
+    Error::new(ErrorCode::CheckpointTooNew, message).with_help("open it with the version that wrote it, or a newer one")
 }
 
-fn not_our_schema(address: &PgConfig) -> Error {
-    Error::new(ErrorCode::ConfigInvalid, format!("PostgreSQL at {address} has tables of another program"))
-        .with_help("name another schema with `schema`; nothing was changed in this one")
+fn foreign_schema_error(address: &PgConfig) -> Error {
+    Error::new(ErrorCode::ConfigInvalid, format!("the schema at {address} contains tables of another program"))
+        .with_help("use another schema with `schema`; nothing was changed in this one")
 }

@@ -11,15 +11,15 @@ pub(super) struct Statements {
     pub(super) add_with_events: String,
     /// `commit` with events as additional arguments.
     pub(super) commit_with_events: String,
-    /// Events of a thread.
+    /// Statement that selects events of a thread.
     pub(super) events: String,
-    /// Checkpoints of a history with their related rows.
+    /// Statement that selects checkpoints of a history with their related rows.
     pub(super) find: String,
-    /// Checkpoints by number.
+    /// Statement that selects checkpoints by number.
     pub(super) rows: String,
-    /// Retained values of pruned checkpoints by number.
+    /// Statement that selects retained values of pruned checkpoints by number.
     pub(super) retained_values: String,
-    /// Parts and all parts they build on.
+    /// Statement that selects parts and all parts they build on.
     pub(super) parts: String,
 }
 

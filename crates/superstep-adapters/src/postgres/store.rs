@@ -35,8 +35,10 @@ const MAX_VECTOR_DIMENSIONS: usize = 16_000;
 /// use superstep::store::{SearchOp, Store};
 /// use superstep_adapters::postgres::PostgresCheckpointer;
 /// # async fn remember() -> superstep::Result<()> {
-/// let server = PostgresCheckpointer::connect("postgres://me:secret@localhost/work").await?; // for `graph.checkpointer(..)`
-/// let store = server.store().await?; // for `graph.store(..)`
+/// // For `graph.checkpointer(..)`.
+/// let server = PostgresCheckpointer::connect("postgres://me:secret@localhost/work").await?;
+/// // For `graph.store(..)`.
+/// let store = server.store().await?;
 /// store.put(["users", "mia"], "food", "likes green curry").await?;
 /// assert_eq!(store.search(SearchOp::new("users").query("curry")).await?.len(), 1);
 /// # Ok(())
@@ -65,8 +67,8 @@ impl PostgresCheckpointer {
         self.store_with(StoreOptions::default()).await
     }
 
-    /// Opens the store like [`PostgresCheckpointer::store`], with an embedder, a clock or a time to live. With an embedder, the
-    /// extension `vector` is created if the server has it and the user has permission.
+    /// Opens the store like [`PostgresCheckpointer::store`], with an embedder, a clock or a time to live. With an
+    /// embedder, the extension `vector` is created if the server has it and the user has permission.
     ///
     /// # Errors
     /// Returns the errors of [`PostgresCheckpointer::store`].
@@ -79,14 +81,14 @@ impl PostgresCheckpointer {
             None => None,
             Some(dimension) if dimension > MAX_VECTOR_DIMENSIONS => {
                 warnings.push(format!(
-                    "vectors have more than {MAX_VECTOR_DIMENSIONS} numbers: pgvector cannot compare them, and a search by vector \
-                     reads all that are under its namespace"
+                    "vectors have more than {MAX_VECTOR_DIMENSIONS} dimensions: pgvector cannot compare them, and a \
+                     vector search reads all vectors under its namespace"
                 ));
                 None
             }
             Some(_) => schema::find_extension(pool).await?.or_else(|| {
-                let message = "the extension `vector` is not there: a search by vector reads all vectors under its \
-                               namespace; have it installed and made with `CREATE EXTENSION vector`, and connect anew";
+                let message = "the extension `vector` is missing: a vector search reads all vectors under its \
+                               namespace; install it, run `CREATE EXTENSION vector`, and connect again";
                 warnings.push(message.to_owned());
                 None
             }),
@@ -132,8 +134,9 @@ impl Store for PostgresStore {
         let (results, names) = reading.await?;
         if !names.0.is_empty() {
             let names = &names;
-            let anew = self.pool().with_connection(|client| async move { batch.writer(&client).refresh(names).await });
-            anew.await.map_err(|error| error.into_error(&self.pool().address))?;
+            let refreshed =
+                self.pool().with_connection(|client| async move { batch.writer(&client).refresh(names).await });
+            refreshed.await.map_err(|error| error.into_error(&self.pool().address))?;
         }
         Ok(results)
     }
@@ -163,8 +166,8 @@ async fn transact<T>(client: &Client, work: impl Future<Output = PgResult<T>>) -
 }
 
 fn outcome_unknown_error(error: &tokio_postgres::Error) -> Error {
-    Error::new(ErrorCode::StoreUnavailable, format!("the answer of PostgreSQL was lost: {error}"))
-        .with_help("what was put or deleted may or may not be saved; look, and do it again where it is not")
+    Error::new(ErrorCode::StoreUnavailable, format!("the response of PostgreSQL was lost: {error}"))
+        .with_help("the changes may or may not be saved; read the items, and repeat the changes that are missing")
 }
 
 /// A batch of operations that is executed atomically.

@@ -12,7 +12,8 @@ use crate::change_log;
 /// Copies a thread to one that does not exist yet.
 pub(super) async fn copy_thread(pool: &ConnectionPool, from: &ThreadId, to: &ThreadId) -> PgResult<()> {
     let mut mark = [0_u8; 16];
-    getrandom::fill(&mut mark).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
+    getrandom::fill(&mut mark)
+        .map_err(|error| Error::internal(format!("the system returned no random bytes: {error}")))?;
     let (copy, mark) = (&pool.address.fill("SELECT @schema@.copy_thread($1, $2, $3)"), &mark[..]);
     let row = pool.with_connection(|client| async move {
         let arguments = [(&from.as_str() as _, Type::TEXT), (&to.as_str() as _, Type::TEXT), (&mark as _, Type::BYTEA)];

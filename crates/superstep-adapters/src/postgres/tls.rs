@@ -43,7 +43,7 @@ impl Tls {
         };
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|error| Error::internal(format!("no encryption: {error}")))?;
+            .map_err(|error| Error::internal(format!("failed to initialize TLS: {error}")))?;
         let mut config = config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
         config.alpn_protocols = vec![b"postgresql".to_vec()];
         Ok(Self(Some(TlsConnectorWithName { connector: TlsConnector::from(Arc::new(config)), name: None })))
@@ -65,14 +65,13 @@ impl Tls {
 
 /// Returns the reason why a certificate is not trusted.
 pub(super) fn certificate_error(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
-    cause.downcast_ref::<UntrustedCertificate>().map(|distrust| distrust.0.to_string())
+    cause.downcast_ref::<UntrustedCertificate>().map(|untrusted| untrusted.0.to_string())
 }
 
 fn authority(provider: &Arc<CryptoProvider>, checks_name: bool, root: Option<&str>) -> Result<Arc<Verifier>> {
     let mut roots = RootCertStore::empty();
     let config_error = |message: String| {
-        Error::new(ErrorCode::ConfigInvalid, message)
-            .with_help("name a file with the certificates of authorities in `sslrootcert`")
+        Error::new(ErrorCode::ConfigInvalid, message).with_help("set `sslrootcert` to a file with CA certificates")
     };
     match root.filter(|root| *root != "system") {
         Some(file) => {
@@ -86,11 +85,10 @@ fn authority(provider: &Arc<CryptoProvider>, checks_name: bool, root: Option<&st
         None => drop(roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs)),
     }
     if roots.is_empty() {
-        return Err(config_error("there is no authority that a certificate of PostgreSQL could be from".to_owned()));
+        return Err(config_error("no CA certificate to check the certificate of PostgreSQL".to_owned()));
     }
     let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
-    let inner =
-        inner.map_err(|error| config_error(format!("the certificates of authorities cannot be used: {error}")))?;
+    let inner = inner.map_err(|error| config_error(format!("the CA certificates are invalid: {error}")))?;
     let algorithms = provider.signature_verification_algorithms;
     Ok(Arc::new(Verifier { inner: Some(inner), checks_name, algorithms }))
 }
@@ -190,7 +188,7 @@ where
 
     fn connect(self, stream: S) -> Self::Future {
         Box::pin(async move {
-            let name = self.name.ok_or("a server without a name")?;
+            let name = self.name.ok_or("the server has no host name")?;
             let connected = self.connector.connect(name, stream).await;
             connected.map(TlsStreamWrapper).map_err(|error| {
                 match error.get_ref().and_then(|cause| cause.downcast_ref()) {

@@ -19,7 +19,7 @@ pub(super) struct BucketConfig {
     pub(super) bucket: String,
     pub(super) folder: String,
     pub(super) region: String,
-    /// Endpoint of another service than Amazon's.
+    /// Endpoint of a service other than Amazon S3.
     pub(super) endpoint: Option<String>,
     /// True for path-style URLs, false for virtual-host style; `None` selects the default of the service.
     pub(super) is_in_path: Option<bool>,
@@ -40,6 +40,8 @@ pub(super) struct BucketAddress {
 }
 
 impl BucketConfig {
+    /// Checks the settings and builds the address of the bucket.
+    ///
     /// # Errors
     /// Returns an error if a setting is invalid, naming it.
     pub(super) fn address(&self) -> Result<BucketAddress> {
@@ -47,31 +49,32 @@ impl BucketConfig {
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte);
         let is_bucket = (3..=63).contains(&self.bucket.len()) && self.bucket.bytes().all(is_plain);
         if !is_bucket || self.bucket.starts_with(['.', '-']) {
-            return reject(format!("`{}` is not the name of a bucket", self.bucket), "take 3 to 63 of `a-z 0-9 . -`");
+            return reject(format!("`{}` is not a valid bucket name", self.bucket), "use 3 to 63 of `a-z 0-9 . -`");
         }
-        let pieces_stand = self.folder.split('/').all(|piece| !piece.is_empty() && !piece.starts_with('.'));
-        if !is_valid_key(&self.folder) || !pieces_stand || self.folder.len() > MAX_FOLDER_BYTES {
-            let help =
-                format!("take 1 to {MAX_FOLDER_BYTES} of `A-Z a-z 0-9 _ . : / -`, no piece empty or with `.` in front");
-            return reject(format!("`{}` cannot be a folder of a bucket", self.folder), &help);
+        let are_segments_valid = self.folder.split('/').all(|segment| !segment.is_empty() && !segment.starts_with('.'));
+        if !is_valid_key(&self.folder) || !are_segments_valid || self.folder.len() > MAX_FOLDER_BYTES {
+            let help = format!(
+                "use 1 to {MAX_FOLDER_BYTES} of `A-Z a-z 0-9 _ . : / -`, without empty segments or segments that begin \
+                 with `.`"
+            );
+            return reject(format!("`{}` is not a valid folder", self.folder), &help);
         }
         if self.region.is_empty() || !self.region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
             return reject(
-                format!("`{}` is not a region", self.region),
-                "write it as Amazon does, such as `eu-central-1`",
+                format!("`{}` is not a valid region", self.region),
+                "use a region name such as `eu-central-1`",
             );
         }
         let endpoint = self.endpoint.clone().unwrap_or_else(|| amazon(&self.region));
         let Some(url) = Url::parse(&endpoint).ok().filter(|url| url.host_str().is_some() && url.query().is_none())
         else {
-            return reject(format!("the endpoint `{endpoint}` is no address"), "write `https://host:port`");
+            return reject(format!("the endpoint `{endpoint}` is not a valid URL"), "use `https://host:port`");
         };
-        let is_near = is_loopback(&url);
-        let is_allowed = url.scheme() == "https" || (url.scheme() == "http" && (is_near || self.allows_http));
+        let is_local = is_loopback(&url);
+        let is_allowed = url.scheme() == "https" || (url.scheme() == "http" && (is_local || self.allows_http));
         if !is_allowed || !url.username().is_empty() || url.password().is_some() {
-            let help =
-                "write `https://` before it and no user in it; `allow_http` allows `http` on a network you trust";
-            return reject(format!("the endpoint at `{}` is not encrypted, or names a user", host(&url)), help);
+            let help = "use an `https://` URL without a user; `allow_http` allows `http` on a trusted network";
+            return reject(format!("the endpoint at `{}` does not use HTTPS, or contains a user", host(&url)), help);
         }
         // A wildcard certificate covers only one label of a host name, so a bucket with a dot needs path style.
         let is_in_path = self.is_in_path.unwrap_or(self.endpoint.is_some() || self.bucket.contains('.'));
@@ -85,7 +88,7 @@ impl BucketConfig {
             host,
             root,
             folder: self.folder.clone(),
-            is_loopback: is_near,
+            is_loopback: is_local,
         })
     }
 }
@@ -180,7 +183,7 @@ mod tests {
 
     /// R-FWK-40: the default is virtual-host style for Amazon and path style for other hosts.
     #[test]
-    fn buckets_are_found_where_the_service_has_them() {
+    fn url_style_depends_on_the_service() {
         let china = BucketConfig { region: "cn-north-1".to_owned(), ..default_config() };
         let dotted = BucketConfig { bucket: "a.b".to_owned(), ..default_config() };
         let named = BucketConfig { is_in_path: Some(false), ..at("https://r2.example.com") };
@@ -197,7 +200,7 @@ mod tests {
             let address = config.address().unwrap();
             let object_url = address.url(&address.path(&address.name("a:b")));
             assert_eq!(object_url, url);
-            assert_eq!(Url::parse(&object_url).unwrap().as_str(), url, "the client changes it");
+            assert_eq!(Url::parse(&object_url).unwrap().as_str(), url, "the client changes the URL");
         }
     }
 
@@ -217,8 +220,8 @@ mod tests {
             (with(|config| config.folder = "x".repeat(129)), "xxx"),
             (with(|config| config.region = "eu west".to_owned()), "`eu west`"),
             (at("nonsense"), "`nonsense`"),
-            (at("http://minio:9000"), "minio:9000` is not encrypted"),
-            (at("https://user:secret@minio"), "names a user"),
+            (at("http://minio:9000"), "minio:9000` does not use HTTPS"),
+            (at("https://user:secret@minio"), "contains a user"),
         ] {
             let error = config.address().unwrap_err();
             assert!(error.message().contains(expected) && !error.to_string().contains("secret"), "{error}");
@@ -228,7 +231,7 @@ mod tests {
 
     /// R-FWK-40: names convert back to keys, sort like keys, and keep their prefixes.
     #[test]
-    fn names_are_like_their_keys() {
+    fn object_names_convert_to_keys_and_sort_like_them() {
         let address = at("http://localhost:1").address().unwrap();
         let mut keys: Vec<String> =
             ["a", "/", "//", ".", "..", "._", "a/.", "a/..", "a/.b", "a/-", "a/0", "a./b", "a//."]
@@ -242,7 +245,7 @@ mod tests {
             assert_eq!(address.key(name).as_ref(), Some(key));
             assert!(name.len() <= 1024 - MAX_FOLDER_BYTES);
             let url = address.url(&address.path(name));
-            assert_eq!(Url::parse(&url).unwrap().as_str(), url, "the client changes it");
+            assert_eq!(Url::parse(&url).unwrap().as_str(), url, "the client changes the URL");
             for length in 1..key.len() {
                 assert!(name.starts_with(&address.name(&key[..length])), "{key}");
             }

@@ -50,7 +50,7 @@ impl S3Client {
         let mut request = self.request("GET", self.address.path(name));
         request.headers.extend(first.map(|first| ("range", format!("bytes=0-{}", first - 1))));
         match self.send_with_retry(&request).await {
-            Ok(answer) => Ok(Some(answer)),
+            Ok(response) => Ok(Some(response)),
             Err(RequestError::Rejected(rejection, _)) if rejection.is_missing() => Ok(None),
             Err(failed) => Err(self.request_error(failed)),
         }
@@ -100,8 +100,8 @@ impl S3Client {
             Some(next) => Some(("continuation-token", next)),
             None => after.map(|after| ("start-after", after.to_owned())),
         });
-        let answer = self.send_with_retry(&request).await.map_err(|failed| self.request_error(failed))?;
-        ListPage::read(&answer.body).ok_or_else(|| unexpected_response(&self.address.display_name()))
+        let response = self.send_with_retry(&request).await.map_err(|failed| self.request_error(failed))?;
+        ListPage::read(&response.body).ok_or_else(|| unexpected_response(&self.address.display_name()))
     }
 
     fn request(&self, method: &'static str, path: String) -> Request {
@@ -111,15 +111,15 @@ impl S3Client {
     /// Sends a request until a response arrives.
     async fn send_with_retry(&self, request: &Request) -> Result<HttpResponse, RequestError> {
         let extra = Duration::from_secs((request.body.len() / BYTES_A_SECOND) as u64);
-        let mut pauses = Backoff::new(self.retry_timeout + extra);
+        let mut backoff = Backoff::new(self.retry_timeout + extra);
         let (mut had_clock_set, mut may_have_succeeded) = (false, false);
         loop {
             let (reason, wait) = match self.send(request, self.retry_timeout / 3 + extra).await {
-                SendResult::Answer(answer) if (200..300).contains(&answer.status) => return Ok(answer),
-                SendResult::Answer(answer) => {
-                    let rejection = ApiError::new(&answer);
-                    match rejection.remedy() {
-                        S3RetryAction::Retry => (rejection.text(), answer.retry_after()),
+                SendResult::Answer(response) if (200..300).contains(&response.status) => return Ok(response),
+                SendResult::Answer(response) => {
+                    let rejection = ApiError::new(&response);
+                    match rejection.retry_action() {
+                        S3RetryAction::Retry => (rejection.text(), response.retry_after()),
                         S3RetryAction::Clock if !had_clock_set => {
                             had_clock_set = true;
                             continue;
@@ -132,7 +132,7 @@ impl S3Client {
                 SendResult::NoResponse(reason) => (reason, None),
             };
             may_have_succeeded = true;
-            if !pauses.wait(wait).await {
+            if !backoff.wait(wait).await {
                 return Err(RequestError::Error(unreachable(
                     &self.address.display_name(),
                     self.retry_timeout,
@@ -146,8 +146,8 @@ impl S3Client {
     async fn send(&self, request: &Request, limit: Duration) -> SendResult {
         let at = Timestamp::from_millisecond(self.clock.now()).unwrap_or_default();
         let query = request.query();
-        let question = if query.is_empty() { "" } else { "?" };
-        let url = self.address.url(&format!("{}{question}{query}", request.path));
+        let separator = if query.is_empty() { "" } else { "?" };
+        let url = self.address.url(&format!("{}{separator}{query}", request.path));
         let method = match request.method {
             "PUT" => Method::PUT,
             "DELETE" => Method::DELETE,
@@ -163,13 +163,13 @@ impl S3Client {
             sending = sending.body(request.body.clone());
         }
         let sent = local_now_millis();
-        let came = send(sending, limit).await;
-        if let SendResult::Answer(answer) = &came
-            && let Some(date) = answer.header("date")
+        let result = send(sending, limit).await;
+        if let SendResult::Answer(response) = &result
+            && let Some(date) = response.header("date")
         {
             self.clock.observe(sent, date);
         }
-        came
+        result
     }
 
     /// Converts a failure to the error that the caller of the port sees.

@@ -30,16 +30,16 @@ pub(super) enum S3RetryAction {
 }
 
 impl ApiError {
-    pub(super) fn new(answer: &HttpResponse) -> Self {
-        let body = String::from_utf8_lossy(&answer.body);
+    pub(super) fn new(response: &HttpResponse) -> Self {
+        let body = String::from_utf8_lossy(&response.body);
         // Only these elements: others may repeat credentials.
         let element = |name: &str| text(&body, name).map(|text| truncate(&text));
         let (error_code, message) = (element("Code").unwrap_or_default(), element("Message").unwrap_or_default());
-        let region = answer.header("x-amz-bucket-region").map(truncate).or_else(|| element("Region"));
-        Self { status: answer.status, error_code, message, region }
+        let region = response.header("x-amz-bucket-region").map(truncate).or_else(|| element("Region"));
+        Self { status: response.status, error_code, message, region }
     }
 
-    pub(super) fn remedy(&self) -> S3RetryAction {
+    pub(super) fn retry_action(&self) -> S3RetryAction {
         match (self.status, self.error_code.as_str()) {
             (403, "RequestTimeTooSkewed") => S3RetryAction::Clock,
             (_, "RequestTimeout") | (409, _) => S3RetryAction::Retry,
@@ -69,30 +69,38 @@ impl ApiError {
 
     /// Converts a permanent rejection to the error that the caller of the port sees.
     pub(super) fn into_error(self, address: &str) -> Error {
-        let region = self.region.as_ref().map(|region| format!("say that the region is `{region}`"));
+        let region = self.region.as_ref().map(|region| format!("set the region to `{region}`"));
         let (fact, help) = match (self.status, self.error_code.as_str(), region) {
             (301 | 307, _, help) | (400, "AuthorizationHeaderMalformed", help) => {
-                ("is in another region", help.unwrap_or_else(|| "say the region of the bucket".to_owned()))
+                ("is in another region", help.unwrap_or_else(|| "set the region of the bucket".to_owned()))
             }
-            (_, "InvalidAccessKeyId", _) => ("does not know the access key", "check the id of the access key".to_owned()),
+            (_, "InvalidAccessKeyId", _) => {
+                ("does not know the access key", "check the id of the access key".to_owned())
+            }
             (_, "SignatureDoesNotMatch", _) => {
-                ("does not take the secret of the access key", "check that it belongs to the id".to_owned())
+                ("rejected the secret of the access key", "check that it belongs to the id".to_owned())
             }
             (_, "ExpiredToken" | "InvalidToken", _) => {
-                ("does not take the token of the session", "get new credentials, and open the store anew".to_owned())
+                ("rejected the session token", "get new credentials, and open the store again".to_owned())
             }
-            (_, "NoSuchBucket", _) => ("has no such bucket", "check its name and the endpoint, or make it".to_owned()),
+            (_, "NoSuchBucket", _) => {
+                ("has no such bucket", "check the name and the endpoint, or create the bucket".to_owned())
+            }
             (403, ..) => (
-                "does not let us in",
-                "allow `s3:ListBucket` on the bucket, and `s3:GetObject`, `s3:PutObject` and `s3:DeleteObject` in the folder"
+                "denied access",
+                "allow `s3:ListBucket` on the bucket, and `s3:GetObject`, `s3:PutObject` and `s3:DeleteObject` in the \
+                 folder"
                     .to_owned(),
             ),
-            (501, ..) => ("cannot do what is asked for", "take a server that can put under a condition".to_owned()),
-            _ => ("refused a request", "see what it says; when it is not about your bucket, please report it".to_owned()),
+            (501, ..) => ("does not support the request", "use a server that supports conditional puts".to_owned()),
+            _ => (
+                "rejected the request",
+                "check the response; if the bucket is configured correctly, please report this".to_owned(),
+            ),
         };
         let message = format!("S3 at {address} {fact}: {}", self.text());
         Error::new(ErrorCode::StoreUnavailable, message)
-            .with_help(format!("nothing of this was saved; {help}"))
+            .with_help(format!("nothing was saved; {help}"))
             .with_retryable(false)
     }
 }
@@ -100,40 +108,36 @@ impl ApiError {
 /// Returns the error for a server that did not respond, or only with transient errors, within the retry timeout.
 pub(super) fn unreachable(address: &str, timeout: Duration, reason: &str) -> Error {
     let message = format!("S3 at {address} could not be reached for {timeout:?}: {reason}");
-    Error::new(ErrorCode::StoreUnavailable, message)
-        .with_help("this may or may not be saved, everything told before it is; see that the way to the server is open, then try again")
+    Error::new(ErrorCode::StoreUnavailable, message).with_help(
+        "this write may or may not be saved; all earlier acknowledged writes are saved; check the connection to the \
+         server, then try again",
+    )
 }
 
 /// Returns the error of a response that is not part of the S3 API.
 pub(super) fn unexpected_response(address: &str) -> Error {
-    Error::new(
-        ErrorCode::StoreUnavailable,
-        format!("S3 at {address} answered with something else than its documentation says"),
-    )
-    .with_help("this may or may not be saved; see that the address is that of S3 or a server that speaks its protocol")
-    .with_retryable(true)
+    Error::new(ErrorCode::StoreUnavailable, format!("S3 at {address} returned an unexpected response body"))
+        .with_help("this write may or may not be saved; check that the address belongs to a server with the S3 API")
+        .with_retryable(true)
 }
 
 /// Returns the error for a key that other processes kept changing until the retry timeout.
 pub(super) fn contended(key: &str, timeout: Duration) -> Error {
-    let message = format!("others changed `{key}` in S3 again and again for {timeout:?}");
-    Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing of this was saved; try again")
+    let message = format!("other processes kept changing `{key}` in S3 for {timeout:?}");
+    Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing was saved; try again")
 }
 
 /// Returns the error of a server that ignores conditions, with which every concurrent put would succeed.
 pub(super) fn conditional_writes_unsupported(address: &str, condition: &str) -> Error {
-    Error::new(ErrorCode::StoreUnavailable, format!("S3 at {address} puts objects whatever `{condition}` says"))
-        .with_help("take a server that puts under conditions, as Amazon S3, Cloudflare R2 and a MinIO of today do")
+    Error::new(ErrorCode::StoreUnavailable, format!("S3 at {address} ignores `{condition}`"))
+        .with_help("use a server that supports conditional puts, such as Amazon S3, Cloudflare R2 or a current MinIO")
         .with_retryable(false)
 }
 
 /// Returns the error of an object in another format.
 pub(super) fn corrupt(key: &str) -> Error {
-    Error::new(
-        ErrorCode::CheckpointCorrupt,
-        format!("the object of `{key}` in S3 does not begin as this store begins its objects"),
-    )
-    .with_help("something else wrote to this folder; other keys are not affected")
+    Error::new(ErrorCode::CheckpointCorrupt, format!("the object of `{key}` in S3 has an unknown format"))
+        .with_help("another program wrote to this folder; other keys are not affected")
 }
 
 #[cfg(test)]
@@ -149,7 +153,7 @@ mod tests {
     /// R-FWK-40: each error response is classified as transient, as a clock error, or as a failed precondition.
     #[test]
     fn api_errors_map_to_retry_actions() {
-        for (status, word, remedy, is_precondition) in [
+        for (status, word, retry_action, is_precondition) in [
             (412, "PreconditionFailed", S3RetryAction::None, true),
             (404, "NoSuchKey", S3RetryAction::None, true),
             (404, "NoSuchBucket", S3RetryAction::None, false),
@@ -164,7 +168,7 @@ mod tests {
                 "<?xml version=\"1.0\"?><Error><Code>{word}</Code><Message>m &amp; m</Message><Key>k</Key></Error>"
             );
             let error = api_error(status, &body);
-            assert_eq!((error.remedy(), error.is_precondition()), (remedy, is_precondition), "{word}");
+            assert_eq!((error.retry_action(), error.is_precondition()), (retry_action, is_precondition), "{word}");
             assert_eq!(error.text(), format!("HTTP {status}, {word}, m & m"));
         }
         assert_eq!(api_error(502, "<html>").text(), "HTTP 502");
@@ -172,13 +176,13 @@ mod tests {
 
     /// R-FWK-40: the error for a bucket in another region names that region.
     #[test]
-    fn another_region_is_named() {
+    fn the_error_names_the_region_of_the_bucket() {
         let body = "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>";
         let error = api_error(400, body).into_error("here");
-        assert!(error.to_string().contains("the region is `eu-west-1`"), "{error}");
+        assert!(error.to_string().contains("the region to `eu-west-1`"), "{error}");
         let mut headers = HeaderMap::new();
         headers.insert("x-amz-bucket-region", "eu-west-2".parse().unwrap());
         let error = ApiError::new(&HttpResponse { status: 301, headers, body: Vec::new() }).into_error("here");
-        assert!(error.to_string().contains("the region is `eu-west-2`") && !error.is_retryable(), "{error}");
+        assert!(error.to_string().contains("the region to `eu-west-2`") && !error.is_retryable(), "{error}");
     }
 }

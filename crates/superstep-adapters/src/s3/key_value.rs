@@ -27,9 +27,9 @@ pub(super) struct KeyValueOps(pub(super) Arc<S3Client>);
 impl KeyValueOps {
     pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
         check(key)?;
-        let Some(answer) = self.0.get(&self.0.address.name(key), None).await? else { return Ok(None) };
-        let head = ObjectHeader::read(&answer.body).ok_or_else(|| corrupt(key))?;
-        Ok((!head.is_expired(self.now())).then(|| head.value(answer.body)))
+        let Some(response) = self.0.get(&self.0.address.name(key), None).await? else { return Ok(None) };
+        let head = ObjectHeader::read(&response.body).ok_or_else(|| corrupt(key))?;
+        Ok((!head.is_expired(self.now())).then(|| head.value(response.body)))
     }
 
     /// Reads one key after the other, as the port requires.
@@ -49,7 +49,7 @@ impl KeyValueOps {
         if !put.if_absent {
             return self.0.put(&name, &Precondition::None, object).await;
         }
-        let (mut fence, mut pauses) = (Precondition::Absent, Backoff::new(self.0.retry_timeout));
+        let (mut fence, mut backoff) = (Precondition::Absent, Backoff::new(self.0.retry_timeout));
         loop {
             if self.0.put(&name, &fence, object.clone()).await? {
                 return Ok(true);
@@ -61,7 +61,7 @@ impl KeyValueOps {
                 Some((_, tag)) => Precondition::Unchanged(tag),
                 None => Precondition::Absent,
             };
-            if !pauses.wait(None).await {
+            if !backoff.wait(None).await {
                 return Err(contended(key, self.0.retry_timeout));
             }
         }
@@ -106,9 +106,9 @@ impl KeyValueOps {
 
     /// Reads the header line and the ETag of an object.
     async fn head(&self, key: &str) -> Result<Option<(ObjectHeader, String)>> {
-        let Some(answer) = self.0.get(&self.0.address.name(key), Some(HEAD)).await? else { return Ok(None) };
-        let head = ObjectHeader::read(&answer.body).ok_or_else(|| corrupt(key))?;
-        let tag = answer.header("etag").ok_or_else(|| unexpected_response(&self.0.address.display_name()))?;
+        let Some(response) = self.0.get(&self.0.address.name(key), Some(HEAD)).await? else { return Ok(None) };
+        let head = ObjectHeader::read(&response.body).ok_or_else(|| corrupt(key))?;
+        let tag = response.header("etag").ok_or_else(|| unexpected_response(&self.0.address.display_name()))?;
         Ok(Some((head, tag.to_owned())))
     }
 
@@ -147,7 +147,7 @@ impl KeyValueOps {
                 under_way.spawn(async move { (number, work.await) });
             }
             let Some(ended) = under_way.join_next().await else { break };
-            let (number, result) = ended.map_err(|_| Error::internal("a request to S3 did not end"))?;
+            let (number, result) = ended.map_err(|_| Error::internal("a request to S3 was aborted"))?;
             done.push((number, result?));
         }
         done.sort_by_key(|(number, _)| *number);
@@ -156,7 +156,11 @@ impl KeyValueOps {
 }
 
 fn check(key: &str) -> Result<()> {
-    if is_valid_key(key) { Ok(()) } else { Err(Error::new(ErrorCode::InputInvalid, format!("`{key}` is not a key"))) }
+    if is_valid_key(key) {
+        Ok(())
+    } else {
+        Err(Error::new(ErrorCode::InputInvalid, format!("`{key}` is not a valid key")))
+    }
 }
 
 fn millis(time: Duration) -> u64 {

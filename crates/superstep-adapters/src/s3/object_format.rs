@@ -137,7 +137,7 @@ mod tests {
 
     /// R-FWK-40: listings of different servers are parsed, other bodies are rejected.
     #[test]
-    fn lists_are_read() {
+    fn listings_are_parsed() {
         let list = "<?xml version=\"1.0\"?>\n<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>b</Name>\
              <IsTruncated>true</IsTruncated><Contents><Key>a/b</Key><ETag>&quot;1&quot;</ETag><Size>7</Size></Contents>\n\
              <Contents><Size>0</Size><Key>&lt;a&amp;b&#62;&#x41;</Key></Contents>\

@@ -45,7 +45,7 @@ mod tests {
 
     /// R-FWK-40: a correct clock is kept, a wrong one is corrected by the smallest amount.
     #[test]
-    fn a_clock_that_is_wrong_is_set_right() {
+    fn a_wrong_clock_is_corrected() {
         for (server, behind) in
             [(10_000, 0), (9_500, 0), (10_100, 0), (9_001, 0), (8_000, -1_000), (10_200, 100), (3_610_000, 3_599_900)]
         {

@@ -37,8 +37,8 @@ impl Credentials {
     pub(super) fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let needed = |name: &str| {
             variable(name).ok_or_else(|| {
-                Error::new(ErrorCode::ConfigInvalid, format!("there are no credentials for S3: `{name}` is not set"))
-                    .with_help(format!("set `{KEY_ID}` and `{SECRET}`, or give both with `credentials`"))
+                Error::new(ErrorCode::ConfigInvalid, format!("no credentials for S3: `{name}` is not set"))
+                    .with_help(format!("set `{KEY_ID}` and `{SECRET}`, or set both with `credentials`"))
             })
         };
         Ok(Self { key_id: needed(KEY_ID)?, secret: needed(SECRET)?, token: variable(TOKEN) })
@@ -140,7 +140,7 @@ mod tests {
 
     /// R-FWK-40: the example requests of Amazon's documentation get the documented signatures.
     #[test]
-    fn signatures_are_those_of_the_documentation() {
+    fn signatures_match_the_documentation() {
         let put = Request {
             method: "PUT",
             path: format!("/{}", uri_encode("test$file.text", true)),
@@ -179,7 +179,7 @@ mod tests {
 
     /// R-FWK-40: a session token is sent and signed; neither the token nor the secret is printed.
     #[test]
-    fn a_session_is_signed_and_never_printed() {
+    fn session_tokens_are_signed_and_never_printed() {
         let mut signer = signer();
         signer.credentials.token = Some("session".to_owned());
         let request = get("/", &[], &[]);

@@ -33,7 +33,7 @@ impl RowStorage for SqliteCheckpointer {
         (thread, namespace): HistoryKey,
         id: CheckpointId,
     ) -> Result<Option<CheckpointWithChanges>> {
-        self.read(move |connection| read::with_made(connection, &thread, &namespace, id)).await
+        self.read(move |connection| read::read_with_changes(connection, &thread, &namespace, id)).await
     }
 
     async fn write(&self, job: RowTransaction) -> Result<Vec<i64>, WriteRejection> {

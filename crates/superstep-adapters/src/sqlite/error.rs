@@ -72,36 +72,38 @@ pub(super) fn to_error(error: &rusqlite::Error, path: &str) -> Error {
     let outage = |message: String, help: &str| Error::new(ErrorCode::StoreUnavailable, message).with_help(help);
     let described = match error.sqlite_error_code() {
         Some(SqliteErrorCode::DatabaseBusy | SqliteErrorCode::DatabaseLocked) => outage(
-            format!("another process has been writing to `{path}` for too long"),
-            "nothing of this was saved; try again, or give writers more time with `busy_timeout`",
+            format!("`{path}` is locked by another process"),
+            "nothing was saved; try again, or raise `busy_timeout`",
         ),
         Some(SqliteErrorCode::DiskFull) => outage(
-            format!("the disk with `{path}` is full"),
-            "this was not saved, everything before it is; free some space and go on with the thread",
+            format!("the disk of `{path}` is full"),
+            "this commit was not saved; all earlier acknowledged commits are saved; free some space, then continue the \
+             thread",
         ),
         Some(SqliteErrorCode::SystemIoFailure) => outage(
             format!("reading or writing `{path}` failed"),
-            "this may not be saved, everything told before it is; look at the disk, then go on with the thread",
+            "this commit may be lost; all earlier acknowledged commits are saved; check the disk, then continue the \
+             thread",
         ),
         Some(SqliteErrorCode::ReadOnly | SqliteErrorCode::PermissionDenied) => outage(
             format!("`{path}` cannot be written"),
-            "nothing of this was saved; give the program the right to write the file and its folder",
+            "nothing was saved; grant the process write permission for the file and its folder",
         )
         .with_retryable(false),
         Some(SqliteErrorCode::CannotOpen) => {
-            outage(format!("`{path}` cannot be opened"), "see that the folder exists and the program may write in it")
+            outage(format!("`{path}` cannot be opened"), "check that the folder exists and is writable")
                 .with_retryable(false)
         }
         Some(SqliteErrorCode::NotADatabase) => {
             Error::new(ErrorCode::CheckpointCorrupt, format!("`{path}` is not an SQLite file"))
-                .with_help("name another file, or move this one away")
+                .with_help("use another file, or move this one away")
         }
         Some(SqliteErrorCode::DatabaseCorrupt) => {
-            Error::new(ErrorCode::CheckpointCorrupt, format!("`{path}` is damaged"))
-                .with_help("threads whose part of the file is whole can still be read; restore the file from a copy")
+            Error::new(ErrorCode::CheckpointCorrupt, format!("`{path}` is corrupt"))
+                .with_help("threads in intact parts of the file are still readable; restore the file from a backup")
         }
-        Some(SqliteErrorCode::TooBig) => Error::new(ErrorCode::TooLarge, format!("a value is too long for `{path}`"))
-            .with_help("SQLite takes values of up to a thousand million bytes"),
+        Some(SqliteErrorCode::TooBig) => Error::new(ErrorCode::TooLarge, format!("a value is too large for `{path}`"))
+            .with_help("SQLite stores values of up to 1,000,000,000 bytes"),
         // Written rows can always be read, and the tables were checked when the file was opened.
         _ if matches!(
             error,
@@ -114,9 +116,9 @@ pub(super) fn to_error(error: &rusqlite::Error, path: &str) -> Error {
         {
             Error::new(
                 ErrorCode::CheckpointCorrupt,
-                format!("`{path}` is damaged: a row or a table is not as it was made"),
+                format!("`{path}` is corrupt: a row or a table has an unexpected form"),
             )
-            .with_help("threads whose part of the file is whole can still be read; restore the file from a copy")
+            .with_help("threads in intact parts of the file are still readable; restore the file from a backup")
         }
         _ => Error::internal(format!("a statement on `{path}` failed")),
     };

@@ -29,8 +29,8 @@ pub(super) fn new_events<'a>(connection: &Connection, job: &'a RowTransaction) -
 }
 
 fn too_many(thread: &ThreadId) -> Error {
-    Error::new(ErrorCode::TooLarge, format!("thread `{thread}` has as many events as a file can hold"))
-        .with_help("go on with a new thread")
+    Error::new(ErrorCode::TooLarge, format!("thread `{thread}` has the maximum number of events"))
+        .with_help("start a new thread")
 }
 
 pub(super) fn insert(connection: &Connection, thread: i64, rows: &[EventRow]) -> SqliteResult<()> {
@@ -97,16 +97,16 @@ pub(super) fn read(connection: &Connection, name: &ThreadId, query: &EventsQuery
 pub(super) fn delete_up_to(connection: &Connection, name: &ThreadId, up_to: u64) -> SqliteResult<()> {
     let Some(thread) = find(connection, name)? else { return Ok(()) };
     let up_to = up_to.min(last_of(connection, thread)?);
-    let noted = "UPDATE thread SET forgotten = max(forgotten, ?2) WHERE id = ?1";
-    connection.execute(noted, params![thread, up_to.cast_signed()])?;
+    let update = "UPDATE thread SET forgotten = max(forgotten, ?2) WHERE id = ?1";
+    connection.execute(update, params![thread, up_to.cast_signed()])?;
     connection.execute("DELETE FROM event WHERE key BETWEEN ?1 AND ?2", params![key(thread, 0), key(thread, up_to)])?;
     Ok(())
 }
 
 /// Copies the events of a thread to another one.
 pub(super) fn copy(connection: &Connection, from: i64, to: i64) -> SqliteResult<()> {
-    let noted = "UPDATE thread SET forgotten = (SELECT forgotten FROM thread WHERE id = ?1) WHERE id = ?2";
-    connection.execute(noted, params![from, to])?;
+    let update = "UPDATE thread SET forgotten = (SELECT forgotten FROM thread WHERE id = ?1) WHERE id = ?2";
+    connection.execute(update, params![from, to])?;
     let (first, last) = keys(from);
     let copied = "INSERT INTO event (key, run, body, sum) SELECT key + ?3, run, body, sum + ?4 FROM event \
                   WHERE key BETWEEN ?1 AND ?2 ORDER BY key";

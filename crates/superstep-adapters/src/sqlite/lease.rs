@@ -49,13 +49,13 @@ pub(super) fn acquire(
     connection: &Connection,
     (thread, run): (&ThreadId, RunId),
     (holder, least): (i64, u64),
-    (watch, run_of): LivenessInfo<'_>,
+    (monitor, run_of): LivenessInfo<'_>,
 ) -> SqliteResult<AcquiredThread> {
     let mut thread_row = find(connection, thread)?;
     if let Some(thread_row) = &mut thread_row {
         let current_run = run_of(thread_row.row).filter(|_| thread_row.holder == Some(holder));
         thread_row.run = current_run.or(thread_row.run);
-        check_not_leased(connection, thread, thread_row, Some((holder, run)), watch)?;
+        check_not_leased(connection, thread, thread_row, Some((holder, run)), monitor)?;
     }
     let is_new = thread_row.is_none();
     let before = thread_row.as_ref().map_or(0, |thread_row| thread_row.fence);
@@ -83,14 +83,14 @@ fn check_not_leased(
     thread: &ThreadId,
     thread_row: &ThreadRow,
     me: Option<(i64, RunId)>,
-    watch: &HolderMonitor,
+    monitor: &HolderMonitor,
 ) -> SqliteResult<()> {
     let (Some(holder), Some(run)) = (thread_row.holder, thread_row.run) else { return Ok(()) };
     if me.is_some_and(|(_, mine)| mine == run) {
         return Ok(());
     }
     let is_mine = me.is_some_and(|(mine, _)| mine == holder);
-    if is_mine || watch.is_alive(connection, holder)? {
+    if is_mine || monitor.is_alive(connection, holder)? {
         return Err(SqliteError::Rejected(change_log::thread_busy(thread, run)));
     }
     Ok(())
@@ -100,10 +100,10 @@ fn check_not_leased(
 pub(super) fn check_not_running(
     connection: &Connection,
     thread: &ThreadId,
-    watch: &HolderMonitor,
+    monitor: &HolderMonitor,
 ) -> SqliteResult<Option<i64>> {
     let Some(thread_row) = find(connection, thread)? else { return Ok(None) };
-    check_not_leased(connection, thread, &thread_row, None, watch)?;
+    check_not_leased(connection, thread, &thread_row, None, monitor)?;
     Ok(Some(thread_row.row))
 }
 
@@ -138,7 +138,7 @@ pub(super) fn check(
 pub(super) fn status(
     connection: &Connection,
     thread: &ThreadId,
-    watch: &HolderMonitor,
+    monitor: &HolderMonitor,
 ) -> SqliteResult<Option<ThreadStatus>> {
     let mut statement = connection.prepare_cached("SELECT status, holder FROM thread WHERE name = ?1")?;
     let result =
@@ -149,7 +149,7 @@ pub(super) fn status(
         return Ok(status);
     }
     let is_moved = match holder {
-        Some(holder) => watch.is_alive(connection, holder)?,
+        Some(holder) => monitor.is_alive(connection, holder)?,
         None => false,
     };
     Ok(Some(if is_moved { ThreadStatus::Busy } else { ThreadStatus::Idle }))

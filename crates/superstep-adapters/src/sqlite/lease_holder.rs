@@ -91,7 +91,8 @@ fn lock_path(database: &Path, token: &str) -> PathBuf {
 
 fn random() -> Result<i64> {
     let mut bits = [0_u8; 8];
-    getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
+    getrandom::fill(&mut bits)
+        .map_err(|error| Error::internal(format!("the system returned no random bytes: {error}")))?;
     Ok((u64::from_le_bytes(bits) >> 1).cast_signed())
 }
 
@@ -113,8 +114,8 @@ fn lock_file(path: &Path) -> Result<Option<(File, PathBuf)>> {
         Err(TryLockError::Error(error)) => Err(error),
     });
     locked.map(|file| file.map(|file| (file, path.to_owned()))).map_err(|error| {
-        Error::new(ErrorCode::StoreUnavailable, format!("`{}` cannot be made and locked", path.display()))
-            .with_help("the folder of the database must be writable, on a disk of this machine")
+        Error::new(ErrorCode::StoreUnavailable, format!("failed to create and lock `{}`", path.display()))
+            .with_help("the folder of the database must be writable and on a local disk")
             .with_retryable(false)
             .with_source(Arc::new(error) as Arc<dyn std::error::Error + Send + Sync>)
     })

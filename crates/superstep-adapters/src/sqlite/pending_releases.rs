@@ -84,9 +84,9 @@ impl PendingReleases {
     }
 
     /// Counts jobs that have ended, successfully or not.
-    pub(super) fn jobs_ended(&self, works: usize) {
+    pub(super) fn jobs_ended(&self, count: usize) {
         let mut state = self.lock();
-        state.jobs_in_flight = state.jobs_in_flight.saturating_sub(works);
+        state.jobs_in_flight = state.jobs_in_flight.saturating_sub(count);
     }
 
     /// Returns true if no job is on its way to the writer.

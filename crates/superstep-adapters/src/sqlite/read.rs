@@ -50,19 +50,19 @@ impl ReadConnections {
 
 impl FileConnections {
     /// Runs a read in one transaction.
-    pub(super) fn with_connection<T>(&self, mut question: impl FnMut(&Connection) -> SqliteResult<T>) -> Result<T> {
-        let answer = self.connection().and_then(|connection| {
+    pub(super) fn with_connection<T>(&self, mut operation: impl FnMut(&Connection) -> SqliteResult<T>) -> Result<T> {
+        let result = self.connection().and_then(|connection| {
             connection.prepare_cached("BEGIN")?.execute([])?;
-            let answer = question(&connection);
+            let result = operation(&connection);
             let ended = connection.prepare_cached("COMMIT").and_then(|mut statement| statement.execute([]));
-            let is_broken = matches!(&answer, Err(SqliteError::Database(error)) if invalidates_connection(error));
+            let is_broken = matches!(&result, Err(SqliteError::Database(error)) if invalidates_connection(error));
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
             if ended.is_ok() && !is_broken && idle.len() < MAX_IDLE_CONNECTIONS {
                 idle.push(connection);
             }
-            answer
+            result
         });
-        answer.map_err(|error| error.into_error(&self.database.name()))
+        result.map_err(|error| error.into_error(&self.database.name()))
     }
 
     fn connection(&self) -> SqliteResult<Connection> {
@@ -138,14 +138,14 @@ fn find(
     let names = read_names((thread, namespace), text(sql_row, 12)?, sql_row.get(13)?)?.into();
     let origin = match sql_row.get_ref(14)?.as_blob() {
         Ok(body) => read_origin(line, &row, (body.to_vec(), sql_row.get(15)?))?,
-        Err(_) => return Err(SqliteError::Rejected(no_origin(&row))),
+        Err(_) => return Err(SqliteError::Rejected(missing_run_info(&row))),
     };
     let pending = if sql_row.get(16)? { pending(connection, line, &row)? } else { Vec::new() };
     Ok(Some(FoundCheckpoint { line, names, row, origin, pending }))
 }
 
-fn no_origin(row: &CheckpointRow) -> superstep_core::error::Error {
-    corrupt_row_error(row.header.id, "what its run has in common is gone")
+fn missing_run_info(row: &CheckpointRow) -> superstep_core::error::Error {
+    corrupt_row_error(row.header.id, "the run info is missing")
 }
 
 /// Returns a text column; a value of another type results in a checksum mismatch.
@@ -155,7 +155,7 @@ fn text<'a>(row: &'a SqlRow<'_>, column: usize) -> SqliteResult<&'a str> {
 
 fn read_names((thread, namespace): (&ThreadId, &CheckpointNamespace), names: &str, sum: i64) -> Result<Vec<Arc<str>>> {
     if i64::from(change_log::history_checksum(thread, namespace, names)) != sum {
-        return Err(change_log::corrupt_history_error(namespace, "its checksum does not fit"));
+        return Err(change_log::corrupt_history_error(namespace, "the checksum does not match"));
     }
     change_log::read_names(names.as_bytes())
 }
@@ -169,7 +169,7 @@ fn read_id(bits: [u8; 16]) -> CheckpointId {
 pub(super) fn read_row(row: &SqlRow<'_>, line: i64) -> SqliteResult<CheckpointRow> {
     let id = read_id(row.get(1)?);
     let source =
-        CheckpointSource::from_u8(row.get(4)?).ok_or_else(|| corrupt_row_error(id, "nobody knows what made it"))?;
+        CheckpointSource::from_u8(row.get(4)?).ok_or_else(|| corrupt_row_error(id, "the source is unknown"))?;
     let parent = row.get::<_, Option<[u8; 16]>>(2)?.map(read_id);
     let read = CheckpointRow {
         number: number(row.get(0)?),
@@ -180,7 +180,7 @@ pub(super) fn read_row(row: &SqlRow<'_>, line: i64) -> SqliteResult<CheckpointRo
         values: row.get(9)?,
     };
     if history_of(row.get(0)?) != line || checksum_in_history(line, read.sum()) != row.get::<_, i64>(10)? {
-        return Err(SqliteError::Rejected(corrupt_row_error(id, "its checksum does not fit")));
+        return Err(SqliteError::Rejected(corrupt_row_error(id, "the checksum does not match")));
     }
     Ok(read)
 }
@@ -206,7 +206,7 @@ pub(super) fn rows(connection: &Connection, line: i64) -> SqliteResult<Vec<Check
 pub(super) fn origin(connection: &Connection, line: i64, row: &CheckpointRow) -> SqliteResult<Arc<RunInfo>> {
     let mut statement = connection.prepare_cached("SELECT body, sum FROM origin WHERE key = ?1")?;
     let result = statement.query_row([key(line, row.origin)], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)));
-    let (body, sum) = result.optional()?.ok_or_else(|| no_origin(row))?;
+    let (body, sum) = result.optional()?.ok_or_else(|| missing_run_info(row))?;
     read_origin(line, row, (body, sum))
 }
 
@@ -215,7 +215,7 @@ fn read_origin(line: i64, row: &CheckpointRow, (body, sum): (Vec<u8>, i64)) -> S
     if checksum_in_history(line, origin.sum()) != sum {
         return Err(SqliteError::Rejected(corrupt_row_error(
             row.header.id,
-            "what its run has in common has another checksum",
+            "the run info does not match its checksum",
         )));
     }
     Ok(Arc::new(RunInfoRow::read(&origin.body, row.header.id)?))
@@ -233,7 +233,7 @@ pub(super) fn pending(connection: &Connection, line: i64, row: &CheckpointRow) -
         if checksum_in_history(line, pending_row.sum()) != sql_row.get::<_, i64>(3)? {
             return Err(SqliteError::Rejected(corrupt_row_error(
                 row.header.id,
-                "what is known of its tasks has another checksum",
+                "the pending entries do not match their checksum",
             )));
         }
         pending.push(pending_row.read(row.header.id)?);
@@ -250,24 +250,34 @@ pub(super) fn fill(connection: &Connection, line: i64, gather: &mut CheckpointAs
         }
         for need in needs {
             match need {
-                MissingRows::Row(number) => give_row(connection, line, number, gather)?,
-                MissingRows::Values(number) => give_values(connection, line, number, gather)?,
-                MissingRows::Parts(number) => give_parts(connection, line, number, gather)?,
+                MissingRows::Row(number) => add_missing_row(connection, line, number, gather)?,
+                MissingRows::Values(number) => add_missing_values(connection, line, number, gather)?,
+                MissingRows::Parts(number) => add_missing_parts(connection, line, number, gather)?,
             }
         }
     }
 }
 
-fn give_row(connection: &Connection, line: i64, number: u64, gather: &mut CheckpointAssembler) -> SqliteResult<()> {
+fn add_missing_row(
+    connection: &Connection,
+    line: i64,
+    number: u64,
+    gather: &mut CheckpointAssembler,
+) -> SqliteResult<()> {
     match one_row(connection, line, number)? {
         Some(row) => Ok(gather.add_row(row)?),
         None => Err(SqliteError::Rejected(
-            gather.corrupt_rows_error(None, &format!("checkpoint {number} of its line is gone")),
+            gather.corrupt_rows_error(None, &format!("checkpoint {number} of its history is missing")),
         )),
     }
 }
 
-fn give_values(connection: &Connection, line: i64, number: u64, gather: &mut CheckpointAssembler) -> SqliteResult<()> {
+fn add_missing_values(
+    connection: &Connection,
+    line: i64,
+    number: u64,
+    gather: &mut CheckpointAssembler,
+) -> SqliteResult<()> {
     if let Some(row) = one_row(connection, line, number)? {
         gather.add_values(number, row.values);
         return Ok(());
@@ -282,13 +292,18 @@ fn give_values(connection: &Connection, line: i64, number: u64, gather: &mut Che
             Ok(())
         }
         _ => Err(SqliteError::Rejected(
-            gather.corrupt_rows_error(None, &format!("the values of checkpoint {number} of its line are gone")),
+            gather.corrupt_rows_error(None, &format!("the values of checkpoint {number} of its history are missing")),
         )),
     }
 }
 
 /// Adds a part and the earlier parts that it builds on, unless they are present.
-fn give_parts(connection: &Connection, line: i64, number: u64, gather: &mut CheckpointAssembler) -> SqliteResult<()> {
+fn add_missing_parts(
+    connection: &Connection,
+    line: i64,
+    number: u64,
+    gather: &mut CheckpointAssembler,
+) -> SqliteResult<()> {
     let mut statement =
         connection.prepare_cached("SELECT field, before, change, body, sum FROM part WHERE key = ?1")?;
     let mut next = Some(ValueLocation::Part(number));
@@ -298,17 +313,17 @@ fn give_parts(connection: &Connection, line: i64, number: u64, gather: &mut Chec
         let mut rows = statement.query([key(line, number)])?;
         let Some(row) = rows.next()? else {
             return Err(SqliteError::Rejected(
-                gather.corrupt_rows_error(None, &format!("part {number} of its values is gone")),
+                gather.corrupt_rows_error(None, &format!("part {number} of its values is missing")),
             ));
         };
         let (field, text) = (row.get(0)?, row.get_ref(2)?.as_str().unwrap_or("?"));
         let Some(change) = read_change(text) else {
-            return Err(SqliteError::Rejected(gather.corrupt_rows_error(Some(field), "it is no change")));
+            return Err(SqliteError::Rejected(gather.corrupt_rows_error(Some(field), "it is not a change")));
         };
         let part =
             PartRow { number, field, before: ValueLocation::from_number(row.get(1)?), change, body: row.get(3)? };
         if checksum_in_history(line, part.sum(text)) != row.get::<_, i64>(4)? {
-            return Err(SqliteError::Rejected(gather.corrupt_rows_error(Some(field), "its checksum does not fit")));
+            return Err(SqliteError::Rejected(gather.corrupt_rows_error(Some(field), "the checksum does not match")));
         }
         next = part.before;
         gather.add_part(part);
@@ -387,13 +402,13 @@ pub(super) fn base(
     loop {
         match gather.base()? {
             Ok(base) => return Ok(base),
-            Err(missing) => give_row(connection, line, missing, &mut gather)?,
+            Err(missing) => add_missing_row(connection, line, missing, &mut gather)?,
         }
     }
 }
 
 /// Loads a checkpoint with the fields it changed.
-pub(super) fn with_made(
+pub(super) fn read_with_changes(
     connection: &Connection,
     thread: &ThreadId,
     namespace: &CheckpointNamespace,

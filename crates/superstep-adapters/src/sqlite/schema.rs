@@ -231,8 +231,8 @@ impl DatabasePath {
 }
 
 fn wal_unavailable(name: &str) -> Error {
-    Error::new(ErrorCode::StoreUnavailable, format!("`{name}` is on a disk that cannot keep a write-ahead log"))
-        .with_help("put the file on a disk of this machine, not on a network share")
+    Error::new(ErrorCode::StoreUnavailable, format!("the filesystem of `{name}` does not support a write-ahead log"))
+        .with_help("use a local disk instead of a network filesystem")
         .with_retryable(false)
 }
 
@@ -257,17 +257,18 @@ fn prepare_tables(connection: &mut Connection, name: &str) -> SqliteResult<()> {
             transaction.pragma_update(None, "application_id", APPLICATION)?;
             transaction.pragma_update(None, "user_version", VERSION)?;
         }
-        _ => return Err(SqliteError::Rejected(not_ours(name))),
+        _ => return Err(SqliteError::Rejected(foreign_file_error(name))),
     }
     Ok(transaction.commit()?)
 }
 
 fn too_new(name: &str, version: i32) -> Error {
-    let message = format!("`{name}` has tables of version {version}; this program knows {VERSION}");
-    Error::new(ErrorCode::CheckpointTooNew, message).with_help("open it with the program that wrote it, or a newer one")
+    let message =
+        format!("`{name}` has tables of version {version}, which is newer than the supported version {VERSION}");
+    Error::new(ErrorCode::CheckpointTooNew, message).with_help("open it with the version that wrote it, or a newer one")
 }
 
-fn not_ours(name: &str) -> Error {
+fn foreign_file_error(name: &str) -> Error {
     Error::new(ErrorCode::ConfigInvalid, format!("`{name}` is an SQLite file of another program"))
-        .with_help("name another file; nothing was changed in this one")
+        .with_help("use another file; nothing was changed in this one")
 }

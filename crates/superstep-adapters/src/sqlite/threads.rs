@@ -26,8 +26,8 @@ fn lines(connection: &Connection, thread: i64) -> SqliteResult<Vec<i64>> {
 }
 
 /// Deletes a thread. Returns an error while a run holds a lease on it.
-pub(super) fn delete_thread(connection: &Connection, thread: &ThreadId, watch: &HolderMonitor) -> SqliteResult<()> {
-    let Some(row) = lease::check_not_running(connection, thread, watch)? else { return Ok(()) };
+pub(super) fn delete_thread(connection: &Connection, thread: &ThreadId, monitor: &HolderMonitor) -> SqliteResult<()> {
+    let Some(row) = lease::check_not_running(connection, thread, monitor)? else { return Ok(()) };
     for line in lines(connection, row)? {
         for (table, _) in TABLES {
             connection.execute(&format!("DELETE FROM {table} WHERE key BETWEEN ?1 AND ?2"), keys(line))?;

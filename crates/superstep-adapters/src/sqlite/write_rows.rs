@@ -61,8 +61,8 @@ impl HistoryRows {
         for (id, row) in self.pending.iter().filter(|(_, row)| row.checkpoint <= self.newest) {
             if !is_there.exists(params![key(line, row.checkpoint), id.bits().to_be_bytes()])? {
                 // The cached history may be outdated; the tables decide whether the checkpoint exists.
-                let is_gone = number_of(connection, line, *id)?.is_none();
-                return Err(if is_gone {
+                let is_missing = number_of(connection, line, *id)?.is_none();
+                return Err(if is_missing {
                     SqliteError::Rejected(checkpoint_not_found(*id))
                 } else {
                     SqliteError::Stale
@@ -138,8 +138,8 @@ pub(super) fn find_line(
 }
 
 fn too_long(namespace: &CheckpointNamespace) -> Error {
-    let message = format!("graph `{}` has as many checkpoints on its thread as a file can hold", namespace.as_str());
-    Error::new(ErrorCode::TooLarge, message).with_help("go on with a new thread, from the newest state of this one")
+    let message = format!("graph `{}` has the maximum number of checkpoints on its thread", namespace.as_str());
+    Error::new(ErrorCode::TooLarge, message).with_help("start a new thread from the newest state of this one")
 }
 
 /// Reads the number of a checkpoint in its history.

@@ -70,9 +70,9 @@ impl<F: FnMut(&mut WriterContext) -> SqliteResult<T> + Send, T: Send> WriterJob 
     fn reply(self: Box<Self>, failure: Option<&Error>) {
         let result = match failure {
             Some(failure) => Err(SqliteError::Rejected(failure.clone())),
-            None => {
-                self.result.unwrap_or_else(|| Err(SqliteError::Rejected(Error::internal("work was told and not done"))))
-            }
+            None => self
+                .result
+                .unwrap_or_else(|| Err(SqliteError::Rejected(Error::internal("a job ended without a result")))),
         };
         // The caller may have stopped waiting because its run was dropped; the job is committed nevertheless.
         drop(self.reply.send(result));
@@ -111,17 +111,17 @@ impl WriterContext {
 /// Handle of the writer thread.
 pub(super) struct WriterHandle {
     database: DatabasePath,
-    watch: HolderMonitor,
-    works: Option<Sender<Box<dyn WriterJob>>>,
+    monitor: HolderMonitor,
+    jobs: Option<Sender<Box<dyn WriterJob>>>,
     pending_releases: PendingReleases,
     thread: Option<JoinHandle<()>>,
 }
 
 impl WriterHandle {
     pub(super) fn start(database: DatabasePath, options: &SqliteOptions) -> Result<Self> {
-        let watch = HolderMonitor::new(&database, options.lease_timeout);
+        let monitor = HolderMonitor::new(&database, options.lease_timeout);
         let connection = database.open_writer(options.busy)?;
-        watch.remove_dead_holders(&connection).map_err(|error| error.into_error(&database.name()))?;
+        monitor.remove_dead_holders(&connection).map_err(|error| error.into_error(&database.name()))?;
         let pending_releases = PendingReleases::default();
         let context = WriterContext {
             connection,
@@ -130,7 +130,7 @@ impl WriterHandle {
             held: 0,
             pending_releases: pending_releases.clone(),
         };
-        let (works, inbox) = channel();
+        let (jobs, inbox) = channel();
         let mut writer = WriterThread {
             database: database.clone(),
             options: options.clone(),
@@ -141,16 +141,18 @@ impl WriterHandle {
         let thread = std::thread::Builder::new()
             .name("superstep-sqlite".to_owned())
             .spawn(move || writer.work(&inbox))
-            .map_err(|error| Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}")))?;
-        Ok(Self { database, watch, works: Some(works), pending_releases, thread: Some(thread) })
+            .map_err(|error| {
+                Error::new(ErrorCode::StoreUnavailable, format!("failed to start the thread of the store: {error}"))
+            })?;
+        Ok(Self { database, monitor, jobs: Some(jobs), pending_releases, thread: Some(thread) })
     }
 
     pub(super) fn database(&self) -> &DatabasePath {
         &self.database
     }
 
-    pub(super) fn watch(&self) -> HolderMonitor {
-        self.watch.clone()
+    pub(super) fn monitor(&self) -> HolderMonitor {
+        self.monitor.clone()
     }
 
     /// Returns true if all sent jobs have ended, so that readers see their effects.
@@ -164,8 +166,8 @@ impl WriterHandle {
         effect: SyncMode,
         mut work: impl FnMut(&Connection) -> SqliteResult<T> + Send + 'static,
     ) -> Result<T> {
-        let answer = self.execute(effect, move |context: &mut WriterContext| work(&context.connection)).await;
-        answer.map_err(|error| error.into_error(&self.database.name()))
+        let result = self.execute(effect, move |context: &mut WriterContext| work(&context.connection)).await;
+        result.map_err(|error| error.into_error(&self.database.name()))
     }
 
     /// Runs a job like `perform`, with access to the whole writer state and with unconverted errors.
@@ -174,16 +176,16 @@ impl WriterHandle {
         effect: SyncMode,
         work: impl FnMut(&mut WriterContext) -> SqliteResult<T> + Send + 'static,
     ) -> SqliteResult<T> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, response) = oneshot::channel();
         self.send(Box::new(FnJob { effect, work, result: None, reply }));
-        answer.await.unwrap_or_else(|_| Err(SqliteError::Rejected(closed(&self.database.name()))))
+        response.await.unwrap_or_else(|_| Err(SqliteError::Rejected(closed(&self.database.name()))))
     }
 
-    fn send(&self, work: Box<dyn WriterJob>) {
-        if let Some(works) = &self.works {
+    fn send(&self, job: Box<dyn WriterJob>) {
+        if let Some(jobs) = &self.jobs {
             self.pending_releases.job_sent();
             // If the thread has ended, `reply` is dropped with the job and the caller receives an error.
-            drop(works.send(work));
+            drop(jobs.send(job));
         }
     }
 
@@ -197,11 +199,11 @@ impl WriterHandle {
         if let Some(taken) = last_release.and_then(|last_release| self.pending_releases.reacquire(last_release, run)) {
             return Ok(taken);
         }
-        let watch = self.watch.clone();
+        let monitor = self.monitor.clone();
         let taken = self.execute(SyncMode::NoSync, move |context| {
             let mine = (context.holder()?, context.fence);
             let run_of = |row| context.pending_releases.run_of(row).map(|(run, _)| run);
-            let taken = lease::acquire(&context.connection, (&thread, run), mine, (&watch, &run_of))?;
+            let taken = lease::acquire(&context.connection, (&thread, run), mine, (&monitor, &run_of))?;
             context.pending_releases.is_written(taken.row);
             context.fence = context.fence.max(taken.fence);
             context.held += 1;
@@ -233,7 +235,7 @@ impl WriterHandle {
 /// Finishes the jobs that are already queued.
 impl Drop for WriterHandle {
     fn drop(&mut self) {
-        drop(self.works.take());
+        drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
             // The callers of a panicked job have received an error.
             drop(thread.join());
@@ -243,7 +245,7 @@ impl Drop for WriterHandle {
 
 fn closed(name: &str) -> Error {
     Error::new(ErrorCode::StoreUnavailable, format!("the store `{name}` is closed"))
-        .with_help("what was told is saved, this may not be; open the store anew")
+        .with_help("this commit may be lost; all earlier acknowledged commits are saved; open the store again")
 }
 
 /// State and loop of the writer thread.
@@ -319,12 +321,12 @@ impl WriterThread {
             Ok(()) => None,
             Err((_, true)) if batch.len() > 1 && !self.connection_failed => {
                 // One job failed: run them one by one, so that the others succeed.
-                return batch.into_iter().for_each(|work| self.perform(vec![work]));
+                return batch.into_iter().for_each(|job| self.perform(vec![job]));
             }
             Err((error, _)) => Some(error.into_error(&self.database.name())),
         };
         self.context.pending_releases.jobs_ended(batch.len());
-        batch.into_iter().for_each(|work| work.reply(failure.as_ref()));
+        batch.into_iter().for_each(|job| job.reply(failure.as_ref()));
     }
 
     /// Runs all jobs in one transaction. The flag of the error is true if a job caused it.
@@ -334,18 +336,18 @@ impl WriterThread {
         releases: &[PendingRelease],
     ) -> std::result::Result<(), (SqliteError, bool)> {
         self.restore().map_err(|error| (error, false))?;
-        let is_durable = batch.iter().any(|work| work.effect() == SyncMode::Sync);
-        let mut is_at_work = false;
+        let is_durable = batch.iter().any(|job| job.effect() == SyncMode::Sync);
+        let mut is_in_job = false;
         let done = self.set_syncs(if is_durable { SyncMode::Sync } else { SyncMode::NoSync }).and_then(|()| {
             self.context.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
             if let Err(SqliteError::Database(error)) = self.context.write_releases(releases) {
                 return Err(error);
             }
-            is_at_work = true;
-            for work in batch {
-                work.run(&mut self.context)?;
+            is_in_job = true;
+            for job in batch {
+                job.run(&mut self.context)?;
             }
-            is_at_work = false;
+            is_in_job = false;
             self.context.connection.prepare_cached("COMMIT")?.execute([])?;
             Ok(())
         });
@@ -358,7 +360,7 @@ impl WriterThread {
             // The row of this holder may have been rolled back.
             self.context.holder.is_written = false;
         }
-        done.map_err(|error| (SqliteError::Database(error), is_at_work))
+        done.map_err(|error| (SqliteError::Database(error), is_in_job))
     }
 
     /// Replaces a failed connection: only a new connection shows the state on disk.

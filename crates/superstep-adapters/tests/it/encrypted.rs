@@ -132,7 +132,8 @@ fn case(store: impl Into<SharedCheckpointer>) -> CompiledGraph<Case> {
     graph.compile().unwrap()
 }
 
-/// Fails, continues, is interrupted, is resumed and ends; each step with a newly opened checkpointer.
+/// Runs a thread that fails, continues, is interrupted, is resumed and ends; each step uses a newly opened
+/// checkpointer.
 async fn run_through(open: impl Fn() -> SharedCheckpointer, durability: Durability) -> Outcome<Case> {
     let failed = case(open()).invoke(Case::input().patient("S3CRET-patient")).thread("t").durability(durability);
     let error = failed.configurable("fail", true).await.unwrap_err();
@@ -213,14 +214,14 @@ async fn plaintext_rows_are_rejected_unless_allowed() {
     let strict = EncryptedCheckpointer::new(below.clone(), key(1));
     let error = case(strict.clone()).resume("t", "S3CRET-answer").await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::CheckpointCorrupt);
-    assert!(error.message().contains("is stored in the clear"), "{error}");
+    assert!(error.message().contains("is not encrypted"), "{error}");
     assert!(error.help().unwrap().contains("`allow_plaintext(true)`"), "{error}");
     assert_eq!(everything(&below, "t").await, before);
 
     let done = case(strict.clone().allow_plaintext(true)).resume("t", "S3CRET-answer").await.unwrap();
     assert_eq!(done.state.log, ["S3CRET-outside", "S3CRET-sent"]);
     let after = everything(&below, "t").await;
-    assert!(!after.contains("S3CRET-answer") && !after.contains("S3CRET-outside"), "what is new is sealed");
+    assert!(!after.contains("S3CRET-answer") && !after.contains("S3CRET-outside"), "new values are encrypted");
     assert_eq!(*case(strict.allow_plaintext(true)).threads().get_state("t").await.unwrap().state, *done.state);
 }
 
@@ -243,16 +244,16 @@ async fn keys_can_change_and_a_wrong_one_is_named() {
     let error = case(other.clone()).threads().get_state("t").await.unwrap_err();
     let id = newest(&below).await.checkpoint.id.to_string();
     assert_eq!((error.code(), error.location().thread.clone()), (ErrorCode::CheckpointCorrupt, Some("t".into())));
-    for part in ["thread `t`", &id, "field `patient`", "key of number"] {
+    for part in ["thread `t`", &id, "field `patient`", "encrypted with key `"] {
         assert!(error.message().contains(part), "{error}");
     }
     let done = case(other.clone().with_decryption_key(key(1))).resume("t", "S3CRET-answer").await.unwrap();
     assert_eq!(done.state.log, ["S3CRET-outside", "S3CRET-sent"]);
     let error = case(EncryptedCheckpointer::new(below.clone(), key(1))).threads().get_state("t").await.unwrap_err();
-    assert!(error.message().contains("key of number"), "the newest rows have the new key: {error}");
+    assert!(error.message().contains("encrypted with key `"), "the newest rows have the new key: {error}");
     let debug_text = format!("{:?}", key(2));
     assert!(
-        debug_text.starts_with("EncryptionKey(number ") && !debug_text.contains("2, 2") && !debug_text.contains("0202"),
+        debug_text.starts_with("EncryptionKey(id ") && !debug_text.contains("2, 2") && !debug_text.contains("0202"),
         "{debug_text}"
     );
 }
@@ -264,7 +265,7 @@ async fn rows_that_were_moved_to_another_thread_are_rejected() {
     below.copy_thread(&"t".into(), &"moved".into()).await.unwrap();
     let error = case(EncryptedCheckpointer::new(below, key(1))).threads().get_state("moved").await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::CheckpointCorrupt);
-    for part in ["thread `moved`, checkpoint ", "field `patient`", "belongs to another place"] {
+    for part in ["thread `moved`, checkpoint ", "field `patient`", "belongs to another location"] {
         assert!(error.message().contains(part), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Checkpointers on top of key-value stores.
+//! Tests of checkpointers on top of key-value stores.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -143,7 +143,7 @@ async fn history(store: &SharedCheckpointer, thread: &str, namespace: &Checkpoin
 /// R-NFR-16b: every checkpoint of every thread matches what Python prints: ids, parents, steps, sources, times,
 /// metadata, next nodes, interrupts and all values.
 #[tokio::test]
-async fn threads_are_what_python_says_they_are() {
+async fn imported_threads_match_python() {
     for (python, printed) in both().await {
         let threads = python.threads().await.unwrap();
         assert!(THREADS.iter().all(|thread| threads.iter().any(|found| found == thread)), "{threads:?}");
@@ -166,7 +166,7 @@ async fn threads_are_what_python_says_they_are() {
 
 /// R-NFR-16b: an input checkpoint contains the applied input and its next tasks, as superstep itself saves it.
 #[tokio::test]
-async fn an_input_is_saved_as_what_it_leads_to() {
+async fn an_input_checkpoint_contains_the_applied_input() {
     for (python, _) in both().await {
         let store: SharedCheckpointer = MemoryCheckpointer::new().into();
         python.import("done", store.clone()).await.unwrap();
@@ -184,7 +184,7 @@ async fn an_input_is_saved_as_what_it_leads_to() {
 
 /// R-NFR-16b: subgraphs are imported with the namespaces where they will be looked up.
 #[tokio::test]
-async fn graphs_inside_come_along() {
+async fn subgraphs_are_imported() {
     for (python, printed) in both().await {
         for (thread, graphs) in [("inner", 2), ("deep", 3), ("fan", 3), ("kept", 2)] {
             let store: SharedCheckpointer = MemoryCheckpointer::new().into();
@@ -220,7 +220,7 @@ async fn a_thread_of_a_function_is_history_only() {
     for (python, _) in both().await {
         let brought = python.import("function", MemoryCheckpointer::new()).await.unwrap();
         assert_eq!((brought.next_nodes.len(), brought.interrupts), (0, 0));
-        assert!(brought.warnings[0].ends_with("it is of an `@entrypoint`, which is no graph: it is history only"));
+        assert!(brought.warnings[0].ends_with("an `@entrypoint` instead of a graph; it is imported as history only"));
     }
 }
 
@@ -241,7 +241,7 @@ async fn a_list_that_grows_is_stored_once() {
 
 /// R-NFR-16b, R-FWK-49: an imported thread can be exported and imported like any other.
 #[tokio::test]
-async fn what_was_brought_over_can_be_moved_on() {
+async fn an_imported_thread_can_be_exported() {
     for (python, _) in both().await {
         for thread in THREADS {
             let (here, there): (SharedCheckpointer, SharedCheckpointer) =
@@ -264,9 +264,9 @@ async fn a_thread_comes_once_and_its_file_is_only_read() {
     let python = sqlite();
     python.import_as("asked", store.clone(), "mail-1").await.unwrap();
     let error = python.import_as("asked", store.clone(), "mail-1").await.unwrap_err();
-    assert_eq!(error.message(), "thread `mail-1` exists already");
+    assert_eq!(error.message(), "thread `mail-1` already exists");
     let error = python.import_as("asked", store.clone(), "a b").await.unwrap_err();
-    assert_eq!((error.code(), error.message()), (ErrorCode::InputInvalid, "`a b` is not the id of a thread"));
+    assert_eq!((error.code(), error.message()), (ErrorCode::InputInvalid, "`a b` is not a valid thread id"));
     let error = python.import("nobody", store.clone()).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::NotFound);
     let store: SharedCheckpointer = store.into();

@@ -1,6 +1,6 @@
 //! MCP client and server in one process, and the shared helpers of the MCP tests.
 //!
-//! `web` tests HTTP, `programs` tests misbehaving child processes, `others` tests third-party servers.
+//! `http` tests HTTP, `stdio` tests misbehaving child processes, `third_party_servers` tests third-party servers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -71,13 +71,13 @@ async fn generate_streamed(model: &ProviderModel, request: &ChatRequest) -> (Cha
     (answer, pieces)
 }
 
-/// The tool that is sent to every provider.
+/// Returns the tool that is sent to every provider.
 fn weather() -> ToolSpec {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     ToolSpec::new("weather", "How the weather is.").with_input(schema)
 }
 
-/// A conversation with two tool calls, one of them failed, and a third without a result.
+/// Returns a conversation with two tool calls, one of them failed, and a third without a result.
 fn conversation() -> Vec<Message> {
     let call = |id: &str, city: &str| ToolCall::new(id, "weather", json!({"city": city}));
     vec![

@@ -103,7 +103,7 @@ fn long(label: &str, number: u64) -> String {
 /// R-FWK-40: large values are stored once in the key-value store and are read back, including full values that the
 /// wrapped checkpointer requests.
 #[tokio::test]
-async fn large_values_are_beside_the_store_and_come_back() {
+async fn large_values_are_offloaded_and_read_back() {
     let (below, bucket) = (MemoryCheckpointer::new(), Bucket::default());
     let offloaded = OffloadedCheckpointer::new(below.clone(), bucket.clone()).threshold_bytes(500);
     let done = study(offloaded.clone(), 60)
@@ -152,7 +152,7 @@ async fn a_value_that_was_changed_is_rejected_by_name() {
     study(offloaded.clone(), 0).invoke(Study::input().text(long("text", 1))).thread("t").await.unwrap();
     bucket.delete(&bucket.values()).await.unwrap();
     let message = history_error(&offloaded).await;
-    assert!(message.contains("is gone"), "{message}");
+    assert!(message.contains("is missing"), "{message}");
 }
 
 async fn history_error(store: &impl Checkpointer) -> String {

@@ -1,4 +1,4 @@
-//! A checkpointer in an SQLite file.
+//! Tests of the checkpointer in an SQLite file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;

@@ -1,4 +1,4 @@
-//! Arguments of the assistant: the demo, and own data in place of the sample.
+//! Arguments of the assistant: the demo, and a settings file that replaces the sample.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::error::CliError;
 /// Options of the assistant.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct AssistantArgs {
-    /// Settings of the assistant: data, handbook, policy, users, BigQuery, web, MCP servers; default: the sample
+    /// Settings file of the assistant: data, handbook, policy, users, BigQuery, web, MCP servers; default: the sample
     #[arg(long = "assistant", value_name = "FILE", env = "SUPERSTEP_ASSISTANT", hide_short_help = true)]
     pub(crate) file: Option<PathBuf>,
 }
@@ -23,8 +23,8 @@ impl AssistantArgs {
         let installation = ConfigFile::read(file, |name| std::env::var(name).ok())?;
         if let Some(key) = installation.network_keys().first().filter(|_| is_offline) {
             let file = file.display();
-            let message = format!("`{key}` of `{file}` is asked over the network, and `--offline` forbids it");
-            return Err(CliError::new(ErrorCode::PolicyRefused, message).help(format!("leave `{key}` out")));
+            let message = format!("`{key}` of `{file}` needs the network, which `--offline` forbids");
+            return Err(CliError::new(ErrorCode::PolicyRefused, message).help(format!("remove `{key}`")));
         }
         Ok(Some(installation.connect().await?))
     }
@@ -35,7 +35,7 @@ pub(crate) struct DemoAssistant {
     /// Question for the assistant
     #[arg(long = "ask", value_name = "TEXT", default_value = "How many orders shipped late in October?")]
     pub(crate) question: String,
-    /// User who asks; the sample has ana, sam, mia, kim and guest
+    /// User id of the question; the sample has ana, sam, mia, kim and guest
     #[arg(long, default_value = "ana")]
     pub(crate) user: String,
     /// Model that plans and answers: local (rules), a model of superstep.toml, or one such as groq/llama-3.1-8b-instant

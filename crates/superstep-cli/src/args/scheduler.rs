@@ -1,4 +1,4 @@
-//! Arguments of the scheduler: the demo, and a family of one's own in place of the sample.
+//! Arguments of the scheduler: the demo, and a family file that replaces the sample.
 
 use std::path::PathBuf;
 
@@ -8,21 +8,22 @@ use clap::builder::NonEmptyStringValueParser;
 /// Options of the family scheduler.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FamilyArgs {
-    /// Family of the scheduler: JSON with family, members, calendars, resources and rules; default: a sample
+    /// JSON file with family, members, calendars, resources and rules; default: a sample family
     #[arg(long, value_name = "FILE", env = "SUPERSTEP_FAMILY", hide_short_help = true)]
     pub(crate) family: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoScheduler {
-    /// Request to the calendar
+    /// Request to the scheduler
     #[arg(long = "say", value_name = "TEXT", default_value = "When is everyone free this weekend?",
           value_parser = NonEmptyStringValueParser::new())]
     pub(crate) message: String,
-    /// User who sends the request; the sample has mom, dad and emma
+    /// User id of the request; the sample has mom, dad and emma
     #[arg(long, default_value = "mom")]
     pub(crate) user: String,
-    /// Model that reads it: local (rules), or also a model of superstep.toml or one such as groq/llama-3.1-8b-instant
+    /// Model that parses the request: local (only rules), a model of superstep.toml, or one such as
+    /// groq/llama-3.1-8b-instant
     #[arg(long, default_value = "local")]
     pub(crate) model: String,
     #[command(flatten)]

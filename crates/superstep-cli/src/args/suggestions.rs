@@ -14,10 +14,10 @@ use crate::error::CliError;
 /// Search sources of the suggestions agent.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SuggestionSourceArgs {
-    /// Folder with docs, issues and m365 in it, or with documents alone; default: sample data
+    /// Folder that contains docs, issues and m365, or only documents; default: sample data
     #[arg(long, value_name = "FOLDER", env = "SUPERSTEP_SUGGESTIONS", hide_short_help = true)]
     pub(crate) suggestions: Option<PathBuf>,
-    /// URL of Microsoft Graph, in place of a folder m365; SUPERSTEP_GRAPH_TOKEN holds the token
+    /// URL of Microsoft Graph, instead of an m365 folder; the token is read from SUPERSTEP_GRAPH_TOKEN
     #[arg(long, value_name = "URL", env = "SUPERSTEP_GRAPH_URL", hide_short_help = true)]
     pub(crate) graph_url: Option<String>,
 }
@@ -30,17 +30,17 @@ impl SuggestionSourceArgs {
     /// Converts the arguments to settings of the suggestions agent.
     pub(crate) fn settings(&self, is_offline: bool) -> Result<SuggestionsSettings, CliError> {
         if self.graph_url.is_some() && is_offline {
-            let message = "Microsoft Graph is asked over the network, and `--offline` forbids it";
-            return Err(CliError::new(ErrorCode::PolicyRefused, message).help("leave `--graph-url` out"));
+            let message = "Microsoft Graph needs the network, which `--offline` forbids";
+            return Err(CliError::new(ErrorCode::PolicyRefused, message).help("omit `--graph-url`"));
         }
         let m365 = self.graph_url.clone().map(|base_url| M365Settings::Graph { base_url });
         let token = if m365.is_some() { token()? } else { None };
         let mut settings =
             SuggestionsSettings { folder: self.suggestions.clone(), m365, token, ..SuggestionsSettings::default() };
         if let Some(folder) = &settings.folder {
-            // Posts of the sample do not belong to own documents, and the folder of documents may be read-only.
-            let theirs = Some(folder.join("posts.sqlite")).filter(|file| file.exists());
-            settings.posts = theirs.or_else(|| Some(Path::new(HOME).join("own-posts.db")));
+            // The posts of the sample do not match other documents, and the folder of documents may be read-only.
+            let existing = Some(folder.join("posts.sqlite")).filter(|file| file.exists());
+            settings.posts = existing.or_else(|| Some(Path::new(HOME).join("own-posts.db")));
         }
         Ok(settings)
     }
@@ -53,8 +53,8 @@ fn token() -> Result<Option<Secret>, CliError> {
         Some("") => Ok(None),
         Some(token) if token.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(Some(Secret::new(token))),
         _ => {
-            let message = format!("`{TOKEN}` is no token: it has signs or blanks that none has");
-            Err(CliError::new(ErrorCode::ConfigInvalid, message).help("set it to the token alone, without `Bearer`"))
+            let message = format!("`{TOKEN}` is not a valid token: it contains spaces or unsupported characters");
+            Err(CliError::new(ErrorCode::ConfigInvalid, message).help("set it to the token only, without `Bearer`"))
         }
     }
 }
@@ -67,11 +67,12 @@ pub(crate) struct DemoSuggestions {
     /// Id of a post of the sample
     #[arg(long, value_name = "ID", default_value = "p042")]
     pub(crate) id: String,
-    /// Model that decides: local (rules), direct, a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
+    /// Model that plans the search: local (rules), direct, a model of superstep.toml, or one such as
+    /// groq/llama-3.1-8b-instant
     #[arg(long, default_value = "local")]
     pub(crate) model: String,
     #[command(flatten)]
-    pub(crate) looking: SuggestionSourceArgs,
+    pub(crate) sources: SuggestionSourceArgs,
 }
 
 #[derive(Debug, Args)]
@@ -82,11 +83,11 @@ pub(crate) struct EvalArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EvalTarget {
-    /// Count the questions with the right document in the first three, with and without more search words
+    /// Count questions whose correct document is in the first three results, with and without query expansion
     Suggestions,
-    /// Count the questions about the sample shop with a right answer; none may be wrong with confidence
+    /// Count correct answers to questions about the sample shop; a confident wrong answer fails the evaluation
     Assistant,
-    /// Count the requests of the sample family that are read right; none may be wrong with confidence
+    /// Count correctly parsed requests of the sample family; a confident wrong result fails the evaluation
     Scheduler,
 }
 
@@ -106,11 +107,11 @@ pub(crate) enum McpCommand {
 pub(crate) struct McpServeArgs {
     /// Application that provides the tools
     pub(crate) tools: McpTools,
-    /// Address to listen on, in place of standard input and output
+    /// Address to listen on, instead of standard input and output
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
     #[command(flatten)]
-    pub(crate) looking: SuggestionSourceArgs,
+    pub(crate) sources: SuggestionSourceArgs,
 }
 
 /// Applications that provide tools.

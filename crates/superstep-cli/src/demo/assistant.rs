@@ -1,4 +1,4 @@
-//! `superstep demo assistant`: one question about the sample shop, or about own data, with the plan as it executes.
+//! `superstep demo assistant`: one question about the sample shop or your own data, with its plan.
 
 use serde_json::json;
 use superstep_assistant::TurnOptions;
@@ -22,7 +22,7 @@ pub(crate) async fn assistant(args: &DemoAssistant, global: &GlobalArgs, out: &O
     let mut setup = CliConfig::load(global)?;
     setup.configure_assistant(&args.own, GRAPH).await?;
     let graph = graphs::find(&setup, GRAPH)?;
-    let drawing = graph.diagram();
+    let diagram = graph.diagram();
     let runs = RunService::open([graph], setup.open_stores(out).await?)?;
     let thread = new_thread(&runs, GRAPH).await?;
     // A fixed message id, so that an input repeated after a crash does not duplicate the message.
@@ -30,9 +30,9 @@ pub(crate) async fn assistant(args: &DemoAssistant, global: &GlobalArgs, out: &O
         "messages": [{ "role": "user", "content": args.question, "id": "asked" }], "user_id": args.user,
     });
     let options = TurnOptions { user_id: args.user.clone(), model: Some(args.model.clone()) };
-    let order = RunRequest::new(GRAPH, thread, RunInput::Input(input))
+    let request = RunRequest::new(GRAPH, thread, RunInput::Input(input))
         .context(options.to_json())
         .title_from_text(&args.question);
-    let done = run_interactive(&runs, order, &mut RunView::new(None, &drawing, *out), out).await?;
+    let done = run_interactive(&runs, request, &mut RunView::new(None, &diagram, *out), out).await?;
     finish(done, out)
 }

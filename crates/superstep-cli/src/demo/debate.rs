@@ -51,9 +51,9 @@ pub(crate) async fn debate(args: &DemoDebate, global: &GlobalArgs, out: &Output)
     let thread = new_thread(&runs, GRAPH).await?;
     let heading = format!("{} · {label} · thread {thread}", styled(TextStyle::Strong, GRAPH));
     let options = options(args, model, out).to_json();
-    let order = RunRequest::new(GRAPH, thread, RunInput::Input(input)).context(options).title(args.topic.trim());
+    let request = RunRequest::new(GRAPH, thread, RunInput::Input(input)).context(options).title(args.topic.trim());
     let mut view = DebateRunView::new(heading, args.rounds, *out);
-    let done = run_interactive(&runs, order, &mut view, out).await?;
+    let done = run_interactive(&runs, request, &mut view, out).await?;
     finish(done, out)
 }
 
@@ -115,7 +115,7 @@ fn resolve_model(setup: &CliConfig, name: &str) -> Result<(String, String), CliE
     let Some(set) = setup.settings.models.get(name) else {
         let names: Vec<&str> =
             ["rules", "weights"].into_iter().chain(setup.settings.models.keys().map(String::as_str)).collect();
-        return Err(CliError::new(ErrorCode::ConfigInvalid, format!("no model `{name}`"))
+        return Err(CliError::new(ErrorCode::ConfigInvalid, format!("unknown model `{name}`"))
             .help(did_you_mean_or_list(name, &names)));
     };
     reject_offline(setup, name, is_remote(set))?;
@@ -135,7 +135,7 @@ fn reject_offline(setup: &CliConfig, name: &str, is_remote: bool) -> Result<(), 
     if !setup.is_offline || !is_remote {
         return Ok(());
     }
-    let message = format!("model `{name}` is asked over the network, and `--offline` forbids it");
+    let message = format!("model `{name}` needs the network, which `--offline` forbids");
     Err(CliError::new(ErrorCode::PolicyRefused, message).help("superstep demo debate --model rules"))
 }
 
@@ -143,7 +143,7 @@ fn reject_offline(setup: &CliConfig, name: &str, is_remote: bool) -> Result<(), 
 struct DebateRunView {
     screen: LiveRegion,
     out: Output,
-    /// Printed once the debate has started.
+    /// Heading that is printed once the debate has started.
     heading: Option<String>,
     rounds: u32,
     round: u32,
@@ -243,7 +243,7 @@ impl RunDisplay for DebateRunView {
 
     fn on_stop_requested(&mut self) {
         self.screen.clear();
-        self.out.print_note("stopping; once more to leave at once");
+        self.out.print_note("stopping; press Ctrl-C again to exit immediately");
     }
 
     fn clear(&mut self) {

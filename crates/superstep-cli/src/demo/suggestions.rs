@@ -27,7 +27,7 @@ const MAX_RESULTS: usize = 3;
 pub(crate) async fn suggestions(args: &DemoSuggestions, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, false);
     let setup = CliConfig::load(global)?;
-    let mut settings = args.looking.settings(global.offline)?;
+    let mut settings = args.sources.settings(global.offline)?;
     // The demo stores no posts, so the sample is the same every time.
     settings.posts = None;
     let sources = settings.open().await?;
@@ -87,7 +87,7 @@ fn resolve_planner(
         _ => {}
     }
     if setup.is_offline && !setup.settings.models.contains_key(name) && name.contains('/') {
-        let message = format!("model `{name}` is asked over the network, and `--offline` forbids it");
+        let message = format!("model `{name}` needs the network, which `--offline` forbids");
         return Err(CliError::new(ErrorCode::PolicyRefused, message).help("superstep demo suggestions --model local"));
     }
     Ok((Some(models(setup).get(name, &["local", "direct"])?), format!("{name}, a language model")))
@@ -128,7 +128,7 @@ fn print_result(suggested: &SuggestionResult, out: &Output) {
 
 fn print_suggestions(suggested: &SuggestionResult, out: &Output) {
     let response = &suggested.response;
-    let hint = response.action_hint.as_deref().unwrap_or("nothing was found that would help");
+    let hint = response.action_hint.as_deref().unwrap_or("no helpful results found");
     wrap(hint, text_width()).iter().enumerate().for_each(|(at, line)| {
         let name = if at == 0 { "next" } else { "" };
         out.print_result(format!("{}{}{line}", if at == 0 { "\n" } else { "" }, padded(name, NAMES)));

@@ -30,16 +30,18 @@ fn print_score(score: &AnswerEvalScore, is_enough: bool, out: &Output) {
     let AnswerEvalScore { right, incorrect, unknown, of, rows } = score;
     let widest = rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
     rows.iter().for_each(|row| out.print_result(line(row, widest)));
-    out.print_result(format!("\n{right} of {of} right, {incorrect} wrong with confidence, {unknown} not answered"));
-    let (tone, word) = if is_enough { (TextStyle::Good, "enough") } else { (TextStyle::Bad, "too few") };
-    out.print_note(format_args!("{}: the bar is {BAR} right and none wrong", styled(tone, word)));
+    out.print_result(format!(
+        "\n{right} of {of} correct, {incorrect} wrong with high confidence, {unknown} not answered"
+    ));
+    let (tone, word) = if is_enough { (TextStyle::Good, "passed") } else { (TextStyle::Bad, "failed") };
+    out.print_note(format_args!("{}: the minimum is {BAR} correct and none wrong", styled(tone, word)));
 }
 
 fn line(row: &AnswerEvalRow, widest: usize) -> String {
     let verdict = match row.verdict {
-        Grade::Right => "right",
+        Grade::Right => "correct",
         Grade::Incorrect => "WRONG",
-        Grade::Unknown => "refused",
+        Grade::Unknown => "unknown",
     };
     let text_width = width().saturating_sub(widest + 11);
     format!("{}  {verdict:<7}  {}", padded(&row.id, widest), truncate(&row.question, text_width))

@@ -21,12 +21,13 @@ fn print_score(score: &ParseEvalScore, is_enough: bool, out: &Output) {
     let ParseEvalScore { of, right, intent, time, names, event, title, wrong_and_sure, rows } = score;
     let widest = rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
     rows.iter().for_each(|row| out.print_result(line(row, widest)));
-    out.print_result(format!("\n{right} of {of} understood, {wrong_and_sure} wrong and sure"));
+    out.print_result(format!("\n{right} of {of} understood, {wrong_and_sure} wrong with high confidence"));
     out.print_result(format!(
-        "intent {intent}, date and time {time}, people and things {names}, event {event}, title {title}"
+        "intent {intent}, date and time {time}, people and resources {names}, event {event}, title {title}"
     ));
-    let (tone, word) = if is_enough { (TextStyle::Good, "enough") } else { (TextStyle::Bad, "too few") };
-    let bar = "the bar is intent 97 %, date and time 95 %, people and things 95 %, none wrong and sure";
+    let (tone, word) = if is_enough { (TextStyle::Good, "passed") } else { (TextStyle::Bad, "failed") };
+    let bar =
+        "the minimum is intent 97 %, date and time 95 %, people and resources 95 %, none wrong with high confidence";
     out.print_note(format_args!("{}: {bar}", styled(tone, word)));
 }
 

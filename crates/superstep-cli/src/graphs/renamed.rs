@@ -1,4 +1,4 @@
-//! A graph under the name that the settings give it, in place of the name in its file.
+//! A graph under its name in the settings, which replaces the name in its file.
 
 use std::sync::Arc;
 
@@ -42,16 +42,16 @@ impl ServedGraph for RenamedGraph {
         named(&self.name, self.graph.with_storage(stores))
     }
 
-    fn annotate(&self, order: RunRequest) -> RunRequest {
-        self.graph.annotate(order)
+    fn annotate(&self, request: RunRequest) -> RunRequest {
+        self.graph.annotate(request)
     }
 
-    fn validate<'a>(&'a self, order: &'a RunRequest) -> GraphFuture<'a, ()> {
-        self.graph.validate(order)
+    fn validate<'a>(&'a self, request: &'a RunRequest) -> GraphFuture<'a, ()> {
+        self.graph.validate(request)
     }
 
-    fn start(&self, order: &RunRequest, terms: RunOptions) -> Result<RunHandle, Problem> {
-        self.graph.start(order, terms)
+    fn start(&self, request: &RunRequest, options: RunOptions) -> Result<RunHandle, Problem> {
+        self.graph.start(request, options)
     }
 
     fn state<'a>(&'a self, thread: &'a ThreadId) -> GraphFuture<'a, ThreadState> {

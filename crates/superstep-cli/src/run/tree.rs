@@ -52,8 +52,8 @@ enum NodeStatus {
 
 impl NodeTree {
     /// Creates the tree for a graph with these nodes.
-    pub(crate) fn new(drawing: &Diagram, out: Output) -> Self {
-        let names = drawing.nodes.iter().filter(|node| !node.id.starts_with("__")).map(|node| columns(&node.id));
+    pub(crate) fn new(diagram: &Diagram, out: Output) -> Self {
+        let names = diagram.nodes.iter().filter(|node| !node.id.starts_with("__")).map(|node| columns(&node.id));
         let widest = names.max().unwrap_or(0).clamp(8, MAX_NAME_COLUMNS);
         Self { screen: LiveRegion::new(out), rows: Vec::new(), widest }
     }
@@ -68,7 +68,7 @@ impl NodeTree {
                 let output = &event["data"]["output"];
                 let state = if output["__interrupt__"].is_null() { NodeStatus::Done } else { NodeStatus::Interrupted };
                 let note =
-                    if state == NodeStatus::Interrupted { "waits for an answer".to_owned() } else { summary(output) };
+                    if state == NodeStatus::Interrupted { "waiting for an answer".to_owned() } else { summary(output) };
                 self.finish(event, state, note);
             }
             "on_chain_error" if is_node => {
@@ -77,7 +77,8 @@ impl NodeTree {
             }
             "on_retry" => {
                 let wait = Duration::from_millis(event["data"]["wait_ms"].as_u64().unwrap_or(0));
-                let note = format!("attempt {} failed, again in {}", event["data"]["attempt"], format_duration(wait));
+                let note =
+                    format!("attempt {} failed, retrying in {}", event["data"]["attempt"], format_duration(wait));
                 self.note(&event["run_id"], |row| row.note = note);
             }
             "on_chat_model_stream" => {
@@ -90,7 +91,7 @@ impl NodeTree {
             }
             "on_tool_start" => {
                 let tool = event["name"].as_str().unwrap_or_default().to_owned();
-                self.note(parent(event), |row| row.note = format!("runs {tool}"));
+                self.note(parent(event), |row| row.note = format!("running {tool}"));
             }
             _ => {}
         }
@@ -187,8 +188,8 @@ fn parent(event: &Value) -> &Value {
 }
 
 /// Returns the end of a text.
-fn tail(text: &str, most: usize) -> String {
+fn tail(text: &str, max: usize) -> String {
     let text: Vec<char> = text.chars().collect();
-    let text: String = text[text.len().saturating_sub(most)..].iter().collect();
-    truncate(&text, most)
+    let text: String = text[text.len().saturating_sub(max)..].iter().collect();
+    truncate(&text, max)
 }

@@ -20,11 +20,11 @@ pub(crate) struct RunView {
 }
 
 impl RunView {
-    pub(crate) fn new(stream: Option<StreamModeArg>, drawing: &Diagram, out: Output) -> Self {
+    pub(crate) fn new(stream: Option<StreamModeArg>, diagram: &Diagram, out: Output) -> Self {
         // Default of JSON Lines: events.
         let stream = stream.or_else(|| (out.format == OutputFormat::JsonLines).then_some(StreamModeArg::Events));
         let stream = stream.filter(|_| out.format != OutputFormat::Json);
-        Self { tree: NodeTree::new(drawing, out), stream, out, is_open: false }
+        Self { tree: NodeTree::new(diagram, out), stream, out, is_open: false }
     }
 
     /// Prints a line to stdout in the selected format.
@@ -104,7 +104,7 @@ impl RunDisplay for RunView {
     fn on_stop_requested(&mut self) {
         self.close();
         self.tree.clear();
-        self.out.print_note("stopping; once more to leave at once");
+        self.out.print_note("stopping; press Ctrl-C again to exit immediately");
     }
 
     fn clear(&mut self) {

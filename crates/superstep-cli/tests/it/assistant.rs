@@ -50,11 +50,11 @@ fn the_assistant_answers_from_own_data() {
 
 /// R-CLI-5a, R-PLN-57: the evaluation counts correct answers, has a row for each question, and no answer is wrong.
 #[test]
-fn the_check_counts_what_is_right() {
+fn the_evaluation_counts_correct_answers() {
     let folder = Folder::new("assistant-eval");
     let output = folder.run(&["eval", "assistant"]);
     assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
-    assert!(output.stdout.contains(" of 60 right, 0 wrong"), "{}", output.stdout);
+    assert!(output.stdout.contains(" of 60 correct, 0 wrong"), "{}", output.stdout);
     let score = folder.run(&["eval", "assistant", "--json"]).json();
     assert_eq!((&score["wrong"], score["rows"].as_array().map(Vec::len)), (&json!(0), Some(60)));
 }
@@ -64,12 +64,7 @@ fn the_check_counts_what_is_right() {
 fn a_question_without_words_is_rejected_with_the_reason() {
     let folder = Folder::new("assistant-empty");
     let output = folder.run(&["demo", "assistant", "--offline", "--ask", ""]);
-    assert!(
-        output.code != 0 && output.stderr.contains("the message has no words"),
-        "{} {}",
-        output.code,
-        output.stderr
-    );
+    assert!(output.code != 0 && output.stderr.contains("the message is empty"), "{} {}", output.code, output.stderr);
 }
 
 /// Requests JSON from a server that was just started.
@@ -84,7 +79,7 @@ fn get(address: &str, path: &str) -> Value {
 /// R-CLI-6a, R-PLN-54, R-PLN-55: a server offers own tables, the web and the tools of an MCP server to permitted
 /// users.
 #[test]
-fn a_server_has_own_tables_the_web_and_tools_of_others() {
+fn a_server_offers_configured_tables_web_and_mcp_tools() {
     let program = env!("CARGO_BIN_EXE_superstep");
     let library =
         format!("[[mcp_servers]]\nname = 'library'\ncommand = '{program}'\nargs = ['mcp', 'serve', 'suggestions']\n");
@@ -114,7 +109,7 @@ fn a_file_that_is_wrong_is_a_clear_error() {
     let folder = installed("assistant-wrong", "");
     let rows = [
         ("dta = 'tables'\n", 78, "line 1, `dta`: unknown field"),
-        ("profiles = 'who.json'\ndata = 'nowhere'\n", 78, "data  there is no `own/nowhere`"),
+        ("profiles = 'who.json'\ndata = 'nowhere'\n", 78, "data  `own/nowhere` not found"),
         ("profiles = 'who.json'\ndata = 7\n", 78, "line 2, `data`: expected"),
         (
             "profiles = 'who.json'\ndata = 'tables'\n[web]\nhosts = ['example.org']\n",
@@ -124,7 +119,7 @@ fn a_file_that_is_wrong_is_a_clear_error() {
         (
             "profiles = 'who.json'\ndata = 'tables'\n[[mcp_servers]]\nname = 'library'\ncommand = './no-such-program'\n",
             69,
-            "MCP server `library` of `servers`",
+            "MCP server `library` of `mcp_servers`",
         ),
     ];
     for (text, code, expected) in rows {

@@ -31,10 +31,10 @@ fn one_interrupt_stops_saves_and_prints_how_to_resume() {
     let rest: Vec<String> = lines.collect();
     drop(connection);
     insta::assert_snapshot!(steady(&rest.join("\n")), @r"
-    stopping; once more to leave at once
+    stopping; press Ctrl-C again to exit immediately
      - say       [time]
-    stopped, and saved · [time] · thread t1
-    go on: superstep resume t1
+    stopped and saved · [time] · thread t1
+    resume with: superstep resume t1
     ");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(folder.run(&["threads"]).stdout.contains("stopped"));
@@ -61,7 +61,7 @@ fn two_interrupts_leave_at_once() {
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-        assert!(lines.any(|line| line == "stopping; once more to leave at once"));
+        assert!(lines.any(|line| line == "stopping; press Ctrl-C again to exit immediately"));
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(130), "{name}");
         let rest: Vec<String> = lines.collect();
@@ -79,7 +79,7 @@ fn two_interrupts_leave_at_once() {
 
 /// R-CLI-4a: the thread of a killed process can be resumed.
 #[test]
-fn a_run_that_died_is_resumed() {
+fn a_crashed_run_is_resumed() {
     let folder = Folder::new("died");
     let (provider, model) = silent_provider();
     folder.set_far(&model);

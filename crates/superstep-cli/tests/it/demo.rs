@@ -48,7 +48,7 @@ fn a_debate_is_printed_by_rounds_and_agents() {
       moderator  Trust against speed: nobody has won.
 
     ---
-    threads are kept in .superstep/superstep.db; set `storage.checkpointer` for another place
+    threads are stored in .superstep/superstep.db; set `storage.checkpointer` to change the location
     done · [time] · [tokens] · thread debate-[id]
     [exit 0]
     ");
@@ -74,7 +74,7 @@ fn a_debate_with_weights_needs_another_build() {
         let output = folder.run(&["demo", "debate", "--model", name]);
         assert_eq!((output.code, output.stdout.as_str()), (78, ""), "{}", output.stderr);
         let fact =
-            format!("error[SS-027]: model `{resolved}` runs in the process, out of a file of weights, and this build ");
+            format!("error[SS-027]: model `{resolved}` needs local weights, which this build does not support\n");
         assert!(output.stderr.starts_with(&fact), "{}", output.stderr);
         assert!(output.stderr.contains("-p superstep-weights-cli -- demo debate --model weights"), "{}", output.stderr);
     }
@@ -93,7 +93,7 @@ fn a_debate_is_printed_as_lines_of_json() {
 /// stops the debate and prints how to resume it.
 #[cfg(unix)]
 #[test]
-fn a_debate_at_a_terminal_shows_who_speaks_and_stops() {
+fn a_terminal_debate_shows_the_current_agent_and_stops() {
     let folder = debate_folder("debate-live");
     let (_provider, model) = crate::support::silent_provider();
     folder.write("superstep.toml", &format!("graphs.debate.path = 'debate.toml'\nmodels.voices = {model}\n"));
@@ -104,7 +104,7 @@ fn a_debate_at_a_terminal_shows_who_speaks_and_stops() {
     terminal.interrupt();
     let (seen, code) = terminal.end();
     assert_eq!(code, 130, "{seen}");
-    assert!(seen.contains("go on: superstep resume debate-"), "{seen}");
+    assert!(seen.contains("resume with: superstep resume debate-"), "{seen}");
 }
 
 /// R-CLI-3, R-CLI-16: a debate that waits for approval prompts with the question of the interrupt, field by field.
@@ -123,7 +123,7 @@ edges = [
     folder.write("debate.toml", &format!("{drawing}{approval}"));
     let mut terminal = crate::terminal::Terminal::start(folder.command(&["demo", "debate", "--rounds", "1"]));
     terminal.until("Shall the debate go on?").until("approved, yes or no [y/n]: ").types("y\n");
-    terminal.until("note, text, or nothing: ").types("\n");
+    terminal.until("note, text, optional: ").types("\n");
     let (seen, code) = terminal.end();
     assert_eq!(code, 0, "{seen}");
     assert!(seen.contains("moderator  Trust against speed"), "{seen}");

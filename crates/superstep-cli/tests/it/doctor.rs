@@ -15,7 +15,7 @@ fn the_doctor_reports_without_secrets() {
     assert!(!report.contains(&*home.to_string_lossy()), "{report}");
     for line in [
         "good clock",
-        "good store: .superstep/superstep.db, made by the first run",
+        "good store: .superstep/superstep.db, created by the first run",
         "good graph: titles",
         "good model: far (openai): key in the settings",
         "good model: small (scripted): needs no key",
@@ -32,7 +32,7 @@ fn the_doctor_notes_unavailable_weights() {
     folder.set_far("{ provider = \"local/weights\", model = \"MARKER.gguf\" }");
     let output = folder.run(&["doctor", "--set", "server.port=0"]);
     assert!(
-        output.code == 0 && output.stdout.contains("note model: far (local/weights): cannot be asked"),
+        output.code == 0 && output.stdout.contains("note model: far (local/weights): not available"),
         "{}",
         output.stdout
     );
@@ -60,7 +60,8 @@ fn the_report_of_something_broken_names_no_path() {
     let directory = folder.path().to_string_lossy().into_owned();
     let settings = format!("graphs.gone.path = \"{directory}/gone.toml\"\n");
     folder.write("graphs.toml", &settings);
-    let rows = [("graphs.toml", "broken graph: failed with SS-"), ("none.toml", "broken settings: failed with SS-")];
+    let rows =
+        [("graphs.toml", "broken graph: gone: failed with SS-"), ("none.toml", "broken settings: failed with SS-")];
     for (file, broken) in rows {
         let config = format!("{directory}/{file}");
         let output = folder.run(&["doctor", "--config", &config]);
@@ -80,7 +81,7 @@ fn the_doctor_tries_the_store() {
     folder.write("file", "");
     let output = folder.run(&["doctor", "--set", "storage.checkpointer=sqlite:file/threads.db"]);
     assert_eq!(output.code, 1);
-    assert!(output.stdout.contains("broken store: failed with SS-029"), "{}", output.stdout);
+    assert!(output.stdout.contains("broken store: sqlite: failed with SS-029"), "{}", output.stdout);
 }
 
 /// R-CLI-6a: settings are printed with their sources; secrets are hidden.

@@ -33,7 +33,7 @@ fn wrong_usage_shows_the_two_lines_that_matter() {
       help: superstep run <GRAPH>
     [exit 64]
     $ superstep explain SS-099
-    error: no error code `SS-099`
+    error: unknown error code `SS-099`
       help: did you mean `SS-009`?
     [exit 64]
     ");
@@ -53,21 +53,21 @@ fn an_error_is_printed_with_advice() {
     ];
     insta::assert_snapshot!(all_output(&folder, &rows), @r#"
     $ superstep run titles --input {"txt":1} --quiet
-    error[SS-002]: the input is not valid
+    error[SS-002]: the input is invalid
       /txt   no field `txt` — did you mean `text`?
       /text  required field `text` is missing
-      help: nothing ran: correct the input and run again
+      help: nothing was run; correct the input and run again
             for example: superstep run titles --input '{"text":"…"}'
       more: superstep explain SS-002
     [exit 65]
     $ superstep run titles --input {"text":"a"} --thread a b --quiet
-    error[SS-002]: `a b` cannot be the id of a thread
+    error[SS-002]: `a b` is not a valid thread id
       help: use 1 to 128 letters, digits and `_ . : -`
       more: superstep explain SS-002
     [exit 65]
     $ superstep run titles --input {
     error[SS-002]: `--input` is not JSON: EOF while parsing an object at line 1 column 1
-      help: write an object: --input '{"field": "value"}'; @FILE reads a file, - reads stdin
+      help: pass a JSON object: --input '{"field": "value"}'; @FILE reads a file, - reads stdin
       more: superstep explain SS-002
     [exit 65]
     $ superstep run titles --input @nowhere.json
@@ -75,9 +75,9 @@ fn an_error_is_printed_with_advice() {
       more: superstep explain SS-002
     [exit 65]
     $ superstep config show --set limits.recursion_limt=3
-    error[SS-027]: the configuration is not valid
+    error[SS-027]: the configuration is invalid
       flag `limits.recursion_limt`: unknown setting `limits.recursion_limt` — did you mean `limits.recursion_limit`?
-      help: a flag wins over the environment, the environment over the file
+      help: flags override environment variables, environment variables override the file
       more: superstep explain SS-027
     [exit 78]
     "#);
@@ -88,7 +88,7 @@ fn an_error_is_printed_with_advice() {
 fn a_graph_that_is_not_there_is_answered_with_the_nearest() {
     let output = Folder::new("near-graph").run(&["run", "titels"]);
     assert_eq!(output.code, 66);
-    let expected = "error[SS-015]: no graph `titels`\n  help: did you mean `titles`? known: `titles`, ";
+    let expected = "error[SS-015]: graph `titels` not found\n  help: did you mean `titles`? known: `titles`, ";
     assert!(output.stderr.starts_with(expected), "{}", output.stderr);
 }
 
@@ -99,7 +99,7 @@ fn a_broken_graph_file_is_rejected_with_every_location_and_blocks_no_other_graph
     folder.write("review.toml", "name = \"review\"\nstat = 1\n[nodes]\n");
     let output = folder.run(&["run", "review", "--input", "{}"]);
     assert_eq!(output.code, 65, "{}", output.stderr);
-    assert!(output.stderr.starts_with("error[SS-001]: the graph file"), "{}", output.stderr);
+    assert!(output.stderr.starts_with("error[SS-001]: graph file `review.toml` is invalid"), "{}", output.stderr);
     assert!(output.stderr.contains("review.toml:2:1  unknown key `stat`"), "{}", output.stderr);
     assert_eq!(folder.run(&["run", "titles", "--input", r#"{"text":"a"}"#]).code, 0);
 }
@@ -124,7 +124,7 @@ fn a_failed_run_is_saved_and_resumed() {
     let failed = folder.run(&["run", "talk", "--input", r#"{"text":"hi"}"#, "--thread", "t1"]);
     assert_eq!(failed.code, 77, "{}", failed.stderr);
     assert!(failed.stderr.contains("error[SS-022]") && failed.stderr.contains("OPENAI_API_KEY"), "{}", failed.stderr);
-    assert!(failed.stderr.ends_with("state is saved: superstep resume t1\n"), "{}", failed.stderr);
+    assert!(failed.stderr.ends_with("state is saved; resume with: superstep resume t1\n"), "{}", failed.stderr);
     folder.set_far("{ provider = \"scripted\", model = \"replies.txt\" }");
     let resumed = folder.run(&["resume", "t1"]);
     insta::assert_snapshot!(resumed.snapshot_text(), @r#"

@@ -24,12 +24,12 @@ const COMMANDS: [&str; 15] = [
 
 /// R-CLI-15: the command without arguments prints four lines.
 #[test]
-fn the_name_alone_shows_where_to_start() {
+fn the_command_without_arguments_prints_first_steps() {
     insta::assert_snapshot!(Folder::empty("start").run(&[]).snapshot_text(), @r"
-    superstep runs durable agent graphs: they stop, are saved, and go on where they were.
-      superstep demo debate        watch two voices argue; no project, no key
+    superstep runs durable agent graphs that can be stopped and resumed.
+      superstep demo debate        watch a debate; needs no project and no key
       superstep run GRAPH          run a graph of ./superstep.toml
-      superstep --help             everything else
+      superstep --help             show all commands and options
     ---
     [exit 0]
     ");
@@ -63,19 +63,19 @@ fn the_help_of_run_names_every_way_to_give_input() {
     Usage: superstep run [OPTIONS] <GRAPH>
 
     Arguments:
-      <GRAPH>  The graph, as superstep.toml names it
+      <GRAPH>  Name of the graph in superstep.toml
 
     Options:
-      -i, --input <JSON>     What it begins with: JSON, @FILE, or - for stdin
-      -t, --thread <THREAD>  The thread it runs on; a new one unless told
-      -s, --stream <MODE>    What to tell on stdout while it runs [possible values: updates, tokens,
+      -i, --input <JSON>     Input of the run: JSON, @FILE, or - for stdin
+      -t, --thread <THREAD>  Thread of the run; default: a new thread
+      -s, --stream <MODE>    Print progress of the run on stdout [possible values: updates, tokens,
                              events, values]
       -h, --help             Print help (see more with '--help')
     ");
 }
 
-/// R-CLI-18, R-CLI-6a: the program starts in under 50 ms, and leaves no file behind. The best of many attempts, because the
-/// machine may be busy.
+/// R-CLI-18, R-CLI-6a: the program starts in under 50 ms, and creates no file. Takes the best of many attempts, because
+/// the machine may be busy.
 #[test]
 fn it_starts_in_under_fifty_milliseconds() {
     let folder = Folder::empty("fast");

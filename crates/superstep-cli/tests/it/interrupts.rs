@@ -12,12 +12,12 @@ fn a_question_without_a_terminal_ends_with_ten_and_the_command_that_answers() {
     let folder = Folder::new("waits");
     insta::assert_snapshot!(folder.run(&RUN).snapshot_text(), @r"
     ---
-    threads are kept in .superstep/superstep.db; set `storage.checkpointer` for another place
-     ? review    waits for an answer  [time]
+    threads are stored in .superstep/superstep.db; set `storage.checkpointer` to change the location
+     ? review    waiting for an answer  [time]
      ? Send this answer?
        draft: Dear Ann
-    waiting for you · [time] · thread ann
-    go on: superstep resume ann --answer JSON
+    waiting for an answer · [time] · thread ann
+    resume with: superstep resume ann --answer JSON
     [exit 10]
     ");
     let paused = folder.run(&["resume", "ann", "--json"]);
@@ -28,7 +28,7 @@ fn a_question_without_a_terminal_ends_with_ten_and_the_command_that_answers() {
     let done = folder.run(&["resume", "ann", "--answer", "true", "--json"]);
     assert_eq!((done.code, &done.json()["output"]["approved"]), (0, &true.into()));
     let over = folder.run(&["resume", "ann"]);
-    assert!(over.code == 65 && over.stderr.contains("it has ended"), "{}", over.stderr);
+    assert!(over.code == 65 && over.stderr.contains("the run has ended"), "{}", over.stderr);
 }
 
 /// R-CLI-16: at a terminal the schema of the answer becomes a form, prompted again until the input is valid.
@@ -54,7 +54,7 @@ fn leaving_a_form_leaves_the_question_open() {
     terminal.until("[y/n]: ").types("\u{4}");
     let (seen, code) = terminal.end();
     assert_eq!(code, 10, "{seen}");
-    assert!(seen.contains("go on: superstep resume ann --answer JSON"), "{seen}");
+    assert!(seen.contains("resume with: superstep resume ann --answer JSON"), "{seen}");
 }
 
 /// R-CLI-16: `--no-input` disables prompts.

@@ -7,12 +7,12 @@ use crate::support::Folder;
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/reference/cli.md");
 const OPENING: &str = "# Command line
 
-This page is generated from `superstep --help`. Every command accepts the options under `Everywhere`; they are
+This page is generated from `superstep --help`. Every command accepts the options under `Global options`; they are
 listed once, with `superstep`.
 ";
 
 /// Heading of the options that every command accepts. It is the last one of a help text.
-const GLOBAL_OPTIONS: &str = "\nEverywhere:\n";
+const GLOBAL_OPTIONS: &str = "\nGlobal options:\n";
 
 /// R-CLI-19: the command line reference of the book has the help of every visible command.
 #[test]

@@ -2,16 +2,16 @@
 
 use serde_json::json;
 
-use crate::support::Folder;
+use crate::support::{CommandOutput, Folder};
 #[cfg(unix)]
 use crate::terminal::Terminal;
 
 const INPUT: &str = r#"{"text":"fox"}"#;
 
-/// R-CLI-4a, R-CLI-7, R-CLI-9, R-CLI-12: stdout has only the result; stderr has plain lines and a summary with time, tokens
-/// and thread; the storage is created, and a note says so once.
+/// R-CLI-4a, R-CLI-7, R-CLI-9, R-CLI-12: stdout has only the result; stderr has plain lines and a summary with time,
+/// tokens and thread; the storage is created, and a note says so once.
 #[test]
-fn a_run_tells_its_result_on_stdout_and_its_nodes_on_stderr() {
+fn a_run_prints_its_result_on_stdout_and_progress_on_stderr() {
     let folder = Folder::new("run");
     insta::assert_snapshot!(folder.run(&["run", "titles", "--input", INPUT]).snapshot_text(), @r#"
     {
@@ -19,14 +19,14 @@ fn a_run_tells_its_result_on_stdout_and_its_nodes_on_stderr() {
       "title": "Foxes and dogs"
     }
     ---
-    threads are kept in .superstep/superstep.db; set `storage.checkpointer` for another place
+    threads are stored in .superstep/superstep.db; set `storage.checkpointer` to change the location
      ✓ title     title: Foxes and dogs  [time] · [tokens]
      ✓ shout     text: Foxes and dogs!  [time]
     done · [time] · [tokens] · thread titles-[id]
     [exit 0]
     "#);
     assert!(folder.path().join(".superstep/superstep.db").is_file());
-    assert!(!folder.run(&["run", "titles", "--input", INPUT]).stderr.contains("kept in"));
+    assert!(!folder.run(&["run", "titles", "--input", INPUT]).stderr.contains("stored in"));
     assert_eq!(folder.run(&["run", "titles", "--input", INPUT, "--quiet"]).stderr, "");
 }
 
@@ -38,8 +38,10 @@ fn input_comes_from_a_file_or_from_stdin() {
     let from_file = folder.run(&["run", "titles", "--input", "@in.json", "--json"]).json();
     assert_eq!(from_file["output"]["title"], "Foxes and dogs");
     let file = std::fs::File::open(folder.path().join("in.json")).unwrap();
-    let piped = folder.command(&["run", "titles", "--input", "-"]).stdin(file).output().unwrap();
-    assert!(piped.status.success());
+    let piped = folder.command(&["run", "titles", "--input", "-", "--json"]).stdin(file).output().unwrap();
+    let from_stdin = CommandOutput::from(piped);
+    assert_eq!(from_stdin.code, 0, "{}", from_stdin.stderr);
+    assert_eq!(from_stdin.json()["output"], json!({ "text": "Foxes and dogs!", "title": "Foxes and dogs" }));
 }
 
 /// R-CLI-7: `--json` prints one document.
@@ -115,7 +117,7 @@ fn colour_is_a_choice_and_never_the_meaning() {
     assert!(plain.contains(" ✓ title") && plain.contains("done · "), "{plain}");
 }
 
-/// R-CLI-8: `auto` colours a terminal, unless it is dumb or somebody wants no colour.
+/// R-CLI-8: `auto` colours a terminal, unless the terminal is dumb or `NO_COLOR` is set.
 #[cfg(unix)]
 #[test]
 fn a_terminal_has_colour_unless_it_is_dumb() {
@@ -156,13 +158,13 @@ fn offline_makes_a_model_behind_the_network_an_error() {
     let output = folder.run(&["run", "talk", "--input", INPUT, "--offline", "--thread", "t1"]);
     insta::assert_snapshot!(output.snapshot_text(), @r#"
     ---
-    threads are kept in .superstep/superstep.db; set `storage.checkpointer` for another place
+    threads are stored in .superstep/superstep.db; set `storage.checkpointer` to change the location
      ✓ note      text: fox, please  [time]
-     ✗ say       model `far` is asked over the network, and `--offline` forbids it  [time]
-    error[SS-026]: node `say`: model `far` is asked over the network, and `--offline` forbids it
+     ✗ say       model `far` needs the network, which `--offline` forbids  [time]
+    error[SS-026]: node `say`: model `far` needs the network, which `--offline` forbids
       help: use a model with `provider = "local/rules"`
       more: superstep explain SS-026
-      state is saved: superstep resume t1
+      state is saved; resume with: superstep resume t1
     [exit 77]
     "#);
 }

@@ -9,7 +9,7 @@ use crate::support::{CommandOutput, Folder, silent_provider};
 /// R-CLI-6a: one line with the URL on stdout; Ctrl-C shuts down in order.
 #[cfg(unix)]
 #[test]
-fn a_server_says_where_it_is_answers_and_stops_in_order() {
+fn a_server_prints_its_url_and_shuts_down() {
     use rustix::process::{Pid, Signal, kill_process};
 
     let folder = Folder::new("serve");
@@ -81,7 +81,7 @@ fn a_port_that_is_taken_is_a_clear_error() {
     insta::assert_snapshot!(output.snapshot_text().replace(&port, "[port]"), @r"
     ---
     error[SS-027]: cannot listen on `127.0.0.1` port [port]: address in use
-      help: choose another port, or set `server.port_in_use` to `next`
+      help: use another port, or set `server.port_in_use` to `next`
       more: superstep explain SS-027
     [exit 78]
     ");
@@ -89,7 +89,7 @@ fn a_port_that_is_taken_is_a_clear_error() {
 
 /// R-CLI-6a: a public address needs `--insecure`.
 #[test]
-fn an_address_that_others_reach_needs_a_word() {
+fn a_public_address_needs_insecure() {
     let folder = Folder::new("open");
     let output = folder.run(&["serve", "--port", "0", "--host", "0.0.0.0"]);
     assert_eq!(output.code, 77);
@@ -120,7 +120,7 @@ fn weights_that_cannot_be_run_are_not_configured_and_their_file_is_not_revealed(
     let (settings, health) = (request("GET /api/debate/settings", ""), request("GET /api/health", ""));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(rejected.starts_with("HTTP/1.1 503") && rejected.contains("model `far` cannot be asked"), "{rejected}");
+    assert!(rejected.starts_with("HTTP/1.1 503") && rejected.contains("model `far` is not available"), "{rejected}");
     let read =
         |answer: &str| -> serde_json::Value { serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap() };
     for (answer, key) in [(&settings, "configured"), (&health, "is_configured")] {
@@ -141,7 +141,29 @@ fn offline_a_request_that_names_a_service_is_rejected() {
         let body = serde_json::json!({ "topic": "Rules", "model": model, "detach": true });
         let rejected = served.post("/api/debate", &body);
         assert_eq!((rejected.status, &rejected.json()["code"]), (503, &"SS-026".into()), "{}", rejected.body);
-        assert!(rejected.body.contains("`--offline` forbids it"), "{}", rejected.body);
+        assert!(rejected.body.contains("`--offline` forbids"), "{}", rejected.body);
     }
     assert_eq!(served.get("/api/debates")["debates"], serde_json::json!([]));
+}
+
+/// R-SRV-3a: the OpenAPI document contains the paths of the server and of all four applications.
+#[test]
+fn the_openapi_document_contains_all_applications() {
+    let folder = Folder::empty("serve-openapi");
+    let served = Served::start(&folder, &["--offline"]);
+    let document = served.get("/api/openapi.json");
+    let operations = [
+        ("get", "/api/health"),
+        ("post", "/api/debate"),
+        ("get", "/api/debate/{id}/stream"),
+        ("post", "/api/posts"),
+        ("get", "/api/posts/{id}/suggestions"),
+        ("post", "/api/scheduler/events"),
+        ("post", "/api/scheduler/threads/{id}/answer"),
+        ("post", "/api/assistant"),
+        ("get", "/api/assistant/{id}/stream"),
+    ];
+    for (method, path) in operations {
+        assert!(document["paths"][path][method].is_object(), "{method} {path}: {}", document["paths"]);
+    }
 }

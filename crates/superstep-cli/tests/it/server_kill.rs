@@ -32,9 +32,9 @@ fn next(reader: &mut BufReader<TcpStream>) -> Option<Sent> {
     }
 }
 
-/// R-SRV-19: a server that is started beside another leaves its runs alone.
+/// R-SRV-19: a server that is started while another one runs does not touch the runs of the other.
 #[test]
-fn a_second_server_leaves_the_first_alone() {
+fn a_second_server_does_not_touch_runs_of_the_first() {
     let folder = Folder::empty("beside");
     let first = Served::start(&folder, &PACE);
     let body = json!({ "topic": "Remote work", "maxRounds": 3, "format": "debate", "detach": true });
@@ -94,7 +94,7 @@ fn a_debate_survives_its_server() {
     }
 }
 
-/// R-SRV-18, R-DEB-32: a server that shuts down in order tells its subscribers so, not that the debate was stopped:
+/// R-SRV-18: a server that shuts down in order tells its subscribers so, not that the debate was stopped:
 /// the debate continues on the next server, for clients that reconnect with their last number.
 #[cfg(unix)]
 #[test]
@@ -128,7 +128,7 @@ fn a_debate_is_not_stopped_by_a_server_that_stops() {
 /// R-SRV-19, R-SRV-20: one of two servers is killed: the other continues its debate within twenty seconds, without
 /// a restart, and no turn runs twice.
 #[test]
-fn a_debate_survives_a_server_that_dies_beside_another() {
+fn a_debate_continues_on_another_server_after_a_kill() {
     let folder = Folder::empty("killed-beside");
     let first = Served::start(&folder, &PACE);
     let second = Served::start(&folder, &PACE);

@@ -12,7 +12,7 @@ use crate::support::{CommandOutput, Folder};
 /// R-CLI-3, R-SUG-41, R-SUG-42: the demo needs only the binary, and prints the planning model, the queries and the
 /// suggestions.
 #[test]
-fn the_demo_tells_what_is_searched_for_and_what_to_read() {
+fn the_demo_prints_queries_and_suggestions() {
     let folder = Folder::empty("suggestions");
     let output = folder.run(&["demo", "suggestions", "--offline"]);
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
@@ -56,9 +56,9 @@ fn the_demo_rejects_invalid_input() {
     for (words, code, message) in [
         (vec!["--id", "p999"], 66, "no post `p999`"),
         (vec!["--post", " "], 65, "/text must not be empty"),
-        (vec!["--model", "nobody"], 65, "no model `nobody`"),
-        (vec!["--model", "groq/x", "--offline"], 77, "forbids it"),
-        (vec!["--graph-url", "https://graph.example", "--offline"], 77, "forbids it"),
+        (vec!["--model", "nobody"], 65, "unknown model `nobody`"),
+        (vec!["--model", "groq/x", "--offline"], 77, "`--offline` forbids"),
+        (vec!["--graph-url", "https://graph.example", "--offline"], 77, "`--offline` forbids"),
         (vec!["--post", "x", "--id", "p042"], 64, "cannot be used with"),
     ] {
         let output = folder.run(&[&["demo", "suggestions"], &words[..]].concat());
@@ -68,17 +68,17 @@ fn the_demo_rejects_invalid_input() {
 
 /// R-SUG-43: the evaluation counts correct results, with a line for each question.
 #[test]
-fn the_check_counts_what_is_right() {
+fn the_evaluation_counts_correct_answers() {
     let folder = Folder::empty("suggestions-eval");
     let output = folder.run(&["eval", "suggestions"]);
     assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
-    assert!(output.stdout.contains(" of 25 right, ") && output.stderr.starts_with("enough: "), "{}", output.stdout);
+    assert!(output.stdout.contains(" of 25 correct, ") && output.stderr.starts_with("passed: "), "{}", output.stdout);
     let score = folder.run(&["eval", "suggestions", "--json"]).json();
     assert!(score["right"].as_u64().unwrap() >= 20 && score["rows"].as_array().unwrap().len() == 25);
     // Without synonyms the score is below the threshold, which the exit code shows.
     folder.write(".superstep/suggestions/sample/words.txt", "");
     let repeated = folder.run(&["eval", "suggestions"]);
-    assert!(repeated.code == 1 && repeated.stderr.starts_with("too few: "), "{} {}", repeated.code, repeated.stderr);
+    assert!(repeated.code == 1 && repeated.stderr.starts_with("failed: "), "{} {}", repeated.code, repeated.stderr);
 }
 
 /// A child process that is killed when dropped.
@@ -247,7 +247,7 @@ fn the_token_comes_out_of_the_environment() {
 fn a_token_is_checked_and_not_shared() {
     let folder = Folder::empty("suggestions-token-refused");
     for (token, words, code, message) in [
-        ("two words", vec!["demo", "suggestions"], 78, "`SUPERSTEP_GRAPH_TOKEN` is no token"),
+        ("two words", vec!["demo", "suggestions"], 78, "`SUPERSTEP_GRAPH_TOKEN` is not a valid token"),
         (TOKEN, vec!["serve", "--port", "0", "--insecure"], 77, "would search Microsoft 365"),
     ] {
         let mut command = folder.command(&[&words[..], &["--graph-url", "http://127.0.0.1:9"]].concat());

@@ -23,10 +23,10 @@ fn threads_are_listed_and_shown_with_state_and_history() {
     thread      t1
     graph       titles
     status      finished
-    begun       [when]
-    changed     [when]
+    started     [when]
+    updated     [when]
     superstep   2
-    due         nothing
+    next        none
     $ state t1
     {
       "text": "Foxes and dogs!",
@@ -38,11 +38,11 @@ fn threads_are_listed_and_shown_with_state_and_history() {
       "title": "Foxes and dogs"
     }
     $ history t1
-       2  [id]  [when]  due: nothing
+       2  [id]  [when]  next: none
           text: "Foxes and dogs!"
-       1  [id]  [when]  due: shout
+       1  [id]  [when]  next: shout
           title: "Foxes and dogs"
-       0  [id]  [when]  due: title
+       0  [id]  [when]  next: title
           text: "fox"
     "#);
     assert_eq!(folder.run(&["threads", "--graph", "review", "--json"]).json(), serde_json::json!([]));
@@ -65,7 +65,7 @@ fn a_thread_that_is_not_there_is_answered_with_the_nearest() {
     folder.run(&["run", "titles", "--thread", "customer-7", "--input", r#"{"text":"fox"}"#]);
     insta::assert_snapshot!(folder.run(&["state", "custmer-7"]).snapshot_text(), @r"
     ---
-    error[SS-015]: no thread `custmer-7`
+    error[SS-015]: thread `custmer-7` not found
       help: did you mean `customer-7`?
       more: superstep explain SS-015
     [exit 66]

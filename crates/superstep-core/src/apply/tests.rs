@@ -206,7 +206,7 @@ fn a_failing_reducer_leaves_everything_as_it_was() {
     let error = thread.step(&updates).unwrap_err();
     assert_eq!((thread.record(), &thread.written), (before, &FieldSet::default()));
     insta::assert_snapshot!(error, @r#"
-    error[SS-006]: node `two`: field `picky`: no (it has "good", the update is "bad")
+    error[SS-006]: node `two`: field `picky`: no (current value "good", update "bad")
     help: be good
     "#);
 }
@@ -320,7 +320,7 @@ fn two_overwrites_are_a_conflict() {
 
 /// R-GRA-35, R-GRA-39: an overwrite does not change a `set_once` value.
 #[test]
-fn an_overwrite_does_not_change_what_is_set_once() {
+fn an_overwrite_does_not_change_a_set_once_field() {
     let mut thread = Thread::of(json!({ "topic": { "set_once": true } }));
     thread.step(&[("input", json!({ "topic": "a" }))]).unwrap();
     let applied = thread.step(&[("n", json!({ "topic": overwrite_marker(json!("b")) }))]).unwrap();
@@ -341,14 +341,14 @@ fn an_input_is_folded_on_the_defaults() {
 /// R-GRA-39: the first value that is not null stays; a default does not count; an equal value causes no warning; a
 /// second value causes a warning, or an error in strict mode.
 #[test]
-fn what_is_set_once_keeps_its_first_value() {
+fn a_set_once_field_keeps_its_first_value() {
     let mut thread = Thread::of(json!({ "topic": { "reducer": "set_once", "default": "default" } }));
     thread.step(&[("input", json!({ "topic": null }))]).unwrap();
     thread.step(&[("input", json!({ "topic": "first" }))]).unwrap();
     assert_eq!(thread.json()["topic"], "first");
     assert_eq!(thread.step(&[("n", json!({ "topic": "first" }))]).unwrap(), Applied::default());
     let applied = thread.step(&[("n", json!({ "topic": "second" }))]).unwrap();
-    let sentence = "field `topic` is set once and has a value already: the value from `n` was ignored";
+    let sentence = "field `topic` is `set_once` and already has a value: the value from `n` was ignored";
     assert_eq!(applied.warnings, [(thread.schema.find("topic"), sentence.to_owned())]);
     assert!(applied.changes.is_empty());
     thread.rules.strict_set_once = true;
@@ -377,8 +377,8 @@ fn two_writers_of_one_value_are_rejected() {
         .unwrap_err();
     assert_eq!(thread.json(), json!({ "title": "old", "n": 0 }));
     insta::assert_snapshot!(error, @r#"
-    error[SS-007]: field `title` got 2 writes in one superstep, and keeps only one: `a` wrote "x", `c` wrote "y"
-    help: give `title` a reducer such as `#[reduce(append)]`, mark it `#[state(last_wins)]`, or run the nodes one after the other
+    error[SS-007]: field `title` received 2 writes in one superstep but has no reducer: `a` wrote "x", `c` wrote "y"
+    help: give `title` a reducer such as `#[reduce(append)]`, mark it `#[state(last_wins)]`, or run the nodes one after another
     "#);
 }
 
@@ -411,7 +411,7 @@ fn two_writers_of_an_undeclared_field_are_rejected() {
     thread.step(&[("a", json!({ "x": 1, "y": 1 })), ("b", json!({ "x": 1, "z": 2 }))]).unwrap();
     assert_eq!(thread.json(), json!({ "x": 1, "y": 1, "z": 2 }));
     let error = thread.step(&[("a", json!({ "x": 1 })), ("b", json!({ "x": 2 }))]).unwrap_err();
-    assert!(error.message().starts_with("field `x` got 2 writes"), "{error}");
+    assert!(error.message().starts_with("field `x` received 2 writes"), "{error}");
     assert_eq!(thread.json(), json!({ "x": 1, "y": 1, "z": 2 }));
 }
 

@@ -104,11 +104,12 @@ fn conflict_error(name: &str, values: &[(Arc<str>, AnyValue)]) -> Error {
     let descriptions: Vec<String> =
         values.iter().map(|(node, value)| format!("`{node}` wrote {}", truncate_for_message(value))).collect();
     let message = format!(
-        "field `{name}` got {} writes in one superstep, and keeps only one: {}",
+        "field `{name}` received {} writes in one superstep but has no reducer: {}",
         descriptions.len(),
         descriptions.join(", ")
     );
     Error::new(ErrorCode::ConcurrentUpdate, message).with_help(format!(
-        "give `{name}` a reducer such as `#[reduce(append)]`, mark it `#[state(last_wins)]`, or run the nodes one after the other"
+        "give `{name}` a reducer such as `#[reduce(append)]`, mark it `#[state(last_wins)]`, or run the nodes \
+             one after another"
     ))
 }

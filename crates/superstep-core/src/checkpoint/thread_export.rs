@@ -1,7 +1,7 @@
 //! The complete data of one thread, independent of a checkpointer, for transfer between checkpointers.
 //!
 //! Pure data and its invariants. The file format is in `thread_file`; the import into a checkpointer is
-//! [`crate::port::SharedCheckpointer::put_thread`].
+//! [`crate::port::SharedCheckpointer::import_thread`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct ThreadExport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExportedCheckpoint {
-    /// The checkpoint.
+    /// Checkpoint, without its values.
     pub checkpoint: Checkpoint,
     /// Changes since its parent; all values if there is no parent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -93,14 +93,14 @@ impl ExportValidator {
         let ExportedCheckpoint { checkpoint, changes, pending } = copied;
         let id = checkpoint.id;
         if checkpoint.thread != self.thread {
-            return Err(ValidationError::new(format!("checkpoint {id} is of thread `{}`", checkpoint.thread)));
+            return Err(ValidationError::new(format!("checkpoint {id} belongs to thread `{}`", checkpoint.thread)));
         }
         let mut fields = match checkpoint.parent {
             None => Arc::default(),
             Some(parent) => {
                 let parent_fields = self.seen.get(&(checkpoint.namespace.clone(), parent)).cloned();
                 parent_fields.ok_or_else(|| {
-                    ValidationError::new(format!("checkpoint {id} follows {parent}, which is not before it"))
+                    ValidationError::new(format!("checkpoint {id} follows {parent}, which does not precede it"))
                 })?
             }
         };
@@ -112,7 +112,7 @@ impl ExportValidator {
             let is_first = !fields.contains(field);
             if is_first && *change != Change::Set {
                 return Err(ValidationError::new(format!(
-                    "checkpoint {id} changes field `{field}`, which has no value yet"
+                    "checkpoint {id} changes field `{field}`, which has no previous value"
                 )));
             }
             if is_first {
@@ -120,10 +120,14 @@ impl ExportValidator {
             }
         }
         if let Some(stray) = pending.iter().find(|pending| pending.checkpoint != id) {
-            return Err(ValidationError::new(format!("a task of checkpoint {} stands with {id}", stray.checkpoint)));
+            return Err(ValidationError::new(format!(
+                "a pending entry of checkpoint {} is listed under \
+                 checkpoint {id}",
+                stray.checkpoint
+            )));
         }
         match self.seen.insert((checkpoint.namespace.clone(), id), fields) {
-            Some(_) => Err(ValidationError::new(format!("checkpoint {id} comes twice"))),
+            Some(_) => Err(ValidationError::new(format!("duplicate checkpoint {id}"))),
             None => Ok(()),
         }
     }

@@ -24,7 +24,7 @@ pub const MAX_LINE_BYTES: usize = 256 << 20;
 /// Maximum nesting depth of values in a line; the limit of the JSON parser.
 const MAX_JSON_DEPTH: usize = 127;
 
-/// The first line.
+/// First line of a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileHeader {
@@ -40,7 +40,7 @@ enum FileKind {
     Thread,
 }
 
-/// The last line.
+/// Last line of a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileTrailer {
@@ -96,15 +96,15 @@ impl ThreadFileWriter {
         let line = self.write(copied)?;
         let id = copied.checkpoint.id;
         if line.len() > MAX_LINE_BYTES {
-            let message = format!("checkpoint {id} has {} bytes; a line has at most {MAX_LINE_BYTES}", line.len());
+            let message = format!("checkpoint {id} has {} bytes; the maximum per line is {MAX_LINE_BYTES}", line.len());
             return Err(
-                Error::new(ErrorCode::TooLarge, message).with_help("the thread is as it was, the file is not whole")
+                Error::new(ErrorCode::TooLarge, message).with_help("the thread is unchanged; the file is incomplete")
             );
         }
         if json_depth(&line) > MAX_JSON_DEPTH {
-            let message = format!("checkpoint {id} has values more than {MAX_JSON_DEPTH} levels deep with their line");
+            let message = format!("checkpoint {id} exceeds the maximum JSON depth of {MAX_JSON_DEPTH}");
             return Err(
-                Error::new(ErrorCode::TooLarge, message).with_help("the thread is as it was, the file is not whole")
+                Error::new(ErrorCode::TooLarge, message).with_help("the thread is unchanged; the file is incomplete")
             );
         }
         self.checkpoints += 1;
@@ -122,8 +122,8 @@ impl ThreadFileWriter {
 
     fn write(&mut self, line: &impl Serialize) -> Result<Vec<u8>> {
         let mut bytes = serde_json::to_vec(line).map_err(|error| {
-            let message = format!("a value cannot be written as JSON: {error}");
-            Error::new(ErrorCode::InputInvalid, message).with_help("the thread is as it was, the file is not whole")
+            let message = format!("failed to serialize a value as JSON: {error}");
+            Error::new(ErrorCode::InputInvalid, message).with_help("the thread is unchanged; the file is incomplete")
         })?;
         bytes.push(b'\n');
         self.sum.update(&bytes);
@@ -149,10 +149,10 @@ impl ThreadFileReader {
     pub fn push_line(&mut self, line: &[u8]) -> Result<()> {
         self.lines += 1;
         if self.is_whole {
-            return Err(self.corrupt_line_error("it comes after the end"));
+            return Err(self.corrupt_line_error("unexpected line after the trailer"));
         }
         if line.len() > MAX_LINE_BYTES {
-            return Err(self.corrupt_line_error(&format!("it has more than {MAX_LINE_BYTES} bytes")));
+            return Err(self.corrupt_line_error(&format!("the line has more than {MAX_LINE_BYTES} bytes")));
         }
         let value: Value = serde_json::from_slice(line).map_err(|error| self.corrupt_line_error(&error.to_string()))?;
         let is_end = value.get("end").is_some();
@@ -173,7 +173,7 @@ impl ThreadFileReader {
         match self.export.take() {
             Some((copy, _)) if self.is_whole => Ok(copy),
             _ => {
-                let message = format!("the file is cut off: there is no end after line {}", self.lines);
+                let message = format!("the file is truncated: no trailer after line {}", self.lines);
                 Err(file_error(ErrorCode::CheckpointCorrupt, message))
             }
         }
@@ -182,20 +182,17 @@ impl ThreadFileReader {
     /// Builds the error for a corrupt line.
     #[must_use]
     pub fn corrupt_line_error(&self, how: &str) -> Error {
-        file_error(
-            ErrorCode::CheckpointCorrupt,
-            format!("line {} of the file is not what was written: {how}", self.lines),
-        )
+        file_error(ErrorCode::CheckpointCorrupt, format!("line {} of the file is corrupt: {how}", self.lines))
     }
 
     fn first(&mut self, value: Value) -> Result<()> {
         if value.get("superstep").and_then(Value::as_str) != Some("thread") {
-            return Err(self.corrupt_line_error("this is not a file of a thread"));
+            return Err(self.corrupt_line_error("not a thread file"));
         }
-        self.check_version("a file of version", value.get("version"), FILE_VERSION)?;
+        self.check_version("file version", value.get("version"), FILE_VERSION)?;
         let first: FileHeader = self.read(value)?;
         if !first.thread.is_valid() {
-            return Err(self.corrupt_line_error(&format!("`{}` is not the id of a thread", first.thread)));
+            return Err(self.corrupt_line_error(&format!("`{}` is not a valid thread id", first.thread)));
         }
         let rules = ExportValidator::new(first.thread.clone());
         let (checkpoints, events) = (Vec::new(), Vec::new());
@@ -205,7 +202,7 @@ impl ThreadFileReader {
     }
 
     fn checkpoint(&mut self, value: Value) -> Result<()> {
-        self.check_version("a checkpoint of format", value.pointer("/checkpoint/format"), FORMAT_VERSION)?;
+        self.check_version("checkpoint format", value.pointer("/checkpoint/format"), FORMAT_VERSION)?;
         let copied: ExportedCheckpoint = self.read(value)?;
         let Some((copy, rules)) = &mut self.export else { return Ok(()) };
         match rules.check(&copied) {
@@ -219,11 +216,12 @@ impl ThreadFileReader {
         let FileTrailer { end } = self.read(value)?;
         let checkpoints = self.export.as_ref().map_or(0, |(copy, _)| copy.checkpoints.len() as u64);
         if end.checkpoints != checkpoints {
-            let how = format!("the file has {checkpoints} checkpoints and says it had {}", end.checkpoints);
+            let how =
+                format!("the file contains {checkpoints} checkpoints, but its trailer counts {}", end.checkpoints);
             return Err(self.corrupt_line_error(&how));
         }
         if end.checksum != text(&self.sum) {
-            return Err(self.corrupt_line_error("the checksum of the lines before it is another"));
+            return Err(self.corrupt_line_error("the checksum does not match"));
         }
         self.is_whole = true;
         Ok(())
@@ -233,11 +231,18 @@ impl ThreadFileReader {
         match value.and_then(Value::as_u64) {
             Some(version) if version <= u64::from(max_version) => Ok(()),
             Some(version) => {
-                let message = format!("line {}: {subject} {version}; this program knows {max_version}", self.lines);
+                let message = format!(
+                    "line {}: {subject} {version} is newer than the supported version \
+                     {max_version}",
+                    self.lines
+                );
                 let error = Error::new(ErrorCode::CheckpointTooNew, message);
-                Err(error.with_help("nothing was imported; import it with the version that wrote it, or a newer one"))
+                Err(error.with_help(
+                    "nothing was imported; import the file with the version that wrote it, or \
+                     a newer one",
+                ))
             }
-            None => Err(self.corrupt_line_error("it does not say its version")),
+            None => Err(self.corrupt_line_error("the version is missing")),
         }
     }
 
@@ -248,7 +253,7 @@ impl ThreadFileReader {
 
 fn file_error(code: ErrorCode, message: String) -> Error {
     Error::new(code, message)
-        .with_help("nothing was imported; take another copy of the file, or export the thread again")
+        .with_help("nothing was imported; use another copy of the file, or export the thread again")
 }
 
 fn text(sum: &Xxh3) -> String {

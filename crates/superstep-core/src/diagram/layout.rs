@@ -1,8 +1,8 @@
 //! A small layered layout of boxes and edges.
 //!
-//! Works on rectangles and edges, not on graphs or text. Layers and their order come from `rank`, horizontal
-//! positions from `place`, the routes of the edges from `route`; this file computes the heights and combines the
-//! parts.
+//! Works on rectangles and edges, not on graphs or text. Layers and their order come from `layers`, horizontal
+//! positions from `x_positions`, the routes of the edges from `edge_routes`; this file computes the heights and
+//! combines the parts.
 
 mod edge_routes;
 mod layers;

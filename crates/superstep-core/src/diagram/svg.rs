@@ -104,7 +104,7 @@ struct SvgWriter(String);
 
 impl SvgWriter {
     fn add(&mut self, part: std::fmt::Arguments<'_>) {
-        self.0.write_fmt(part).expect("writing to a string cannot fail");
+        self.0.write_fmt(part).expect("writing to a string is infallible");
     }
 
     fn scene(&mut self, scene: &PlacedDiagram<'_>) {

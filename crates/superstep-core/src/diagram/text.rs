@@ -1,7 +1,7 @@
 //! Renders a diagram for a terminal.
 //!
-//! Boxes stand in rows; between two rows lines are drawn only where they are unambiguous. The list of edges below
-//! is complete and authoritative; the boxes are for orientation.
+//! Boxes are arranged in rows; between two rows lines are drawn only where they are unambiguous. The list of edges
+//! below is complete and authoritative; the boxes are for orientation.
 
 use super::escape::{columns, escape_invisible, truncate_columns};
 use super::indexed::{IndexedDiagram, IndexedEdge, IndexedNode};

@@ -34,11 +34,11 @@ impl<S, T> Copy for FieldAccess<S, T> {}
 
 impl<S: 'static, T> FieldAccess<S, T> {
     fn of<'a>(&self, state: &'a AnyState) -> &'a T {
-        (self.get)(state.downcast_ref().expect("a schema is only used on states of its own type"))
+        (self.get)(state.downcast_ref().expect("a schema is only used with states of its own type"))
     }
 
     fn of_mut<'a>(&self, state: &'a mut AnyState) -> &'a mut T {
-        (self.get_mut)(state.downcast_mut().expect("a schema is only used on states of its own type"))
+        (self.get_mut)(state.downcast_mut().expect("a schema is only used with states of its own type"))
     }
 }
 
@@ -187,8 +187,8 @@ impl<S: 'static, T: Clone + Send + Sync + 'static> FieldOps for UntrackedField<S
 
     fn overwrite(&self, state: &mut AnyState, value: AnyValue) -> Result<Change, ValidationError> {
         let Unserialized(value) = value.get::<Unserialized<T>>().ok_or_else(|| {
-            ValidationError::new("an untracked field cannot be written from plain data")
-                .with_help("write it from a node, as a Rust value")
+            ValidationError::new("an untracked field cannot be written from JSON")
+                .with_help("write it from a node as a Rust value")
         })?;
         *self.access.of_mut(state) = value.clone();
         Ok(Change::Set)
@@ -222,7 +222,7 @@ impl<S: 'static, T: Clone + Send + Sync + 'static> FieldOps for UntrackedField<S
     }
 
     fn parse_update(&self, _value: Value) -> Result<AnyValue, Vec<ValidationError>> {
-        Err(vec![ValidationError::new("an untracked field cannot be read from plain data")])
+        Err(vec![ValidationError::new("an untracked field cannot be read as JSON")])
     }
 
     fn parse_value(&self, value: Value) -> Result<AnyValue, Vec<ValidationError>> {

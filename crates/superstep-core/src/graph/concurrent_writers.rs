@@ -20,8 +20,8 @@ pub(super) fn warnings(topology: &Topology) -> Vec<String> {
         {
             let field = &topology.schema.field(*field).name;
             messages.push(format!(
-                "nodes `{}` and `{}` can be due together and both write `{field}`, which keeps one value; \
-                 give it a reducer, mark it `last_wins`, or run them one after the other",
+                "nodes `{}` and `{}` can run in the same superstep and both write `{field}`, which has no \
+                     reducer; give it a reducer, mark it `last_wins`, or run them one after another",
                 left.name, right.name
             ));
         }

@@ -76,7 +76,7 @@ fn postorder(next: &[Vec<usize>], root: usize) -> Vec<usize> {
 
 /// Returns the nearest common dominator of two vertices.
 fn nearest_common_dominator(nearest: &[Option<usize>], rank: &[usize], mut left: usize, mut right: usize) -> usize {
-    let up = |at: usize| nearest[at].expect("only settled places are compared");
+    let up = |at: usize| nearest[at].expect("only processed vertices are compared");
     while left != right {
         if rank[left] < rank[right] { left = up(left) } else { right = up(right) }
     }

@@ -13,7 +13,7 @@ pub(super) fn check(topology: &Topology, problems: &mut GraphDiagnostics) {
     let start = &topology.start;
     let is_loose = problems.dangling_sources.contains(&None);
     if start.edges.is_empty() && start.routes.is_empty() && !start.reaches_end && !is_loose {
-        problems.add("nothing leads out of the start", Some("add an edge from `START` to the first node".to_owned()));
+        problems.add("`START` has no outgoing edge", Some("add an edge from `START` to the first node".to_owned()));
     } else if !is_loose && !has_dynamic_target(start) && !topology.exits.iter().any(has_dynamic_target) {
         check_reachable(topology, problems);
     }
@@ -23,16 +23,16 @@ pub(super) fn check(topology: &Topology, problems: &mut GraphDiagnostics) {
 fn check_reachable(topology: &Topology, problems: &mut GraphDiagnostics) {
     let flow = flow_dominators(topology, &problems.dangling_targets);
     for (_, node) in topology.nodes.iter().enumerate().filter(|(index, _)| !flow.is_reachable(*index)) {
-        let help = "add an edge or a route to it, declare it as a `goto` target, or remove it";
-        problems.add(format!("node `{}` cannot be reached", node.name), Some(help.to_owned()));
+        let help = "add an edge or a conditional edge to it, declare it as a `goto` target, or remove it";
+        problems.add(format!("node `{}` is unreachable", node.name), Some(help.to_owned()));
     }
     for (number, join) in topology.joins.iter().enumerate() {
         let vertex = topology.nodes.len() + number;
         for source in join.sources.iter().filter(|source| flow.dominates(vertex, source.index())) {
             let (target, source) = (&topology.node(join.target).name, &topology.node(*source).name);
             problems.add(
-                format!("join into `{target}` can never fill: `{source}` runs only after `{target}`"),
-                Some("use a plain edge, or leave that source out".to_owned()),
+                format!("join into `{target}` can never fire: `{source}` runs only after `{target}`"),
+                Some("use a plain edge, or remove that source".to_owned()),
             );
         }
     }
@@ -42,8 +42,8 @@ fn check_terminating(topology: &Topology, problems: &mut GraphDiagnostics) {
     for (index, node) in topology.nodes.iter().enumerate() {
         let is_loose = problems.dangling_sources.contains(&Some(NodeId(index as u32)));
         if node.goto_targets.is_none() && !is_loose && !has_successor(&topology.exits[index]) {
-            let help = format!("add `edge(\"{}\", END)`, or declare where its commands lead", node.name);
-            problems.add(format!("node `{}` has no way out", node.name), Some(help));
+            let help = format!("add an edge from `{}` to `END`, or declare its `goto` targets", node.name);
+            problems.add(format!("node `{}` has no outgoing edge", node.name), Some(help));
         }
     }
     let ends = can_reach_end(topology, problems);
@@ -52,8 +52,8 @@ fn check_terminating(topology: &Topology, problems: &mut GraphDiagnostics) {
         .map(|(node, _)| format!("`{}`", node.name))
         .collect();
     if !stuck.is_empty() {
-        let help = "give one of them an edge or a route to `END`";
-        problems.add(format!("no way to the end from {}", stuck.join(", ")), Some(help.to_owned()));
+        let help = "give one of them an edge or a conditional edge to `END`";
+        problems.add(format!("`END` is unreachable from {}", stuck.join(", ")), Some(help.to_owned()));
     }
 }
 

@@ -80,26 +80,26 @@ fn the_start_and_the_end_have_names() {
 #[test]
 fn every_mistake_has_its_own_message() {
     let rows: &[(&[&str], &[&str], &str)] = &[
-        (&["a"], &["a ."], "nothing leads out of the start"),
+        (&["a"], &["a ."], "`START` has no outgoing edge"),
         (&["one"], &["> one", "one .", "missing one"], "edge `missing` -> `one`: no node `missing`"),
         (&["one"], &["> one", "one .", "one missing"], "edge `one` -> `missing`: no node `missing`"),
-        (&["a"], &["> a", "a .", ". a"], "edge `__end__` -> `a`: nothing leads out of the end"),
-        (&["a"], &["> a", "a .", "a >"], "edge `a` -> `__start__`: nothing leads to the start"),
-        (&["a", "a"], &["> a", "a ."], "node `a` is added twice"),
-        (&[""], &["> ", " ."], "a node needs a name"),
+        (&["a"], &["> a", "a .", ". a"], "edge `__end__` -> `a`: `END` cannot be a source"),
+        (&["a"], &["> a", "a .", "a >"], "edge `a` -> `__start__`: `START` cannot be a target"),
+        (&["a", "a"], &["> a", "a ."], "duplicate node `a`"),
+        (&[""], &["> ", " ."], "the name of a node is empty"),
         (&["__a"], &["> __a", "__a ."], "node name `__a` is reserved"),
         (&["a|b"], &["> a|b", "a|b ."], "node name `a|b` contains `|` or `:`"),
         (&["a:b"], &["> a:b", "a:b ."], "node name `a:b` contains `|` or `:`"),
-        (&["a"], &["> a"], "node `a` has no way out"),
-        (&["a", "b"], &["> a", "a .", "b ."], "node `b` cannot be reached"),
-        (&["a", "b"], &["> a", "a b", "b a"], "no way to the end from `a`, `b`"),
+        (&["a"], &["> a"], "node `a` has no outgoing edge"),
+        (&["a", "b"], &["> a", "a .", "b ."], "node `b` is unreachable"),
+        (&["a", "b"], &["> a", "a b", "b a"], "`END` is unreachable from `a`, `b`"),
     ];
     for (names, edges, message) in rows {
         assert_eq!(error_messages(&graph_with_edges(names, edges)), [*message], "{names:?} {edges:?}");
     }
     let mut undefined = graph_with_edges(&[], &["> a", "a ."]);
     let id = undefined.node("a", false, NodeOptions::default());
-    assert_eq!(error_messages(&undefined), ["node `a` has no action"]);
+    assert_eq!(error_messages(&undefined), ["node `a` has no handler"]);
     undefined.define(id, NodeOptions::default());
     assert!(undefined.compile().is_ok());
     let mut stopped = graph_with_edges(&["first"], &["> first", "first ."]);
@@ -133,14 +133,14 @@ fn routes_joins_and_commands_are_checked_too() {
     builder.edge("two", NodeId(9));
     let expected = [
         "goto `jump` -> `www`: no node `www`",
-        "edge into `two` comes from a node of another graph",
-        "edge from `two` leads to a node of another graph",
+        "edge into `two` has a source node of another graph",
+        "edge from `two` has a target node of another graph",
         "route `one` -> `nowhere`: no node `nowhere`",
         "route `zzz` -> `one`: no node `zzz`",
         "join `qqq` -> `two`: no node `qqq`",
         "join `one, two` -> `xxx`: no node `xxx`",
         "join into `two` has no sources",
-        "join into `two` waits for the start",
+        "join into `two` has `START` as a source",
     ];
     assert_eq!(error_messages(&builder), expected);
 }
@@ -157,7 +157,7 @@ fn a_node_without_declared_targets_may_lead_anywhere() {
     assert_eq!(error_messages(&cycle), Vec::<String>::new());
     let mut chosen = graph_with_edges(&["a", "b"], &["a .", "b ."]);
     route(&mut chosen, ">", Some(&["a"]));
-    assert_eq!(error_messages(&chosen), ["node `b` cannot be reached"]);
+    assert_eq!(error_messages(&chosen), ["node `b` is unreachable"]);
 }
 
 /// R-FWK-9: a node that declares the targets of its commands needs no outgoing edge, and its targets count as
@@ -167,7 +167,7 @@ fn declared_commands_count_as_exits() {
     let mut builder = graph(&["b"]);
     builder.node("a", true, commanding(&["b"]));
     builder.edge(START, "a");
-    assert_eq!(error_messages(&builder), ["node `b` has no way out"]);
+    assert_eq!(error_messages(&builder), ["node `b` has no outgoing edge"]);
     builder.edge("b", END);
     assert!(builder.compile().is_ok());
     let mut silent = graph(&[]);
@@ -181,7 +181,7 @@ fn declared_commands_count_as_exits() {
 #[test]
 fn a_cycle_needs_a_way_to_the_end() {
     let cycle = || graph_with_edges(&["a", "b", "z"], &["> a", "a b", "b a", "> z", "z ."]);
-    assert_eq!(error_messages(&cycle()), ["no way to the end from `a`, `b`"]);
+    assert_eq!(error_messages(&cycle()), ["`END` is unreachable from `a`, `b`"]);
     let mut routed = cycle();
     route(&mut routed, "b", Some(&["a", "."]));
     assert!(routed.compile().is_ok());
@@ -190,21 +190,21 @@ fn a_cycle_needs_a_way_to_the_end() {
     assert!(commanded.compile().is_ok());
     let mut elsewhere = cycle();
     *elsewhere.options_mut(NodeId(2)).expect("a node") = commanding(&["a"]);
-    assert_eq!(error_messages(&elsewhere), ["no way to the end from `a`, `b`"]);
+    assert_eq!(error_messages(&elsewhere), ["`END` is unreachable from `a`, `b`"]);
 }
 
 /// R-FWK-9: a join that waits for a node that only runs after it is rejected; a join whose source can be reached
 /// otherwise is not.
 #[test]
-fn a_join_that_can_never_fill_is_rejected() {
+fn a_join_that_can_never_fire_is_rejected() {
     let mut builder = graph_with_edges(&["a", "b", "c"], &["> a", "c b", "b .", "a ."]);
     builder.join(["a", "b"], "c");
-    assert_eq!(error_messages(&builder), ["join into `c` can never fill: `b` runs only after `c`"]);
+    assert_eq!(error_messages(&builder), ["join into `c` can never fire: `b` runs only after `c`"]);
     builder.edge("a", "c");
     assert_eq!(error_messages(&builder), Vec::<String>::new());
     let mut itself = graph_with_edges(&["a", "c"], &["> a", "c ."]);
     itself.join(["a", "c"], "c");
-    assert_eq!(error_messages(&itself), ["join into `c` can never fill: `c` runs only after `c`"]);
+    assert_eq!(error_messages(&itself), ["join into `c` can never fire: `c` runs only after `c`"]);
     let mut cycle = graph_with_edges(&["a", "b", "c", "d"], &["> a", "a b", "a c", "d a", "d ."]);
     cycle.join(["b", "c"], "d");
     assert_eq!(error_messages(&cycle), Vec::<String>::new());
@@ -232,23 +232,23 @@ fn all_problems_are_listed_at_once() {
     builder.add_diagnostic("the retry policy of `plan` has no attempts");
     let error = builder.compile().map(drop).expect_err("refused");
     insta::assert_snapshot!(error, @r#"
-    error[SS-001]: graph `g` cannot be compiled
+    error[SS-001]: graph `g` is invalid
       - the retry policy of `plan` has no attempts
-      - node `act` is added twice (rename one of them)
-      - node name `__x` is reserved (names do not start with `__`)
-      - node name `a|b` contains `|` or `:` (both separate names in paths)
-      - node `idle` has no action (define what it does, or remove it)
-      - the input schema has field `question`, which the state lacks (the fields are `a`, `b`)
-      - the output schema has field `bb`, which the state lacks (the fields are `a`, `b`)
+      - duplicate node `act` (rename one of them)
+      - node name `__x` is reserved (names must not start with `__`)
+      - node name `a|b` contains `|` or `:` (both are separators in paths)
+      - node `idle` has no handler (give it a handler, or remove it)
+      - the input schema has field `question`, which the state does not have (the fields are `a`, `b`)
+      - the output schema has field `bb`, which the state does not have (the fields are `a`, `b`)
       - node `idle` writes unknown field `nope` (the fields are `a`, `b`)
       - edge `plan` -> `atc`: no node `atc` (did you mean `act`?)
       - edge `ghost` -> `a|b`: no node `ghost`
       - edge `act` -> `nowhere at all`: no node `nowhere at all`
-      - edge `__end__` -> `idle`: nothing leads out of the end
-      - edge `idle` -> `__start__`: nothing leads to the start
+      - edge `__end__` -> `idle`: `END` cannot be a source
+      - edge `idle` -> `__start__`: `START` cannot be a target
       - breakpoint at unknown node `plann` (did you mean `plan`?)
-      - node `lost` cannot be reached (add an edge or a route to it, declare it as a `goto` target, or remove it)
-      - node `deaf` has no way out (add `edge("deaf", END)`, or declare where its commands lead)
+      - node `lost` is unreachable (add an edge or a conditional edge to it, declare it as a `goto` target, or remove it)
+      - node `deaf` has no outgoing edge (add an edge from `deaf` to `END`, or declare its `goto` targets)
     "#);
 }
 
@@ -262,9 +262,9 @@ fn input_and_output_have_only_fields_of_the_state() {
     builder.input(["count", "coutn"]);
     builder.output(["hidden", "other"]);
     let expected = [
-        "the input schema has field `coutn`, which the state lacks",
+        "the input schema has field `coutn`, which the state does not have",
         "private field `hidden` is in the output schema",
-        "the output schema has field `other`, which the state lacks",
+        "the output schema has field `other`, which the state does not have",
         "node `n` reads unknown field `cuont`",
     ];
     assert_eq!(error_messages(&builder), expected);
@@ -294,7 +294,7 @@ fn a_former_name_belongs_to_one_node() {
     let topology = builder.compile().expect("compiled");
     assert_eq!((topology.find_node("old"), topology.find_node("older")), (Some(NodeId(0)), Some(NodeId(1))));
     builder.options_mut(NodeId(1)).expect("a node").was = vec!["old".to_owned()];
-    assert_eq!(error_messages(&builder), ["nodes `a` and `b` were both named `old`"]);
+    assert_eq!(error_messages(&builder), ["nodes `a` and `b` both declare the former name `old`"]);
 }
 
 /// R-FWK-10: a diagram has every edge with its kind and label, and every node with its kind.

@@ -53,7 +53,7 @@ pub(super) fn compile(builder: &TopologyBuilder, messages: Vec<String>) -> Resul
     }
     Err(Error::with_diagnostics(
         ErrorCode::InvalidGraph,
-        format!("graph `{}` cannot be compiled", builder.name),
+        format!("graph `{}` is invalid", builder.name),
         problems.diagnostics,
     ))
 }
@@ -65,14 +65,14 @@ fn names(builder: &TopologyBuilder, problems: &mut GraphDiagnostics) -> BTreeMap
         if let Some(shadowed) = by_name.insert(node.name.clone(), NodeId(index as u32)) {
             problems.dangling_targets.push(shadowed);
             problems.dangling_sources.insert(Some(shadowed));
-            problems.add(format!("node `{}` is added twice", node.name), Some("rename one of them".to_owned()));
+            problems.add(format!("duplicate node `{}`", node.name), Some("rename one of them".to_owned()));
         }
     }
     let mut former: BTreeMap<&str, &Arc<str>> = BTreeMap::new();
     for (index, node) in builder.nodes.iter().enumerate() {
         for old in &node.options.was {
             if let Some(other) = former.insert(old, &node.name).filter(|other| *other != &node.name) {
-                problems.add(format!("nodes `{other}` and `{}` were both named `{old}`", node.name), None);
+                problems.add(format!("nodes `{other}` and `{}` both declare the former name `{old}`", node.name), None);
             }
             by_name.entry(old.as_str().into()).or_insert(NodeId(index as u32));
         }
@@ -88,18 +88,18 @@ fn names(builder: &TopologyBuilder, problems: &mut GraphDiagnostics) -> BTreeMap
 fn check_name(node: &UncheckedNode, problems: &mut GraphDiagnostics) {
     let name = &node.name;
     if name.is_empty() {
-        problems.add("a node needs a name", None);
+        problems.add("the name of a node is empty", None);
     } else if &**name == START_NAME || &**name == END_NAME || name.starts_with("__") {
-        problems.add(format!("node name `{name}` is reserved"), Some("names do not start with `__`".to_owned()));
+        problems.add(format!("node name `{name}` is reserved"), Some("names must not start with `__`".to_owned()));
     } else if name.starts_with('#') {
         problems
-            .add(format!("node name `{name}` starts with `#`"), Some("`#` stands before numbers of nodes".to_owned()));
+            .add(format!("node name `{name}` starts with `#`"), Some("`#` is reserved for node numbers".to_owned()));
     } else if name.contains(['|', ':']) {
         problems
-            .add(format!("node name `{name}` contains `|` or `:`"), Some("both separate names in paths".to_owned()));
+            .add(format!("node name `{name}` contains `|` or `:`"), Some("both are separators in paths".to_owned()));
     }
     if !node.has_action {
-        problems.add(format!("node `{name}` has no action"), Some("define what it does, or remove it".to_owned()));
+        problems.add(format!("node `{name}` has no handler"), Some("give it a handler, or remove it".to_owned()));
     }
 }
 
@@ -158,7 +158,7 @@ fn fields(
             Some(id) => ids.push(id),
             None => {
                 let help = schema.unknown_field(name).help;
-                problems.add(format!("the {which} schema has field `{name}`, which the state lacks"), help);
+                problems.add(format!("the {which} schema has field `{name}`, which the state does not have"), help);
             }
         }
     }
@@ -282,7 +282,7 @@ fn connect_join(
     for source in sources {
         match resolve_source(topology, "join", source, &to, problems) {
             Some(EdgeSource::Node(id)) => resolved.push(id),
-            Some(EdgeSource::Start) => problems.add(format!("join into `{to}` waits for the start"), None),
+            Some(EdgeSource::Start) => problems.add(format!("join into `{to}` has `START` as a source"), None),
             None => is_whole = false,
         }
     }
@@ -338,12 +338,12 @@ fn resolve_source(
     match &from.resolve_handle(topology.graph_tag) {
         Endpoint::Start => Some(EdgeSource::Start),
         Endpoint::End => {
-            problems.add(format!("{kind} `{END_NAME}` -> `{to}`: nothing leads out of the end"), None);
+            problems.add(format!("{kind} `{END_NAME}` -> `{to}`: `END` cannot be a source"), None);
             None
         }
         Endpoint::Node(id) if id.index() < topology.nodes.len() => Some(EdgeSource::Node(*id)),
         Endpoint::Node(_) => {
-            problems.add(format!("{kind} into `{to}` comes from a node of another graph"), None);
+            problems.add(format!("{kind} into `{to}` has a source node of another graph"), None);
             None
         }
         Endpoint::Handle { .. } => None,
@@ -369,12 +369,12 @@ fn resolve_target(
     let target = match &to.resolve_handle(topology.graph_tag) {
         Endpoint::End => Some(ResolvedTarget::End),
         Endpoint::Start => {
-            problems.add(format!("{kind} `{from}` -> `{START_NAME}`: nothing leads to the start"), None);
+            problems.add(format!("{kind} `{from}` -> `{START_NAME}`: `START` cannot be a target"), None);
             None
         }
         Endpoint::Node(id) if id.index() < topology.exits.len() => Some(ResolvedTarget::Node(*id)),
         Endpoint::Node(_) => {
-            problems.add(format!("{kind} from `{from}` leads to a node of another graph"), None);
+            problems.add(format!("{kind} from `{from}` has a target node of another graph"), None);
             None
         }
         Endpoint::Handle { .. } => None,

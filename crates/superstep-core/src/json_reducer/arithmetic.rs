@@ -55,7 +55,7 @@ fn replace_if_ordered(expected: Ordering, current: &mut Value, input: Value) -> 
         (Value::String(current), Value::String(input)) => input.cmp(current),
         (current, input) => {
             let fault = ValidationError::new(format!("cannot compare {} with {}", kind(input), kind(current)));
-            return Err(fault.with_help("only two numbers or two strings have an order"));
+            return Err(fault.with_help("only two numbers or two strings can be compared"));
         }
     };
     if order != expected {
@@ -69,7 +69,7 @@ fn replace_if_ordered(expected: Ordering, current: &mut Value, input: Value) -> 
 /// `i64` may grow up to `u64::MAX`.
 fn sum(current: &Number, input: &Number) -> Result<Number, ValidationError> {
     let overflow = || {
-        let fault = ValidationError::new(format!("integer overflow: {current} + {input} does not fit 64 bits"));
+        let fault = ValidationError::new(format!("integer overflow: {current} + {input} exceeds 64 bits"));
         fault.with_help("use a float, or reset the value with an overwrite")
     };
     if let (Some(a), Some(b)) = (current.as_i64(), input.as_i64()) {
@@ -133,7 +133,7 @@ mod tests {
             (json!(u64::MAX), json!(u64::MAX), "18446744073709551615 + 18446744073709551615"),
         ];
         for (current, input, sum) in rejected {
-            check("add", current, input, Err(&format!("integer overflow: {sum} does not fit 64 bits")));
+            check("add", current, input, Err(&format!("integer overflow: {sum} exceeds 64 bits")));
         }
         let message = "float overflow: 1.7976931348623157e+308 + 1.7976931348623157e+308 is not a finite number";
         check("add", json!(f64::MAX), json!(f64::MAX), Err(message));
@@ -171,8 +171,8 @@ mod tests {
         for (current, input, message) in rows {
             check("add", current, input, Err(message));
         }
-        assert!(cannot_add(&json!({}), &json!({})).with_help.is_some_and(|help| help.contains("`merge`")));
-        assert!(cannot_add(&json!([]), &json!(1)).with_help.is_some_and(|help| help.contains("`append`")));
+        assert!(cannot_add(&json!({}), &json!({})).help.is_some_and(|help| help.contains("`merge`")));
+        assert!(cannot_add(&json!([]), &json!(1)).help.is_some_and(|help| help.contains("`append`")));
     }
 
     /// R-GRA-23: `max` and `min` keep a number or a string; numbers are compared exactly, kinds are not mixed.

@@ -55,7 +55,7 @@ fn append(current: &mut Value, from: usize, part: &Value) -> Result<(), Validati
     let Value::Array(added) = part else { return Err(delta_mismatch("array", part)) };
     let present = length(current)?;
     if present != from {
-        return Err(ValidationError::new(format!("items were appended to {from}, found {present}")));
+        return Err(ValidationError::new(format!("expected {from} items before the append, found {present}")));
     }
     list(current).extend(added.iter().cloned());
     Ok(())
@@ -68,7 +68,7 @@ fn splice(current: &mut Value, edits: &[Splice], part: &Value) -> Result<(), Val
     for edit in edits {
         if edit.at.checked_add(edit.removed).is_none_or(|end| end > length) {
             return Err(ValidationError::new(format!(
-                "an edit at {} removes {} of {length} items",
+                "the edit at index {} removes {} of {length} items",
                 edit.at, edit.removed
             )));
         }
@@ -89,7 +89,7 @@ fn splice(current: &mut Value, edits: &[Splice], part: &Value) -> Result<(), Val
 fn merge(current: &mut Value, set: &[String], removed: &[String], part: &Value) -> Result<(), ValidationError> {
     let Value::Object(values) = part else { return Err(delta_mismatch("object", part)) };
     if let Some(key) = set.iter().find(|key| !values.contains_key(*key)) {
-        return Err(ValidationError::new(format!("the key `{key}` was set, its value is missing")));
+        return Err(ValidationError::new(format!("the value of the key `{key}` is missing")));
     }
     if current.is_null() {
         *current = Value::Object(Map::new());
@@ -115,11 +115,11 @@ fn list(current: &mut Value) -> &mut Vec<Value> {
     if !current.is_array() {
         *current = Value::Array(Vec::new());
     }
-    current.as_array_mut().expect("it was made a list on the line above")
+    current.as_array_mut().expect("the value was converted to a list above")
 }
 
 fn delta_mismatch(expected: &str, actual: &Value) -> ValidationError {
-    ValidationError::new(format!("a stored change needs {expected}, found {}", kind(actual)))
+    ValidationError::new(format!("a stored change requires {expected}, found {}", kind(actual)))
 }
 
 #[cfg(test)]
@@ -176,21 +176,21 @@ mod tests {
     #[test]
     fn a_delta_that_does_not_match_is_rejected_entirely() {
         let rows = [
-            (json!([1]), Change::Appended { from: 2 }, json!([1]), "items were appended to 2, found 1"),
-            (json!("a"), Change::Appended { from: 0 }, json!([1]), "a stored change needs array, found string"),
-            (json!([]), Change::Appended { from: 0 }, json!(1), "a stored change needs array, found integer"),
-            (json!([1]), spliced(&[(0, 1, 1), (1, 1, 0)]), json!([2]), "an edit at 1 removes 1 of 1 items"),
+            (json!([1]), Change::Appended { from: 2 }, json!([1]), "expected 2 items before the append, found 1"),
+            (json!("a"), Change::Appended { from: 0 }, json!([1]), "a stored change requires array, found string"),
+            (json!([]), Change::Appended { from: 0 }, json!(1), "a stored change requires array, found integer"),
+            (json!([1]), spliced(&[(0, 1, 1), (1, 1, 0)]), json!([2]), "the edit at index 1 removes 1 of 1 items"),
             (
                 json!([1]),
                 spliced(&[(usize::MAX, 1, 0)]),
                 json!([]),
-                "an edit at 18446744073709551615 removes 1 of 1 items",
+                "the edit at index 18446744073709551615 removes 1 of 1 items",
             ),
             (json!([1]), spliced(&[(0, 1, 2)]), json!([2]), "the edits insert 2 items, found 1"),
-            (json!({}), spliced(&[]), json!([]), "a stored change needs array, found object"),
-            (json!({ "a": 1 }), merged(&["b"], &["a"]), json!({}), "the key `b` was set, its value is missing"),
-            (json!([1]), merged(&["b"], &[]), json!({ "b": 1 }), "a stored change needs object, found array"),
-            (json!(null), merged(&["b"], &[]), json!([]), "a stored change needs object, found array"),
+            (json!({}), spliced(&[]), json!([]), "a stored change requires array, found object"),
+            (json!({ "a": 1 }), merged(&["b"], &["a"]), json!({}), "the value of the key `b` is missing"),
+            (json!([1]), merged(&["b"], &[]), json!({ "b": 1 }), "a stored change requires object, found array"),
+            (json!(null), merged(&["b"], &[]), json!([]), "a stored change requires object, found array"),
         ];
         for (current, change, part, message) in rows {
             let mut value = current.clone();

@@ -52,7 +52,7 @@ pub(super) fn keep_last(current: &mut Value, input: Value, limit: usize) -> Chan
 pub(super) fn capped(current: &mut Value, input: Value, limit: usize) -> Result<Change, ValidationError> {
     let (present, added) = (length(current), length(&input));
     if added > 0 && present + added > limit {
-        let fault = ValidationError::new(format!("{present} and {added} more items exceed the cap of {limit}"));
+        let fault = ValidationError::new(format!("{present} items plus {added} more exceed the cap of {limit}"));
         return Err(fault.with_help("write fewer items, overwrite the list, or use `keep_last` to drop the oldest"));
     }
     Ok(append(current, input))
@@ -236,9 +236,9 @@ mod tests {
         for (current, input, after, change) in rows {
             check("capped:3", current, input, Ok((after, change)));
         }
-        check("capped:3", json!([1, 2]), json!([3, 4]), Err("2 and 2 more items exceed the cap of 3"));
-        check("capped:3", json!([1, 2, 3]), json!({}), Err("3 and 1 more items exceed the cap of 3"));
-        check("capped:3", json!(null), json!([1, 2, 3, 4]), Err("0 and 4 more items exceed the cap of 3"));
+        check("capped:3", json!([1, 2]), json!([3, 4]), Err("2 items plus 2 more exceed the cap of 3"));
+        check("capped:3", json!([1, 2, 3]), json!({}), Err("3 items plus 1 more exceed the cap of 3"));
+        check("capped:3", json!(null), json!([1, 2, 3, 4]), Err("0 items plus 4 more exceed the cap of 3"));
     }
 
     /// Design D1: an append costs as much as the appended items, so the list itself is not reallocated if its

@@ -47,7 +47,7 @@ fn fold(current: &mut Value, input: Value, depth: MergeDepth) -> Result<Change, 
         }
         (current, input) => {
             let fault = ValidationError::new(format!("cannot merge {} into {}", kind(&input), kind(current)));
-            return Err(fault.with_help("both sides have to be objects"));
+            return Err(fault.with_help("both values must be objects"));
         }
     };
     let keys = merge_keys(map, input, depth);

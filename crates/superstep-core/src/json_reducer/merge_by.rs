@@ -51,11 +51,8 @@ fn objects(input: Value, key: &str) -> Result<Vec<Value>, ValidationError> {
                 );
             }
             Some(identity) if !is_identity(identity) => {
-                let message = format!(
-                    "the key `{}` has to be a string, number or boolean, found {}",
-                    excerpt(key),
-                    kind(identity)
-                );
+                let message =
+                    format!("the key `{}` must be a string, number or boolean, found {}", excerpt(key), kind(identity));
                 return Err(ValidationError::new(message).with_pointer(format!("{pointer}/{}", escape(key))));
             }
             Some(_) => {}
@@ -194,7 +191,7 @@ mod tests {
             (
                 json!([]),
                 json!([{ "id": null }]),
-                "the key `id` has to be a string, number or boolean, found null",
+                "the key `id` must be a string, number or boolean, found null",
                 "/0/id",
             ),
             (json!("a"), json!([]), "cannot merge objects by `id` into string", ""),

@@ -101,7 +101,7 @@ fn build(name: &str, argument: Option<&Value>) -> Result<JsonReducer, Validation
         "set_union" => JsonReducer::SetUnion,
         "set_once" => JsonReducer::SetOnce,
         "add_messages" => {
-            let fault = ValidationError::new("the reducer `add_messages` folds messages, not plain values");
+            let fault = ValidationError::new("the reducer `add_messages` merges messages, not plain values");
             return Err(fault.with_help("give the field the type `messages`"));
         }
         unknown => return Err(unknown_name(unknown)),
@@ -124,7 +124,7 @@ fn count(name: &str, argument: Option<&Value>) -> Result<usize, ValidationError>
 
 fn key(argument: Option<&Value>) -> Result<String, ValidationError> {
     let key = argument.and_then(Value::as_str).filter(|key| !key.is_empty());
-    let argument_error = || needs("merge_by", "the name of a key", argument).with_help("write it like `merge_by:id`");
+    let argument_error = || needs("merge_by", "a key name", argument).with_help("write it like `merge_by:id`");
     key.map(str::to_string).ok_or_else(argument_error)
 }
 
@@ -137,7 +137,7 @@ fn values(argument: Option<&Value>) -> Result<Vec<Value>, ValidationError> {
 
 fn needs(name: &str, expected: &str, argument: Option<&Value>) -> ValidationError {
     let actual = argument.map_or_else(|| "nothing".to_string(), value_summary);
-    ValidationError::new(format!("the reducer `{name}` needs {expected}, found {actual}"))
+    ValidationError::new(format!("the reducer `{name}` requires {expected}, found {actual}"))
 }
 
 impl Serialize for JsonReducer {
@@ -204,7 +204,7 @@ mod tests {
             let fault = JsonReducer::parse(text).expect_err("refused");
             let name = text.split(':').next().expect("a name");
             assert_eq!(fault.message, format!("unknown reducer `{name}`"));
-            let help = fault.with_help.expect("advice");
+            let help = fault.help.expect("advice");
             assert!(help.starts_with(&format!("did you mean `{nearest}`? known: `{nearest}`, ")), "{help}");
             assert!(REDUCER_NAMES.iter().all(|known| help.contains(&format!("`{known}`"))), "{help}");
         }
@@ -216,18 +216,18 @@ mod tests {
     #[test]
     fn arguments_are_checked() {
         let rows = [
-            (json!("keep_last"), "the reducer `keep_last` needs a number of items, found nothing"),
-            (json!("keep_last:"), "the reducer `keep_last` needs a number of items, found \"\""),
-            (json!("keep_last:ten"), "the reducer `keep_last` needs a number of items, found \"ten\""),
-            (json!("keep_last:-1"), "the reducer `keep_last` needs a number of items, found -1"),
-            (json!({ "capped": 1.5 }), "the reducer `capped` needs a number of items, found 1.5"),
-            (json!("merge_by"), "the reducer `merge_by` needs the name of a key, found nothing"),
-            (json!("merge_by:"), "the reducer `merge_by` needs the name of a key, found \"\""),
-            (json!("one_of"), "the reducer `one_of` needs a list of values, found nothing"),
-            (json!({ "one_of": [] }), "the reducer `one_of` needs a list of values, found array of 0"),
+            (json!("keep_last"), "the reducer `keep_last` requires a number of items, found nothing"),
+            (json!("keep_last:"), "the reducer `keep_last` requires a number of items, found \"\""),
+            (json!("keep_last:ten"), "the reducer `keep_last` requires a number of items, found \"ten\""),
+            (json!("keep_last:-1"), "the reducer `keep_last` requires a number of items, found -1"),
+            (json!({ "capped": 1.5 }), "the reducer `capped` requires a number of items, found 1.5"),
+            (json!("merge_by"), "the reducer `merge_by` requires a key name, found nothing"),
+            (json!("merge_by:"), "the reducer `merge_by` requires a key name, found \"\""),
+            (json!("one_of"), "the reducer `one_of` requires a list of values, found nothing"),
+            (json!({ "one_of": [] }), "the reducer `one_of` requires a list of values, found array of 0"),
             (json!("add:3"), "the reducer `add` takes no argument"),
             (json!({ "replace": null }), "the reducer `replace` takes no argument"),
-            (json!("add_messages"), "the reducer `add_messages` folds messages, not plain values"),
+            (json!("add_messages"), "the reducer `add_messages` merges messages, not plain values"),
             (json!(3), "expected the name of a reducer, found integer"),
             (json!({}), "expected the name of a reducer, found object"),
         ];

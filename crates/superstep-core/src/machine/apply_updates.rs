@@ -48,7 +48,7 @@ impl Machine {
         }
     }
 
-    /// Undoes updates that were applied with `keep_undo`.
+    /// Undoes updates that were applied with [`ApplyOptions::undoable`].
     pub(super) fn undo(&mut self, folded: AppliedUpdates) {
         if let Some(state) = Arc::get_mut(&mut self.state) {
             folded.back.run(state, &mut self.written);

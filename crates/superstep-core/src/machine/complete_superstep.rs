@@ -62,8 +62,8 @@ impl Machine {
             let Some(needed) = self.quorum(node) else { continue };
             let succeeded = self.succeeded(node);
             if succeeded < needed {
-                let message = format!("{needed} of its tasks must succeed, and there were only {succeeded}");
-                let help = "send it more tasks, or lower the quorum";
+                let message = format!("the quorum is {needed} tasks, but only {succeeded} succeeded");
+                let help = "send more tasks, or lower the quorum";
                 return Err(Error::new(ErrorCode::NodeFailed, message)
                     .with_help(help)
                     .with_node(&*self.graph.node(node).name));
@@ -141,8 +141,8 @@ impl Machine {
             return Some(first);
         }
         let help = match first.help() {
-            Some(advice) => format!("{advice}; in the same superstep also failed {}", others.join(", ")),
-            None => format!("in the same superstep also failed {}", others.join(", ")),
+            Some(advice) => format!("{advice}; other failed nodes of this superstep: {}", others.join(", ")),
+            None => format!("other failed nodes of this superstep: {}", others.join(", ")),
         };
         Some(first.with_help(help))
     }
@@ -229,7 +229,7 @@ impl Machine {
                 join.sources.iter().enumerate().filter(|(position, _)| !progress.arrived.contains(&(*position as u32)));
             let missing: Vec<String> = missing.map(|(_, id)| format!("`{}`", graph.node(*id).name)).collect();
             let target = &graph.node(join.target).name;
-            self.warn(format!("join into `{target}` did not fire: it still waits for {}", missing.join(", ")));
+            self.warn(format!("join into `{target}` did not fire: waiting for {}", missing.join(", ")));
         }
     }
 

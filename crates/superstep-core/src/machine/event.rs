@@ -82,7 +82,7 @@ pub enum MachineEvent {
         step: i64,
         /// Cause of the checkpoint.
         source: CheckpointSource,
-        /// The scheduled nodes.
+        /// Names of the scheduled nodes.
         next: Vec<Arc<str>>,
         /// The scheduled tasks, with their nodes.
         tasks: Vec<(TaskId, Arc<str>)>,
@@ -91,7 +91,7 @@ pub enum MachineEvent {
     },
     /// The run waits for resume values.
     Interrupted {
-        /// The open interrupts.
+        /// Open interrupts of the run.
         questions: Vec<Interrupt>,
     },
     /// A warning about a tolerated problem.

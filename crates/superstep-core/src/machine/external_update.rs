@@ -17,7 +17,7 @@ use crate::state::UncheckedUpdate;
 use crate::suggest::did_you_mean;
 
 /// Message for a rejected external update.
-const INVALID_UPDATE: &str = "the update does not fit the state";
+const INVALID_UPDATE: &str = "the update does not match the state";
 
 /// The node on whose behalf a state is updated.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -43,10 +43,10 @@ impl From<&str> for AsNode {
     }
 }
 
-/// One external update.
+/// One external update of a state.
 #[derive(Debug, Clone)]
 pub struct StateUpdate {
-    /// The update.
+    /// Writes of the update.
     pub update: UncheckedUpdate,
     /// Node on whose behalf the state is updated.
     pub as_node: AsNode,
@@ -133,7 +133,7 @@ impl Machine {
     /// Schedules the successors of finished tasks in addition to the tasks already scheduled.
     fn add_next_tasks(&mut self, mut tasks: SmallVec<[NextTask; 1]>, finished: Vec<(Option<NodeId>, Routing)>) {
         let graph = self.graph.clone();
-        // Deferred nodes wait for the kept tasks too, which `advance` does not see.
+        // Deferred nodes wait for the kept tasks too, which `schedule_next` does not see.
         let held = if tasks.is_empty() { Vec::new() } else { std::mem::take(&mut self.position.deferred) };
         schedule_next(&graph, &mut self.position, finished.into_iter());
         self.position.deferred.extend(held);
@@ -199,8 +199,8 @@ impl Machine {
     /// Returns an error if the update or the targets are rejected; nothing is changed then.
     pub fn command(&mut self, output: TaskOutput) -> Result<()> {
         if self.is_new() {
-            return Err(Error::new(ErrorCode::InputInvalid, "a command needs a thread that has begun")
-                .with_help("give an input first"));
+            return Err(Error::new(ErrorCode::InputInvalid, "a command requires a started thread")
+                .with_help("start the thread with an input"));
         }
         let (update, leads) = self.resolve_command(output)?;
         let applied = self.apply_input(update)?;

@@ -67,17 +67,19 @@ impl Machine {
         }
         let limit = self.config.recursion_limit;
         if self.config.on_limit == OnLimit::ReturnPartial {
-            self.warn(format!("stopped after {limit} supersteps, the limit of this run"));
+            self.warn(format!("stopped at the recursion limit of {limit} supersteps"));
             return Some((MachineEnd::Truncated, ThreadStatus::Idle));
         }
         let next: Vec<String> = self.next_names().iter().map(|name| format!("`{name}`")).collect();
         let scheduled = if next.is_empty() { "nothing".to_owned() } else { next.join(", ") };
         let recent: Vec<&str> = self.recent.iter().map(|id| &*self.graph.node(*id).name).collect();
         let ran = self.supersteps;
-        let message =
-            format!("{ran} supersteps ran and {scheduled} is still due; the last nodes were {}", recent.join(", "));
+        let message = format!(
+            "recursion limit reached after {ran} supersteps; next: {scheduled}; last nodes: {}",
+            recent.join(", ")
+        );
         let error = Error::new(ErrorCode::RecursionLimit, message)
-            .with_help("check the route that should end the loop, or raise `recursion_limit`");
+            .with_help("check the conditional edge that should end the loop, or raise `recursion_limit`");
         Some((MachineEnd::Failed(error), ThreadStatus::Error))
     }
 

@@ -29,9 +29,10 @@ impl Machine {
             Resume::ById(answers) => answers.into_iter().collect(),
         };
         if answers.is_empty() {
-            return Err(
-                Error::new(ErrorCode::InvalidResume, "no answers were given").with_help("give an answer for each id")
-            );
+            return Err(Error::new(ErrorCode::InvalidResume, "no resume values were given").with_help(
+                "give a resume value \
+                     for each interrupt id",
+            ));
         }
         let time = self.config.environment.now();
         let mut entries = Vec::new();
@@ -110,11 +111,12 @@ impl Machine {
             });
         location.ok_or_else(|| {
             let message = format!(
-                "`{}` was asked inside a graph or a recorded step of `{}`, and cannot be answered anew from here",
+                "interrupt `{}` was raised in a subgraph or a recorded step of `{}` and cannot be resumed \
+                     again from this checkpoint",
                 question.name, question.node
             );
             Error::new(ErrorCode::InvalidResume, message)
-                .with_help("run from this checkpoint without an answer: it is asked again")
+                .with_help("run from this checkpoint without a resume value; the node interrupts again")
         })
     }
 
@@ -168,7 +170,7 @@ impl Machine {
         });
         match answered {
             Some(time) => already_resumed(id, time),
-            None => Error::new(ErrorCode::InvalidResume, format!("no open question has the id {id}"))
+            None => Error::new(ErrorCode::InvalidResume, format!("no open interrupt with id {id}"))
                 .with_help(describe_open_interrupts(open)),
         }
     }
@@ -187,8 +189,8 @@ pub enum Resume {
 #[must_use]
 pub fn already_resumed(id: InterruptId, time: i64) -> Error {
     let time = crate::time::Time::from_unix_micros(time).map_or_else(|_| time.to_string(), |time| time.to_string());
-    Error::new(ErrorCode::InvalidResume, format!("question {id} was already answered at {time}"))
-        .with_help("to answer it again, fork from the checkpoint at which it was asked")
+    Error::new(ErrorCode::InvalidResume, format!("interrupt {id} was already resumed at {time}"))
+        .with_help("to resume it again, fork from the checkpoint of the interrupt")
 }
 
 struct OpenInterrupt {
@@ -199,21 +201,17 @@ struct OpenInterrupt {
 fn describe_open_interrupts(open: &[OpenInterrupt]) -> String {
     let ids: Vec<String> =
         open.iter().map(|interrupt| format!("{} (`{}`)", interrupt.question.id, interrupt.question.name)).collect();
-    if ids.is_empty() {
-        "nothing waits for an answer on this thread".to_owned()
-    } else {
-        format!("open: {}", ids.join(", "))
-    }
+    if ids.is_empty() { "the thread has no open interrupt".to_owned() } else { format!("open: {}", ids.join(", ")) }
 }
 
 fn single_open_interrupt(open: &[OpenInterrupt]) -> Result<InterruptId> {
     match open {
         [one] => Ok(one.question.id),
-        [] => Err(Error::new(ErrorCode::InvalidResume, "nothing waits for an answer on this thread")
-            .with_help("start it with an input, or go on without an answer")),
+        [] => Err(Error::new(ErrorCode::InvalidResume, "the thread has no open interrupt")
+            .with_help("start it with an input, or call `continue_thread`")),
         several => Err(Error::new(
             ErrorCode::InvalidResume,
-            format!("{} questions are open: say which one is answered", several.len()),
+            format!("{} interrupts are open; resume by id with `resume_with`", several.len()),
         )
         .with_help(describe_open_interrupts(several))),
     }
@@ -228,7 +226,7 @@ fn validate_resume_value(question: &Interrupt, value: &Value) -> Result<()> {
     if faults.is_empty() {
         return Ok(());
     }
-    let message = format!("the answer to `{}` does not fit its schema", question.name);
+    let message = format!("the resume value for `{}` does not match its schema", question.name);
     Err(Error::with_diagnostics(ErrorCode::InvalidResume, message, faults.into_iter().map(Diagnostic::from).collect())
-        .with_help("the question stays open: answer again"))
+        .with_help("the interrupt stays open; resume again with a valid value"))
 }

@@ -34,7 +34,7 @@ impl Machine {
         let name = node.map_or(START_NAME, |node| &self.graph.node(node).name);
         let decided = catch_unwind(AssertUnwindSafe(|| (route.decide)(state))).unwrap_or_else(|panic| {
             Err(crate::validation_error::ValidationError::new(format!(
-                "the route panicked: {}",
+                "the conditional edge panicked: {}",
                 crate::error::panic_message(&*panic)
             ))
             .with_code(ErrorCode::NodeFailed))
@@ -42,13 +42,19 @@ impl Machine {
         let go = decided.map_err(|fault| {
             let error = Error::new(
                 fault.code.unwrap_or(ErrorCode::InvalidRoute),
-                format!("a route of `{name}`: {}", fault.message),
+                format!("conditional edge of `{name}`: {}", fault.message),
             );
-            fault.with_help.into_iter().fold(error, Error::with_help)
+            fault.help.into_iter().fold(error, Error::with_help)
         })?;
         if go.is_empty() && route.targets.is_some() {
-            return Err(Error::new(ErrorCode::InvalidRoute, format!("a route of `{name}` returned nothing"))
-                .with_help("return `Goto::end()` to end this branch"));
+            return Err(Error::new(
+                ErrorCode::InvalidRoute,
+                format!(
+                    "a conditional edge of `{name}` returned no \
+                 target"
+                ),
+            )
+            .with_help("return `Goto::end()` to end this branch"));
         }
         let leading = RouteOrigin { node, name, trigger: TriggerKind::Route, allowed: route.targets.as_deref() };
         self.add_targets(&leading, go, leads)
@@ -75,7 +81,7 @@ impl Machine {
             match (target, send) {
                 (ResolvedTarget::End, None) => {}
                 (ResolvedTarget::End, Some(_)) => {
-                    return Err(Error::new(ErrorCode::InvalidRoute, format!("`{name}` sends a task to the end")));
+                    return Err(Error::new(ErrorCode::InvalidRoute, format!("`{name}` sends a task to `END`")));
                 }
                 (ResolvedTarget::Node(id), None) => leads.targets.push(NextTask::new(id, trigger, node)),
                 (ResolvedTarget::Node(id), send) => {
@@ -89,10 +95,10 @@ impl Machine {
     fn target(&self, from: &str, endpoint: &Endpoint) -> Result<ResolvedTarget> {
         match &endpoint.resolve_handle(self.graph.graph_tag) {
             Endpoint::End => Ok(ResolvedTarget::End),
-            Endpoint::Start => Err(Error::new(ErrorCode::InvalidRoute, format!("`{from}` leads to the start"))),
+            Endpoint::Start => Err(Error::new(ErrorCode::InvalidRoute, format!("`{from}` has `START` as a target"))),
             Endpoint::Node(id) if id.index() < self.graph.nodes.len() => Ok(ResolvedTarget::Node(*id)),
             Endpoint::Node(_) | Endpoint::Handle { .. } => {
-                Err(Error::new(ErrorCode::InvalidRoute, format!("`{from}` leads to a node of another graph")))
+                Err(Error::new(ErrorCode::InvalidRoute, format!("`{from}` has a target node of another graph")))
             }
             Endpoint::Name(name) => self.graph.find_node(name).map(ResolvedTarget::Node).ok_or_else(|| {
                 let names: Vec<String> = self.graph.names().map(|name| format!("`{name}`")).collect();
@@ -101,7 +107,7 @@ impl Machine {
                     Some(near) => format!("{near} {node_list}"),
                     None => node_list,
                 };
-                Error::new(ErrorCode::InvalidRoute, format!("`{from}` leads to `{name}`, which is no node"))
+                Error::new(ErrorCode::InvalidRoute, format!("`{from}` has the target `{name}`, which is not a node"))
                     .with_help(help)
             }),
         }
@@ -115,7 +121,7 @@ impl Machine {
     ) -> Error {
         let describe = |target: &ResolvedTarget| match target {
             ResolvedTarget::Node(id) => format!("`{}`", self.graph.node(*id).name),
-            ResolvedTarget::End => "the end".to_owned(),
+            ResolvedTarget::End => "`END`".to_owned(),
         };
         let returned = match &endpoint.resolve_handle(self.graph.graph_tag) {
             Endpoint::Node(id) => {
@@ -126,8 +132,8 @@ impl Machine {
         let allowed: Vec<String> = allowed.iter().map(|(target, _)| describe(target)).collect();
         Error::new(
             ErrorCode::InvalidRoute,
-            format!("a route of `{name}` returned `{returned}`, allowed are {}", allowed.join(", ")),
+            format!("a conditional edge of `{name}` returned `{returned}`; declared targets: {}", allowed.join(", ")),
         )
-        .with_help("add the target to the route, or return one of the declared ones")
+        .with_help("declare the target on the conditional edge, or return a declared one")
     }
 }

@@ -22,8 +22,8 @@ use crate::update::Update;
 use crate::value::AnyValue;
 
 /// Message and help text for a rejected input.
-const INVALID: &str = "the input is not valid";
-const CORRECT: &str = "nothing ran: correct the input and run again";
+const INVALID: &str = "the input is invalid";
+const CORRECT: &str = "nothing was run; correct the input and run again";
 
 /// The state of a checkpoint as a run of the same graph left it, so that the next run need not read it again.
 pub struct CachedState {
@@ -165,7 +165,7 @@ impl Machine {
         // A subgraph may share no field with its parent graph: the subgraph then starts from its defaults.
         if update.is_empty() && !self.graph.input.is_empty() && self.config.parent_task.is_none() {
             return Err(Error::new(ErrorCode::InputInvalid, "the input is empty")
-                .with_help("give a value for at least one field, or continue the thread without an input"));
+                .with_help("set at least one field, or continue the thread without an input"));
         }
         let mut changes = self.apply_input(update)?;
         self.clear_ephemeral(&mut changes);
@@ -191,8 +191,8 @@ impl Machine {
     /// Returns an error on a new thread, which has no checkpoint.
     pub fn continue_from_checkpoint(&mut self) -> Result<()> {
         if self.is_new() {
-            return Err(Error::new(ErrorCode::InputInvalid, "there is nothing to continue: the thread is new")
-                .with_help("give an input"));
+            return Err(Error::new(ErrorCode::InputInvalid, "the thread is new and cannot be continued")
+                .with_help("start it with an input"));
         }
         self.save_migrated();
         if self.is_finished() && self.config.namespace.is_root() {

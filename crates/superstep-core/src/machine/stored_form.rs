@@ -75,13 +75,13 @@ fn from_stored_task_at(graph: &Topology, checkpoint: &Checkpoint, stored: &Store
     Ok(task)
 }
 
-const RENAMED: &str = "declare its old name with `renamed_from`, or in a migration with `rename_node`";
+const RENAMED: &str = "declare its former name with `renamed_from`, or with `rename_node` in a migration";
 
 fn find(graph: &Topology, name: &str) -> Result<NodeId> {
     graph.find_node(name).ok_or_else(|| {
         let error = Error::new(
             ErrorCode::InvalidGraph,
-            format!("the thread is due at node `{name}`, which this graph does not have"),
+            format!("the thread has a scheduled task for node `{name}`, which this graph does not have"),
         );
         match did_you_mean(name, graph.names()) {
             Some(help) => error.with_help(format!("{help} If the node was renamed, {RENAMED}")),
@@ -171,7 +171,7 @@ pub fn restore_state(schema: &Schema, loaded: &CheckpointTuple) -> Result<(Arc<A
     let checkpoint = &loaded.checkpoint;
     check_version(schema, checkpoint)?;
     let mut state = schema.initial_state();
-    let target = Arc::get_mut(&mut state).expect("a new state has one owner");
+    let target = Arc::get_mut(&mut state).expect("a new state has a single owner");
     for (name, log) in &loaded.fields {
         let Some(id) = schema.find(name) else { return Err(unknown_field(schema, checkpoint, name)) };
         for (change, part) in log {
@@ -190,11 +190,14 @@ fn value_mismatch(schema: &Schema, checkpoint: &Checkpoint, name: &str, fault: &
     let Checkpoint { id, thread, schema_version: old, .. } = checkpoint;
     let new = schema.version();
     let error = if *old < new {
-        let message = format!("thread `{thread}`, checkpoint {id}: field `{name}` of state version {old} does not fit");
-        let help = format!("nothing was changed; say what became of it in a migration from {old}");
+        let message = format!(
+            "thread `{thread}`, checkpoint {id}: field `{name}` of state version {old} does \
+             not match"
+        );
+        let help = format!("nothing was changed; declare the change of the field in a migration from {old}");
         Error::new(ErrorCode::InvalidGraph, format!("{message} version {new}: {fault}")).with_help(help)
     } else {
-        let message = format!("checkpoint {id}: field `{name}` cannot be read: {fault}");
+        let message = format!("checkpoint {id}: field `{name}` is unreadable: {fault}");
         Error::new(ErrorCode::CheckpointCorrupt, message).with_help("open an earlier checkpoint of the thread")
     };
     error.with_thread(Some(thread))
@@ -202,9 +205,9 @@ fn value_mismatch(schema: &Schema, checkpoint: &Checkpoint, name: &str, fault: &
 
 fn unknown_field(schema: &Schema, checkpoint: &Checkpoint, name: &str) -> Error {
     let Checkpoint { id, thread, .. } = checkpoint;
-    let message = format!("checkpoint {id} has field `{name}`, which the state lacks");
+    let message = format!("checkpoint {id} has field `{name}`, which the state does not have");
     let help = schema.unknown_field(name).help.into_iter();
-    let help = help.chain(["if it was renamed or removed, say so in a migration".to_owned()]);
+    let help = help.chain(["if the field was renamed or removed, declare it in a migration".to_owned()]);
     let help = help.collect::<Vec<_>>().join("; ");
     Error::new(ErrorCode::InvalidGraph, message).with_help(help).with_thread(Some(thread))
 }
@@ -251,7 +254,7 @@ pub(super) fn from_stored_output(graph: &Topology, stored: &StoredOutput) -> Res
     for write in &stored.writes {
         let Some(field) = schema.find(&write.field) else {
             let problem = schema.unknown_field(&write.field);
-            return Err(Error::new(ErrorCode::InvalidGraph, format!("a stored result: {}", problem.message)));
+            return Err(Error::new(ErrorCode::InvalidGraph, format!("stored task result: {}", problem.message)));
         };
         let how = if write.overwrite { WriteMode::Overwrite } else { WriteMode::Reduce };
         update.push(Write { field, mode: how, value: write.value.clone() });

@@ -31,7 +31,7 @@ impl Machine {
             // A cancelled task may still report; its result no longer counts.
             let is_cancelled = matches!(end, TaskEnd::Cancelled)
                 || self.slots.get(index).is_some_and(|slot| matches!(slot.status, TaskStatus::Skipped { .. }));
-            return if is_cancelled { Ok(()) } else { Err(protocol_error("that a task ended")) };
+            return if is_cancelled { Ok(()) } else { Err(protocol_error("end of a task")) };
         }
         let status = match end {
             TaskEnd::Finished(output) => self.done(index, output, false),
@@ -91,11 +91,11 @@ impl Machine {
             let update = update.map_err(|problems| {
                 let is_unknown = problems.iter().any(|problem| problem.message.starts_with("no field"));
                 let code = if is_unknown { ErrorCode::UnknownField } else { ErrorCode::TypeMismatch };
-                let error = Error::with_diagnostics(code, "its update does not fit the state", problems);
+                let error = Error::with_diagnostics(code, "the update of the node does not match the state", problems);
                 if is_unknown {
                     error
                 } else {
-                    error.with_help("return values of the fields' types, or change the types")
+                    error.with_help("return values of the declared types, or change the types")
                 }
             })?;
             match resolved.update.is_empty() {
@@ -107,14 +107,15 @@ impl Machine {
         self.assign_ids(&mut resolved.update);
         if let Some(parent_command) = output.parent_command {
             if self.config.namespace.is_root() {
-                let (from, text) = (&self.graph.name, "there is no graph around it");
-                return Err(Error::new(
-                    ErrorCode::InvalidRoute,
-                    format!("a command for a graph around `{from}`: {text}"),
-                )
-                .with_help("use the command only in a graph that runs inside another"));
+                let (from, text) = (&self.graph.name, "it is the root graph");
+                return Err(Error::new(ErrorCode::InvalidRoute, format!("parent command in `{from}`: {text}"))
+                    .with_help("use a parent command only in a graph that runs as a subgraph"));
             }
-            debug_assert!(parent_command.scope != CommandScope::Here, "an outward command speaks to another graph");
+            debug_assert!(
+                parent_command.scope != CommandScope::Here,
+                "a parent command is addressed to \
+                 another graph"
+            );
             resolved.parent_command = Some(parent_command);
             return Ok(resolved);
         }
@@ -186,7 +187,7 @@ impl Machine {
         for draft in output.updates {
             let more = validate_update(&self.graph, draft, &mut self.warnings);
             update.extend(more.map_err(|problems| {
-                Error::with_diagnostics(ErrorCode::InputInvalid, "the update does not fit the state", problems)
+                Error::with_diagnostics(ErrorCode::InputInvalid, "the update does not match the state", problems)
             })?);
         }
         let mut leads = Routing::default();
@@ -220,11 +221,8 @@ impl Machine {
             None => Ok(()),
             Some(write) => {
                 let name = &schema.field(write.field).name;
-                Err(Error::new(
-                    ErrorCode::UnknownField,
-                    format!("it wrote private field `{name}` without declaring it"),
-                )
-                .with_help(format!("declare it: `.writes([\"{name}\"])`")))
+                Err(Error::new(ErrorCode::UnknownField, format!("write to undeclared private field `{name}`"))
+                    .with_help(format!("declare it: `.writes([\"{name}\"])`")))
             }
         }
     }

@@ -64,7 +64,9 @@ impl TryFrom<Value> for Content {
             // Providers write null beside tool calls.
             Value::Null => Ok(Self::Text(String::new())),
             Value::Array(parts) => Ok(Self::Parts(parts.into_iter().map(ContentPart::from).collect())),
-            other => Err(ValidationError::new(format!("content is {}, not a text or a list of parts", kind(&other)))),
+            other => {
+                Err(ValidationError::new(format!("content must be a string or a list of parts, not {}", kind(&other))))
+            }
         }
     }
 }
@@ -75,7 +77,7 @@ impl TryFrom<Value> for Content {
 pub enum ContentPart {
     /// A text.
     Text {
-        /// The text.
+        /// Text of the part.
         text: String,
         /// Other keys of the part, for example citations.
         extra: BTreeMap<String, Value>,
@@ -245,7 +247,7 @@ pub(super) fn kind(value: &Value) -> &'static str {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }

@@ -1,8 +1,8 @@
 //! The message list of a state.
 //!
-//! A clone shares everything with its original, so every superstep can keep its own version of the list. At most
-//! one message of the list has a given id; messages without an id cannot be found by id. The list changes only by
-//! `fold` and `restore` (see `fold`).
+//! A clone shares everything with its original, so every superstep can keep its own version of the list. At most one
+//! message of the list has a given id; messages without an id cannot be found by id. The list changes only by its
+//! reducer and by replayed changes (see `reduce`).
 
 use std::fmt;
 use std::iter::FusedIterator;

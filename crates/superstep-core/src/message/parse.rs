@@ -2,7 +2,7 @@
 //!
 //! Supported are `{role, content}`, the class name form `{type: "HumanMessage", content}`, LangChain's
 //! `{type: "human", content}` and its constructor form (parsed as plain data, nothing is constructed), a text and a
-//! `[role, text]` pair. A key without a field is kept; an unknown role is rejected. Serialization is in `write`.
+//! `[role, text]` pair. A key without a field is kept; an unknown role is rejected. Serialization is in `serialize`.
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::{Map, Value};
@@ -30,7 +30,7 @@ impl TryFrom<Value> for Message {
         match MessageUpdate::try_from(value)? {
             MessageUpdate::Put(message) => Ok(message),
             _ => Err(ValidationError::new("a removal is not a message")
-                .with_help("removals belong in an update of a message list")),
+                .with_help("use removals only in an update of a message list")),
         }
     }
 }
@@ -56,9 +56,10 @@ impl TryFrom<Value> for MessageUpdate {
                 read_object(unwrap_constructor(object)?).map_err(under("kwargs"))
             }
             Value::Object(object) => read_object(object),
-            other => {
-                Err(ValidationError::new(format!("a message is an object, a text or a pair, not {}", kind(&other))))
-            }
+            other => Err(ValidationError::new(format!(
+                "a message must be an object, a string or a pair, not {}",
+                kind(&other)
+            ))),
         }
     }
 }
@@ -85,8 +86,8 @@ impl MessageKind {
     fn from_name(name: &str) -> Result<Self, ValidationError> {
         Self::named(name).ok_or_else(|| {
             ValidationError::new(format!(
-                "unknown message role `{name}`: known are `user` (or `human`), `assistant` (or `ai`), \
-                 `system` (or `developer`), `tool`"
+                "unknown message role `{name}`; known: `user` (or `human`), `assistant` (or `ai`), `system` \
+                     (or `developer`), `tool`"
             ))
         })
     }
@@ -95,11 +96,11 @@ impl MessageKind {
 fn read_pair(pair: Vec<Value>) -> Result<Message, ValidationError> {
     let pair: Result<[Value; 2], _> = pair.try_into();
     let Ok([Value::String(role), content]) = pair else {
-        return Err(ValidationError::new("a message in a list is a `[role, content]` pair"));
+        return Err(ValidationError::new("a message in list form must be a `[role, content]` pair"));
     };
     match MessageKind::from_name(&role).map_err(|fault| fault.with_pointer("/0"))? {
         MessageKind::Role(role) => Ok(Message::new(role, Content::try_from(content).map_err(under("1"))?)),
-        MessageKind::Removal => Err(ValidationError::new("a removal is an object with `id`, not a pair")),
+        MessageKind::Removal => Err(ValidationError::new("a removal must be an object with `id`, not a pair")),
     }
 }
 
@@ -118,7 +119,7 @@ fn unwrap_constructor(mut object: Object) -> Result<Object, ValidationError> {
             kwargs.insert("type".into(), class);
             Ok(kwargs)
         }
-        _ => Err(ValidationError::new("a value with `lc` needs `id` with the class at its end, and `kwargs`")),
+        _ => Err(ValidationError::new("a value with `lc` requires `kwargs` and an `id` that ends with the class")),
     }
 }
 
@@ -126,13 +127,13 @@ fn take_kind(object: &mut Object) -> Result<MessageKind, ValidationError> {
     let role = named(object, "role")?;
     let class = named(object, "type")?;
     let kind = match (role, class) {
-        (None, None) => return Err(ValidationError::new("a message needs `role` or `type`")),
+        (None, None) => return Err(ValidationError::new("a message requires `role` or `type`")),
         (None, Some(class)) => MessageKind::from_name(class).map_err(|fault| fault.with_pointer("/type"))?,
         (Some(role), class) => {
             let kind = MessageKind::from_name(role).map_err(|fault| fault.with_pointer("/role"))?;
             match class.and_then(|class| MessageKind::named(class).map(|other| (class, other))) {
                 Some((class, other)) if other != kind => {
-                    return Err(ValidationError::new(format!("role `{role}` and type `{class}` disagree"))
+                    return Err(ValidationError::new(format!("role `{role}` and type `{class}` do not match"))
                         .with_pointer("/type"));
                 }
                 Some(_) => {}
@@ -154,14 +155,13 @@ fn named<'a>(object: &'a Object, key: &str) -> Result<Option<&'a str>, Validatio
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(name)) => Ok(Some(name)),
-        Some(other) => {
-            Err(ValidationError::new(format!("`{key}` is {}, not a text", kind(other))).with_pointer(format!("/{key}")))
-        }
+        Some(other) => Err(ValidationError::new(format!("`{key}` must be a string, not {}", kind(other)))
+            .with_pointer(format!("/{key}"))),
     }
 }
 
 fn read_removal(mut object: Object) -> Result<MessageId, ValidationError> {
-    take_id(&mut object)?.ok_or_else(|| ValidationError::new("a removal needs `id`"))
+    take_id(&mut object)?.ok_or_else(|| ValidationError::new("a removal requires `id`"))
 }
 
 fn read_message(role: Role, mut object: Object) -> Result<Message, ValidationError> {
@@ -197,7 +197,7 @@ fn take_content(role: Role, object: &mut Object) -> Result<Content, ValidationEr
     match object.remove("content") {
         Some(content) => Content::try_from(content).map_err(under("content")),
         None if role == Role::Assistant => Ok(Content::Text(String::new())),
-        None => Err(ValidationError::new("a message needs `content`")),
+        None => Err(ValidationError::new("a message requires `content`")),
     }
 }
 
@@ -229,7 +229,7 @@ fn read_id(value: Value) -> Result<MessageId, ValidationError> {
     let id = read_label(value)?;
     // An empty id would make all such messages one.
     if id.is_empty() {
-        return Err(ValidationError::new("the id of a message is empty").with_help("leave `id` out to get a new one"));
+        return Err(ValidationError::new("the message id is empty").with_help("omit `id` to generate one"));
     }
     Ok(id.into())
 }
@@ -245,7 +245,7 @@ fn read_label(value: Value) -> Result<String, ValidationError> {
 fn read_text(value: Value) -> Result<String, ValidationError> {
     match value {
         Value::String(text) => Ok(text),
-        other => Err(ValidationError::new(format!("expected a text, found {}", kind(&other)))),
+        other => Err(ValidationError::new(format!("expected a string, found {}", kind(&other)))),
     }
 }
 
@@ -260,22 +260,22 @@ fn read_status(value: Value) -> Result<ToolStatus, ValidationError> {
     match read_text(value)?.as_str() {
         "success" => Ok(ToolStatus::Success),
         "error" => Ok(ToolStatus::Error),
-        other => Err(ValidationError::new(format!("unknown tool status `{other}`: known are `success`, `error`"))),
+        other => Err(ValidationError::new(format!("unknown tool status `{other}`; known: `success`, `error`"))),
     }
 }
 
 fn read_time(value: Value) -> Result<jiff::Timestamp, ValidationError> {
     let text = read_text(value)?;
     text.parse().map_err(|error| {
-        ValidationError::new(format!("`{text}` is not a time: {error}"))
-            .with_help("write it as in `2026-01-11T14:00:00Z`")
+        ValidationError::new(format!("`{text}` is not a valid time: {error}"))
+            .with_help("use RFC 3339, for example `2026-01-11T14:00:00Z`")
     })
 }
 
 fn read_usage(value: Value) -> Result<TokenUsage, ValidationError> {
     let has_total = value.get("total_tokens").is_some();
     let mut usage: TokenUsage =
-        serde_json::from_value(value).map_err(|error| ValidationError::new(format!("usage does not read: {error}")))?;
+        serde_json::from_value(value).map_err(|error| ValidationError::new(format!("invalid usage: {error}")))?;
     if !has_total {
         usage.total_tokens = usage.input_tokens.saturating_add(usage.output_tokens);
     }
@@ -308,8 +308,8 @@ fn read_tool_call(value: Value) -> Result<ToolCall, ValidationError> {
         }
         _ => (take(&mut call, "name", read_text)?, call.remove("args")),
     };
-    let name = name.ok_or_else(|| ValidationError::new("a tool call needs `name`"))?;
-    let id = id.ok_or_else(|| ValidationError::new(format!("call of tool `{name}` needs `id`")))?;
+    let name = name.ok_or_else(|| ValidationError::new("a tool call requires `name`"))?;
+    let id = id.ok_or_else(|| ValidationError::new(format!("the call of tool `{name}` requires `id`")))?;
     let args = args.unwrap_or_else(|| Value::Object(Map::new()));
     Ok(ToolCall { id, name, args, extra: call.into_iter().collect() })
 }

@@ -95,7 +95,7 @@ impl Messages {
         }
     }
 
-    /// Replays a change on the list before that change, with the items that `part` returned.
+    /// Replays a change on the list before that change, with the items that [`Messages::delta`] returned.
     ///
     /// # Errors
     /// Returns an error, and changes nothing, if the change or the items do not fit the list.
@@ -108,17 +108,20 @@ impl Messages {
             }
             Change::Appended { from } => {
                 return Err(ValidationError::new(format!(
-                    "change appends after {from} messages, the list has {}",
+                    "the change appends after {from} messages, but the list has {}",
                     self.len()
                 )));
             }
             Change::Spliced { edits } => edits.clone(),
             Change::Merged { .. } => {
-                return Err(ValidationError::new("a change of a map does not fit a list of messages"));
+                return Err(ValidationError::new("a map change cannot be applied to a message list"));
             }
         };
         let script = SpliceScript::of(edits, items, self.len()).ok_or_else(|| {
-            ValidationError::new(format!("change does not fit the list of {} messages or its own items", self.len()))
+            ValidationError::new(format!(
+                "the change does not match the list of {} messages or its own items",
+                self.len()
+            ))
         })?;
         self.check_ids(&script)?;
         self.apply(script);
@@ -139,7 +142,7 @@ impl Messages {
         for id in script.items.iter().filter_map(|item| item.id.as_ref()) {
             let stays = self.index_of(id.as_str()).is_some_and(|index| !script.removes(index));
             if stays || !seen.insert(id) {
-                return Err(ValidationError::new(format!("change makes two messages with the id `{id}`")));
+                return Err(ValidationError::new(format!("the change creates a duplicate message id `{id}`")));
             }
         }
         Ok(())
@@ -193,7 +196,7 @@ impl<'a> UpdatePlan<'a> {
             match edit {
                 MessageUpdate::Put(message) => plan.put(message),
                 MessageUpdate::Remove(id) => plan.remove(&id)?,
-                MessageUpdate::RemoveAll => unreachable!("fold cuts the update after its last `RemoveAll`"),
+                MessageUpdate::RemoveAll => unreachable!("the reducer drops updates before the last `RemoveAll`"),
             }
         }
         Ok(plan)
@@ -214,7 +217,7 @@ impl<'a> UpdatePlan<'a> {
     fn remove(&mut self, id: &MessageId) -> Result<(), ValidationError> {
         let index = self.index_of(id).ok_or_else(|| {
             ValidationError::new(format!("no message with the id `{id}` to remove"))
-                .with_help("remove only ids that are in the list; it may have been trimmed since they were read")
+                .with_help("remove only ids that are in the list; the list may have been trimmed since it was read")
         })?;
         self.set(index, None);
         Ok(())
@@ -641,7 +644,7 @@ mod tests {
         }
 
         /// R-GRA-24, R-GRA-27, R-GRA-28, R-FWK-42: the reducer agrees with the reference implementation or changes
-        /// nothing, and the delta from `part` replays to the same list.
+        /// nothing, and the delta replays to the same list.
         #[test]
         fn any_folds_replay_to_the_same_list(
             updates in prop::collection::vec(prop::collection::vec(any_edit(), 0..6), 0..12)

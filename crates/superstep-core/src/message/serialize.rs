@@ -1,9 +1,9 @@
 //! Serializes a message as JSON: `{role, content, id, ..}`, and on request in the class name form and in
 //! LangChain's form.
 //!
-//! Empty values are left out, and keys have one order, so the same message always gives the same bytes. All three
-//! forms contain the complete message, and `read` restores it; only a foreign `type` key is lost in the two forms
-//! that use that key themselves.
+//! Empty values are left out, and keys have one order, so the same message always gives the same bytes. All three forms
+//! contain the complete message, and `parse` restores it; only a foreign `type` key is lost in the two forms that use
+//! that key themselves.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -60,7 +60,7 @@ impl Message {
     fn to_object(&self) -> Map<String, Value> {
         match serde_json::to_value(self) {
             Ok(Value::Object(object)) => object,
-            _ => unreachable!("a message always serialises to an object"),
+            _ => unreachable!("a message always serializes to an object"),
         }
     }
 

@@ -17,7 +17,7 @@ const ALL: &str = "__remove_all__";
 
 /// One element of an update of a message list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "nearly every edit is a put; a box would cost each of them")]
+#[expect(clippy::large_enum_variant, reason = "most edits are puts; a box would add an allocation to each")]
 pub enum MessageUpdate {
     /// Replaces the message with the same id in place, or appends the message.
     Put(Message),

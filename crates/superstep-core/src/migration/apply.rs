@@ -64,20 +64,21 @@ pub(crate) fn check_version(schema: &Schema, checkpoint: &Checkpoint) -> Result<
         return Ok(());
     }
     let message = format!(
-        "checkpoint {} has format {} and state version {}; this program knows {FORMAT_VERSION} and {}",
+        "checkpoint {} has format {} and state version {}; this program supports format {FORMAT_VERSION} and \
+             state version {}",
         checkpoint.id,
         checkpoint.format,
         checkpoint.schema_version,
         schema.version()
     );
     Err(Error::new(ErrorCode::CheckpointTooNew, message)
-        .with_help("open it with the program that wrote it, or a newer one"))
+        .with_help("open it with the version that wrote it, or a newer one"))
 }
 
 fn missing_migration(checkpoint: &Checkpoint, schema: &Schema) -> Error {
     let Checkpoint { id, schema_version, thread, .. } = checkpoint;
     let message = format!(
-        "thread `{thread}`, checkpoint {id}: no migration leads from state version {schema_version} to {}",
+        "thread `{thread}`, checkpoint {id}: no migration from state version {schema_version} to {}",
         schema.version()
     );
     Error::new(ErrorCode::InvalidGraph, message)
@@ -89,9 +90,9 @@ fn missing_migration(checkpoint: &Checkpoint, schema: &Schema) -> Error {
 
 fn failed(checkpoint: &Checkpoint, (from, to): (u32, u32), step: &MigrationStep, problem: &ValidationError) -> Error {
     let Checkpoint { id, thread, .. } = checkpoint;
-    let message = format!("thread `{thread}`, checkpoint {id}: migration {from} → {to} cannot {step}: {problem}");
-    let help = "nothing was changed; correct the migration, or open the thread with the program that wrote it";
-    let help = problem.with_help.as_ref().map_or_else(|| help.to_owned(), |more| format!("{more}; {help}"));
+    let message = format!("thread `{thread}`, checkpoint {id}: migration {from} → {to} failed to {step}: {problem}");
+    let help = "nothing was changed; correct the migration, or open the thread with the version that wrote it";
+    let help = problem.help.as_ref().map_or_else(|| help.to_owned(), |more| format!("{more}; {help}"));
     Error::new(ErrorCode::InvalidGraph, message).with_help(help).with_thread(Some(thread))
 }
 
@@ -224,8 +225,8 @@ fn convert(value: &mut AnyValue, with: &ConvertFn) -> Result<(), ValidationError
 /// conversion.
 fn convert_whole(write: &mut StoredWrite, is_folded: bool, with: &ConvertFn) -> Result<(), ValidationError> {
     if is_folded && !write.overwrite {
-        let fault = ValidationError::new("a task has finished and its write is not folded yet");
-        return Err(fault.with_help("say how such a write is converted with `convert_pending_writes`"));
+        let fault = ValidationError::new("the write of a finished task is not reduced yet");
+        return Err(fault.with_help("convert pending writes with `convert_pending_writes`"));
     }
     convert(&mut write.value, with)
 }

@@ -88,18 +88,21 @@ impl Migrations {
 
     fn check_versions(&self, newest: u32, problems: &mut Vec<Diagnostic>) {
         for from in &self.duplicate_versions {
-            problems.push(problem(format!("version {from} has two migrations"), "put both into one"));
+            problems.push(problem(format!("two migrations start at version {from}"), "merge them into one"));
         }
         for (from, migration) in &self.by_version {
             let to = migration.to_version;
             if to <= *from {
-                problems.push(problem(format!("migration {from} → {to} does not lead on"), "versions count up"));
+                problems.push(problem(
+                    format!("migration {from} → {to} does not increase the version"),
+                    "the target version \
+                     must be greater",
+                ));
             } else if to > newest {
-                let help = "raise the version of the state, such as `#[state(version = 2)]`";
-                problems
-                    .push(problem(format!("migration {from} → {to} leads past the state's version {newest}"), help));
+                let help = "raise the version of the state, for example `#[state(version = 2)]`";
+                problems.push(problem(format!("migration {from} → {to} exceeds the state version {newest}"), help));
             } else if to < newest && !self.by_version.contains_key(&to) {
-                let message = format!("no migration leads on from version {to}; the state's version is {newest}");
+                let message = format!("no migration from version {to} to the state version {newest}");
                 problems.push(problem(
                     message,
                     &format!("add one: `graph.add_migration({to}, Migration::to_version(..))`"),
@@ -118,7 +121,7 @@ impl Migrations {
             }
             let Some(last) = last else { continue };
             let Some(id) = schema.find(last) else {
-                let message = format!("a migration to {to} says {step}, and the state has no field `{last}`");
+                let message = format!("migration to {to} ({step}): the state has no field `{last}`");
                 problems.push(Diagnostic { help: schema.unknown_field(last).help, ..problem(message, "") });
                 continue;
             };
@@ -127,13 +130,17 @@ impl Migrations {
                 && let Err(faults) = schema.field(id).ops.parse_value(value.clone())
             {
                 let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-                let message = format!("a migration to {to} says {step}, and its value does not fit");
-                problems.push(problem(format!("{message}: {}", faults.join("; ")), "give a value of the field's type"));
+                let message = format!("migration to {to} ({step}): the value does not match");
+                problems.push(problem(
+                    format!("{message}: {}", faults.join("; ")),
+                    "use a value of the type of \
+                     the field",
+                ));
             }
         }
         for name in self.removed_fields(schema.version()).into_iter().filter(|name| schema.find(name).is_some()) {
-            let message = format!("field `{name}` of the state is one that a migration has renamed or removed");
-            let help = format!("name it otherwise, or let a later migration bring it back: `.add(\"{name}\", ..)`");
+            let message = format!("field `{name}` of the state was renamed or removed by a migration");
+            let help = format!("rename the field, or add it again in a later migration: `.add(\"{name}\", ..)`");
             problems.push(problem(message, &help));
         }
     }
@@ -142,12 +149,16 @@ impl Migrations {
         for (former, name) in self.former_node_names() {
             if !nodes.contains(&&*name) {
                 let help = did_you_mean(&name, nodes.iter().copied());
-                let message = format!("a migration renames node `{former}` to `{name}`, which is no node");
+                let message = format!("a migration renames node `{former}` to `{name}`, which is not a node");
                 problems.push(Diagnostic { help, ..problem(message, "") });
             }
             if nodes.contains(&&*former) {
-                let message = format!("node `{former}` has a name that a migration took from `{name}`");
-                problems.push(problem(message, "name it otherwise: threads that are due there would be lost"));
+                let message = format!("node `{former}` has a name that a migration renames to `{name}`");
+                problems.push(problem(
+                    message,
+                    "rename the node; otherwise scheduled tasks of existing threads \
+                     would run the wrong node",
+                ));
             }
         }
     }

@@ -66,45 +66,39 @@ impl ModelErrorKind {
     fn code_and_hint(self) -> (ErrorCode, &'static str, bool) {
         match self {
             Self::MissingApiKey => {
-                (ErrorCode::ModelAuth, "set the key in the environment or in the secrets file", false)
+                (ErrorCode::ModelAuth, "set the API key in the environment or in the secrets file", false)
             }
-            Self::InvalidApiKey => (
-                ErrorCode::ModelAuth,
-                "the provider does not know the key: make a new one, or set the right one",
-                false,
-            ),
+            Self::InvalidApiKey => {
+                (ErrorCode::ModelAuth, "the provider rejected the API key; check it, or create a new one", false)
+            }
             Self::RateLimited => {
-                (ErrorCode::ModelRateLimited, "wait as long as the provider asks, or ask for a higher limit", true)
+                (ErrorCode::ModelRateLimited, "wait as long as the provider requests, or request a higher limit", true)
             }
-            Self::Overloaded => {
-                (ErrorCode::ModelUnavailable, "try again later, or name another model to fall back to", true)
-            }
+            Self::Overloaded => (ErrorCode::ModelUnavailable, "try again later, or configure a fallback model", true),
             Self::ModelNotFound => {
-                (ErrorCode::ConfigInvalid, "look at the name of the model, and at what the key may use", false)
+                (ErrorCode::ConfigInvalid, "check the model name and the permissions of the API key", false)
             }
             Self::ContextLengthExceeded => {
-                (ErrorCode::TooLarge, "trim the messages (`trim`), or use a model that reads more", false)
+                (ErrorCode::TooLarge, "trim the messages (`trim`), or use a model with a larger context", false)
             }
             Self::ContentFiltered => {
-                (ErrorCode::PolicyRefused, "the provider does not answer this: say it in another way", false)
+                (ErrorCode::PolicyRefused, "the provider rejected the content; rephrase the request", false)
             }
-            Self::BadRequest => (
-                ErrorCode::ConfigInvalid,
-                "the provider did not understand the request: does the model know tools and schemas?",
-                false,
-            ),
+            Self::BadRequest => (ErrorCode::ConfigInvalid, "check that the model supports tools and schemas", false),
             Self::InvalidResponse => {
-                (ErrorCode::ModelBadAnswer, "ask again, or say more clearly which form the answer must have", true)
+                (ErrorCode::ModelBadAnswer, "try again, or describe the expected format more precisely", true)
             }
-            Self::StreamInterrupted => {
-                (ErrorCode::ModelUnavailable, "the answer broke off and nothing of it is kept: ask again", true)
-            }
-            Self::Connection => (
+            Self::StreamInterrupted => (
                 ErrorCode::ModelUnavailable,
-                "look at the address and the network; without one use a model that runs here",
+                "the stream was interrupted and its content was discarded; try again",
                 true,
             ),
-            Self::Timeout => (ErrorCode::Timeout, "give the call more time, or use a faster model", true),
+            Self::Connection => (
+                ErrorCode::ModelUnavailable,
+                "check the URL and the network; without a network use a local model",
+                true,
+            ),
+            Self::Timeout => (ErrorCode::Timeout, "raise the timeout, or use a faster model", true),
             Self::BudgetExceeded => {
                 (ErrorCode::TooLarge, "raise the budget of the call, or send fewer messages", false)
             }
@@ -115,19 +109,19 @@ impl ModelErrorKind {
 impl fmt::Display for ModelErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::MissingApiKey => "no key",
-            Self::InvalidApiKey => "key refused",
+            Self::MissingApiKey => "missing API key",
+            Self::InvalidApiKey => "invalid API key",
             Self::RateLimited => "rate limited",
             Self::Overloaded => "overloaded",
-            Self::ModelNotFound => "no such model",
-            Self::ContextLengthExceeded => "context too long",
-            Self::ContentFiltered => "content refused",
-            Self::BadRequest => "request not understood",
-            Self::InvalidResponse => "bad answer",
-            Self::StreamInterrupted => "answer broke off",
-            Self::Connection => "no network",
-            Self::Timeout => "too slow",
-            Self::BudgetExceeded => "over budget",
+            Self::ModelNotFound => "model not found",
+            Self::ContextLengthExceeded => "context length exceeded",
+            Self::ContentFiltered => "content filtered",
+            Self::BadRequest => "bad request",
+            Self::InvalidResponse => "invalid response",
+            Self::StreamInterrupted => "stream interrupted",
+            Self::Connection => "connection failed",
+            Self::Timeout => "timeout",
+            Self::BudgetExceeded => "budget exceeded",
         })
     }
 }

@@ -172,7 +172,7 @@ pub type FieldLog = Vec<(Change, AnyValue)>;
 /// A checkpoint as read from a checkpointer.
 #[derive(Debug, Clone)]
 pub struct CheckpointTuple {
-    /// The checkpoint.
+    /// Checkpoint, without its values.
     pub checkpoint: Arc<Checkpoint>,
     /// Changes that produce the value of each field.
     pub fields: Vec<(Arc<str>, FieldLog)>,
@@ -256,7 +256,7 @@ pub struct CheckpointerStats {
 ///
 /// The contract of every implementation is the test suite `testing::checkpointer`, behind the feature `testing`. A
 /// checkpointer that wraps another one implements the methods it changes and delegates the others with
-/// [`forward_checkpointer!`](crate::delegate_checkpointer).
+/// [`delegate_checkpointer!`](crate::delegate_checkpointer).
 pub trait Checkpointer: Send + Sync + 'static {
     /// Acquires the lease on a thread, unless another run has it.
     fn acquire(&self, thread: &ThreadId, run: RunId) -> impl Future<Output = Result<Lease>> + Send;

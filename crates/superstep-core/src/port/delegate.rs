@@ -5,9 +5,9 @@
 
 /// Implements methods of a [`Checkpointer`](crate::port::Checkpointer) by delegation to another checkpointer.
 ///
-/// Before the `;` stands an expression for the other checkpointer, in which `self` has the name before `=>`; the
-/// expression may use `await` or `?`, unless `release` is in the list. After the `;` stand the names of the
-/// methods. A new method of the port is one more name in each wrapper.
+/// The part before the `;` is an expression for the other checkpointer, in which `self` has the name before `=>`; the
+/// expression may use `await` or `?`, unless `release` is in the list. The part after the `;` lists the methods. A new
+/// method of the port is one more name in each wrapper.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};

@@ -97,17 +97,21 @@ impl SharedEmbedder {
         let count = texts.len();
         let vectors = self.0.embed(texts).await?;
         let invalid_response = |detail: String| {
-            Error::new(ErrorCode::ModelBadAnswer, format!("embedder `{}` gave {detail}", self.name()))
-                .with_help("nothing was stored; see what the embedder does with these texts")
+            Error::new(ErrorCode::ModelBadAnswer, format!("embedder `{}` returned {detail}", self.name()))
+                .with_help("nothing was stored; check how the embedder handles these texts")
         };
         if vectors.len() != count {
             return Err(invalid_response(format!("{} vectors for {count} texts", vectors.len())));
         }
         if let Some(odd) = vectors.iter().find(|vector| vector.len() != self.dimension()) {
-            return Err(invalid_response(format!("a vector of {} numbers, and makes {}", odd.len(), self.dimension())));
+            return Err(invalid_response(format!(
+                "a vector of dimension {}, expected {}",
+                odd.len(),
+                self.dimension()
+            )));
         }
         if vectors.iter().flatten().any(|number| !number.is_finite()) {
-            return Err(invalid_response("a vector with a number that is none".to_owned()));
+            return Err(invalid_response("a vector with a non-finite number".to_owned()));
         }
         Ok(vectors)
     }
@@ -116,7 +120,7 @@ impl SharedEmbedder {
 /// An operation that a store can execute without calling an embedder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreparedOperation {
-    /// The operation.
+    /// Operation of the store.
     pub operation: StoreOp,
     /// Vectors of the texts of a put; empty without an embedder.
     pub vectors: Vec<Vec<f32>>,
@@ -163,9 +167,7 @@ fn is_by_vector(search: &SearchOp, options: &StoreOptions) -> Result<bool> {
     match (search.mode, &options.embedder) {
         (SearchMode::Text, _) | (SearchMode::Auto, None) => Ok(false),
         (SearchMode::Vector | SearchMode::Auto, Some(_)) => Ok(search.query.is_some()),
-        (SearchMode::Vector, None) => {
-            Err(Error::new(ErrorCode::ConfigInvalid, "a search by vector needs an embedder, and there is none")
-                .with_help("give the store one, such as `LexicalEmbedder::default()`, or search by text"))
-        }
+        (SearchMode::Vector, None) => Err(Error::new(ErrorCode::ConfigInvalid, "vector search requires an embedder")
+            .with_help("configure one on the store, for example `LexicalEmbedder::default()`, or search by text")),
     }
 }

@@ -46,7 +46,7 @@ pub fn sort_events<'a>(parts: impl IntoIterator<Item = &'a Commit>) -> Result<Ve
     let mut events: Vec<&StoredEvent> = parts.into_iter().flat_map(|part| &part.events).collect();
     events.sort_by_key(|event| event.number);
     if events.first().is_some_and(|first| first.number == 0) {
-        return Err(Error::internal("an event has the number 0: they begin with 1"));
+        return Err(Error::internal("invalid event number 0: numbers start with 1"));
     }
     match events.windows(2).find(|pair| pair[0].number == pair[1].number) {
         Some(pair) => Err(Error::internal(format!("two events of one commit have the number {}", pair[0].number))),

@@ -1,4 +1,4 @@
-//! Export of a complete thread from a checkpointer, checkpoint by checkpoint: the counterpart of `put_thread`.
+//! Export of a complete thread from a checkpointer, checkpoint by checkpoint: the counterpart of `import_thread`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -180,9 +180,9 @@ fn to_exported(loaded: &CheckpointTuple, parent: Option<&CheckpointTuple>) -> Re
     for (field, log) in &loaded.fields {
         let before = parent.and_then(|parent| parent.fields.iter().find(|(name, _)| name == field));
         let change = changed(log, before.map(|(_, log)| log)).map_err(|fault| {
-            let message = format!("checkpoint {}: field `{field}` cannot be read: {fault}", loaded.checkpoint.id);
+            let message = format!("checkpoint {}: field `{field}` is unreadable: {fault}", loaded.checkpoint.id);
             Error::new(ErrorCode::CheckpointCorrupt, message)
-                .with_help("the store is damaged here; prune what comes before")
+                .with_help("the stored data is corrupt; prune the checkpoints before this one")
         })?;
         changes.extend(change.map(|(change, part)| FieldChange { field: field.clone(), change, delta: part }));
     }

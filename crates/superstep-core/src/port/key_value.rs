@@ -9,11 +9,11 @@ use crate::error::Result;
 
 /// A store of values under keys. Implement it with `async fn`.
 ///
-/// A key has 1 to [`MAX_KEY_BYTES`] bytes of `A-Z a-z 0-9 _ . : / -`; it is never a pattern. A put is durable when
-/// the call returns, and complete: no reader ever sees part of a value. After a retryable error the result of a put
-/// or delete is unknown, and the operation may still take effect; after any other error it did not happen. A text
-/// that is not a key is rejected ([`is_valid_key`]). Every implementation runs the tests of `testing::key_value`, behind
-/// the feature `testing`.
+/// A key has 1 to [`MAX_KEY_BYTES`] bytes of `A-Z a-z 0-9 _ . : / -`; it is never a pattern. A put is durable when the
+/// call returns, and complete: no reader ever sees part of a value. After a retryable error the result of a put or
+/// delete is unknown, and the operation may still take effect; after any other error it did not happen. A text that is
+/// not a key is rejected ([`is_valid_key`]). Every implementation runs the tests of `testing::key_value`, behind the
+/// feature `testing`.
 pub trait KeyValue: Send + Sync + 'static {
     /// Returns the value under a key.
     fn get(&self, key: &str) -> impl Future<Output = Result<Option<Vec<u8>>>> + Send;

@@ -50,7 +50,7 @@ pub struct ChunkSender<'a> {
 /// A receiver of chunks.
 pub trait ChunkListener: Send {
     /// Receives a chunk; returns a future to await if the listener is behind.
-    fn on_chunk(&mut self, piece: MessageChunk) -> Option<BoxFuture<'_, ()>>;
+    fn on_chunk(&mut self, chunk: MessageChunk) -> Option<BoxFuture<'_, ()>>;
 }
 
 impl<'a> ChunkSender<'a> {
@@ -78,10 +78,10 @@ impl<'a> ChunkSender<'a> {
     }
 
     /// Sends a chunk; waits while the listener is behind.
-    pub async fn send(&mut self, piece: MessageChunk) {
+    pub async fn send(&mut self, chunk: MessageChunk) {
         let Some(listener) = &mut self.listener else { return };
         self.sent = true;
-        if let Some(wait) = listener.on_chunk(piece) {
+        if let Some(wait) = listener.on_chunk(chunk) {
             wait.await;
         }
     }
@@ -101,9 +101,9 @@ impl<'a> ChunkSender<'a> {
     }
 
     /// Sends more of a tool call.
-    pub async fn tool_call(&mut self, piece: ToolCallChunk) {
+    pub async fn tool_call(&mut self, chunk: ToolCallChunk) {
         if self.has_listener() {
-            self.send(MessageChunk::ToolCall(piece)).await;
+            self.send(MessageChunk::ToolCall(chunk)).await;
         }
     }
 }
@@ -114,7 +114,7 @@ pub struct SharedModel(Arc<dyn DynModel>);
 
 trait DynModel: Send + Sync {
     fn info(&self) -> ModelInfo;
-    fn answer<'a>(
+    fn generate_boxed<'a>(
         &'a self,
         request: &'a ChatRequest,
         out: &'a mut ChunkSender<'_>,
@@ -126,7 +126,7 @@ impl<M: Model> DynModel for M {
         Model::info(self)
     }
 
-    fn answer<'a>(
+    fn generate_boxed<'a>(
         &'a self,
         request: &'a ChatRequest,
         out: &'a mut ChunkSender<'_>,
@@ -158,8 +158,8 @@ impl SharedModel {
     ///
     /// # Errors
     /// Returns an error if the model fails; see [`crate::model::ModelErrorKind`].
-    pub async fn answer(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-        self.0.answer(request, out).await
+    pub async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
+        self.0.generate_boxed(request, out).await
     }
 
     /// Returns the complete response, without a listener.
@@ -167,6 +167,6 @@ impl SharedModel {
     /// # Errors
     /// Returns an error if the model fails; see [`crate::model::ModelErrorKind`].
     pub async fn complete(&self, request: impl Into<ChatRequest>) -> Result<ChatResponse> {
-        self.answer(&request.into(), &mut ChunkSender::discard()).await
+        self.generate(&request.into(), &mut ChunkSender::discard()).await
     }
 }

@@ -13,9 +13,9 @@ use crate::id::{CheckpointId, RunId};
 /// The rule for which checkpoints stay when a thread is pruned.
 ///
 /// Of each graph on the thread these checkpoints stay: the newest `keep_last` that are no older than `max_age`; the
-/// newest one at any age (unless `keep_last` is 0); those named by a rule of `keep`; and always those the thread
-/// needs to continue: open interrupts and task results of the newest checkpoint. A checkpoint of a run in
-/// `without_runs` is removed in any case.
+/// newest one at any age (unless `keep_last` is 0); those that a rule of `keep_rules` names; and always those the
+/// thread needs to continue: open interrupts and task results of the newest checkpoint. A checkpoint of a run in
+/// `excluded_runs` is removed in any case.
 ///
 /// The default keeps the newest 200 of each graph.
 ///
@@ -29,9 +29,10 @@ use crate::id::{CheckpointId, RunId};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Retention {
-    /// Number of newest checkpoints to keep per namespace, not counting those of `without_runs`.
+    /// Number of newest checkpoints to keep per namespace, not counting those of `excluded_runs`.
     pub keep_last: usize,
-    /// Maximum age of a checkpoint. Relative to the clock of [`Retention::resolve_max_age`]: checkpointers have no clock.
+    /// Maximum age of a checkpoint. Relative to the clock of [`Retention::resolve_max_age`]: checkpointers have no
+    /// clock.
     pub max_age: Option<Duration>,
     /// Checkpoints created before this time are removed, in microseconds since 1970.
     pub before: Option<i64>,

@@ -20,7 +20,7 @@ macro_rules! one {
         async move {
             match $store.batch(operations).await?.pop() {
                 Some($kind) => Ok($answer),
-                _ => Err(Error::internal("a store answered in another kind than it was asked")),
+                _ => Err(Error::internal("the store returned a result of another operation")),
             }
         }
     }};

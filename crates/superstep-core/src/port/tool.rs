@@ -47,7 +47,7 @@ pub struct ToolInvocation {
 }
 
 impl ToolInvocation {
-    /// Creates a call with these arguments, without a host.
+    /// Creates a call with these arguments, without a task context.
     pub fn new(id: impl Into<String>, args: Map<String, Value>) -> Self {
         Self { id: id.into(), args, progress: ToolProgress::default(), task_context: None }
     }

@@ -10,7 +10,7 @@ enum CharClass {
     Letters,
     /// Upper-case letters and digits.
     Upper,
-    /// Digits and the letters to `f`, with the number of digits that `quiet` relies on.
+    /// Digits and the letters to `f`, with the number of digits that `prefilter` relies on.
     Hex,
     /// Letters, digits and `_`.
     Word,
@@ -40,8 +40,8 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// Prefix of each key, its bytes, and their minimum number. If one prefix is part of another, the longer one is
-/// first. Each has one of the bytes or pairs that `quiet` looks for.
+/// Prefix of each key, its bytes, and their minimum number. If one prefix is part of another, the longer one is first.
+/// Each has one of the bytes or pairs that `prefilter` looks for.
 #[rustfmt::skip]
 const SHAPES: [(&[u8], CharClass, usize); 64] = {
     use CharClass::{Dashes, Dots, Hex, Letters, Upper, Word};

@@ -1,4 +1,4 @@
-//! Escapes in texts: the text after an escape begins a word, though letters of the escape stand directly before it.
+//! Escapes in texts: the text after an escape begins a word, although letters of the escape are directly before it.
 
 /// Maximum length of an escape after its first byte, except the escapes of a terminal.
 pub(super) const MAX_ESCAPE_LENGTH: usize = 6;

@@ -19,7 +19,7 @@ const LENGTHS: [(&[u8; 2], usize); 89] = [
     (b"HN", 28),
 ];
 
-/// Minimum number of digits. All countries in use have more; `quiet` relies on it.
+/// Minimum number of digits. All countries in use have more; `prefilter` relies on it.
 const MIN_DIGITS: usize = 8;
 
 /// Returns the account number that begins at `at`; a space or a dash may stand between its groups of four.

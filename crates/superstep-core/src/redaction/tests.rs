@@ -230,12 +230,12 @@ fn own_patterns_are_named_and_checked() {
     let redaction = Redaction::default().pattern("employee", r"E-\d{4}").unwrap();
     assert_eq!(redaction.redact_text("E-1234 and a@b.de"), "[REDACTED:employee] and [REDACTED:mail]");
     for (name, pattern, message) in [
-        ("employee", "x", "taken"),
-        ("mail", "x", "taken"),
-        ("Employee", "x", "no name"),
-        ("", "x", "no name"),
-        ("open", "(", "no regular expression"),
-        ("empty", "x*", "empty text"),
+        ("employee", "x", "duplicate pattern name"),
+        ("mail", "x", "duplicate pattern name"),
+        ("Employee", "x", "not a valid pattern name"),
+        ("", "x", "not a valid pattern name"),
+        ("open", "(", "not a valid regular expression"),
+        ("empty", "x*", "matches the empty string"),
     ] {
         let error = redaction.clone().pattern(name, pattern).unwrap_err();
         assert_eq!(error.code(), ErrorCode::ConfigInvalid);

@@ -29,7 +29,7 @@ pub(super) fn list_restore<E: FieldValue>(
     change: &Change,
     part: AnyValue,
 ) -> Result<(), ValidationError> {
-    let does_not_fit = || ValidationError::new("a stored change does not fit the list it was made on");
+    let does_not_fit = || ValidationError::new("the stored change does not match the list");
     match change {
         Change::Unchanged => return Ok(()),
         Change::Set => *list = part.into_value()?,
@@ -162,7 +162,7 @@ impl<E: FieldValue, const N: usize> Reducer<Vec<E>> for Capped<N> {
     fn reduce(current: &mut Vec<E>, input: OneOrMany<E>) -> Result<Change, ValidationError> {
         let grown = current.len() + input.0.len();
         if grown > N {
-            return Err(ValidationError::new(format!("the list would have {grown} items, and holds at most {N}")));
+            return Err(ValidationError::new(format!("the list would have {grown} items, more than the cap of {N}")));
         }
         Ok(append(current, input.0))
     }

@@ -13,8 +13,9 @@ pub struct Add;
 
 /// A type that [`Add`] can reduce.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be added to",
-    note = "`#[reduce(add)]` works on numbers, `String` and `Vec`; for other types write `#[reduce(with = my_fold)]`"
+    message = "the reducer `add` does not support `{Self}`",
+    note = "`#[reduce(add)]` works on numbers, `String` and `Vec`; for other types use `#[reduce(with = \
+         my_reducer)]`"
 )]
 pub trait Addable: FieldValue {
     /// Type of the added value.
@@ -65,7 +66,7 @@ macro_rules! whole_numbers_add {
             full_value!();
             fn add(&mut self, input: $number) -> Result<Change, ValidationError> {
                 let sum = self.checked_add(input).ok_or_else(|| {
-                    ValidationError::new(format!("{self} + {input} does not fit {}", stringify!($number)))
+                    ValidationError::new(format!("overflow: {self} + {input} exceeds {}", stringify!($number)))
                         .with_help("use a wider integer or a float")
                 })?;
                 *self = sum;

@@ -18,8 +18,9 @@ use crate::value::AnyValue;
 /// A value that can be written to a field of type `T` with reducer `R`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be written to a field of type `{T}`",
-    label = "this field does not take a `{Self}`",
-    note = "give a value of the field's type, one item or many for a list, or `Overwrite(value)` to replace it whole"
+    label = "this field does not accept a `{Self}`",
+    note = "use a value of the type of the field, one item or many for a list, or `Overwrite(value)` to \
+         replace the value"
 )]
 pub trait IntoWrite<T, R> {
     /// Converts the value into a write.

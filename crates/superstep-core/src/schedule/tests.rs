@@ -218,7 +218,7 @@ fn sends_keep_their_order() {
 
 /// R-GRA-44: the order in which tasks finish does not change the next tasks.
 #[test]
-fn who_is_due_does_not_depend_on_who_finished_first() {
+fn next_tasks_do_not_depend_on_completion_order() {
     let joins: &[(&[&str], &str)] = &[(&["a", "b"], "d"), (&["b", "c"], "e")];
     let topology = compiled(&["a", "b", "c", "d", "e", "f", "~g"], &["> a", "> b", "> c", "a f", "c f", "b g"], joins);
     for order in [["a", "b", "c"], ["a", "c", "b"], ["b", "a", "c"], ["b", "c", "a"], ["c", "a", "b"], ["c", "b", "a"]]

@@ -19,7 +19,7 @@ use crate::validation_error::ValidationError;
 mod field_options;
 
 /// The builder of one field of a schema. Starts with [`field`].
-#[must_use = "give the field to a schema"]
+#[must_use = "a field has no effect until it is added to a schema"]
 pub struct FieldBuilder {
     name: Arc<str>,
     kind: FieldType,
@@ -160,7 +160,7 @@ impl FieldBuilder {
         let faults = checked.err().unwrap_or_default();
         let is_list = matches!(self.kind, FieldType::Any | FieldType::Array | FieldType::Messages);
         let type_error = (is_messages && !is_list).then(|| {
-            ValidationError::new("the reducer `add_messages` folds a list of messages")
+            ValidationError::new("the reducer `add_messages` requires a message list")
                 .with_help("give the field the type `messages`")
         });
         let in_default = faults.into_iter().map(|fault| {
@@ -223,7 +223,7 @@ impl FieldBuilder {
 }
 
 /// The builder of a schema.
-#[must_use = "call `build`"]
+#[must_use = "a schema builder has no effect until `build` is called"]
 pub struct SchemaBuilder {
     name: String,
     version: u32,
@@ -290,7 +290,7 @@ impl SchemaBuilder {
     /// Adds the fields of a map from names to options, in the order of their names.
     pub fn fields_from_json(mut self, map: &Value) -> Self {
         let Some(map) = map.as_object() else {
-            self.problems.push(ValidationError::new("a schema is a map from field names to options").into());
+            self.problems.push(ValidationError::new("a schema must be an object of field names and options").into());
             return self;
         };
         for (name, options) in sorted_entries(map) {
@@ -336,7 +336,7 @@ impl SchemaBuilder {
         if !self.problems.is_empty() {
             return Err(Error::with_diagnostics(
                 ErrorCode::InvalidGraph,
-                format!("schema `{}` is not valid", self.name),
+                format!("schema `{}` is invalid", self.name),
                 self.problems,
             ));
         }

@@ -113,11 +113,11 @@ fn bad_names_are_listed_all_at_once() {
         .build()
         .expect_err("refused");
     let expected = own(&[
-        ("/", "a field needs a name"),
-        ("/__x", "field name `__x` is reserved: names do not start with `__`"),
-        ("/a~1b", "field `a/b` is declared twice"),
+        ("/", "the name of a field is empty"),
+        ("/__x", "field name `__x` is reserved: names must not start with `__`"),
+        ("/a~1b", "duplicate field `a/b`"),
         ("/a~1b/reducer", "unknown reducer `ad`"),
-        ("/ok", "no value is both at least 2 and at most 1"),
+        ("/ok", "the range from 2 to 1 is empty"),
     ]);
     assert_eq!(facts(error.diagnostics()), expected);
 }
@@ -236,17 +236,21 @@ fn the_short_form_takes_maps_and_anything_else() {
 #[test]
 fn invalid_options_are_rejected_with_their_location() {
     let rows = [
-        (json!({ "a": { "reduser": "add" } }), "/a/reduser", "no option `reduser`"),
+        (json!({ "a": { "reduser": "add" } }), "/a/reduser", "unknown option `reduser`"),
         (json!({ "a": { "type": "intger" } }), "/a/type", "unknown type `intger`"),
-        (json!({ "a": { "type": { "schema": 3 } } }), "/a/type/schema", "not a JSON Schema"),
+        (json!({ "a": { "type": { "schema": 3 } } }), "/a/type/schema", "not a valid JSON Schema"),
         (json!({ "a": { "private": "yes" } }), "/a/private", "expected boolean, found string"),
         (json!({ "a": { "min": "low" } }), "/a/min", "expected number, found string"),
-        (json!({ "a": { "min": 2, "max": 1 } }), "/a", "no value is both at least 2 and at most 1"),
-        (json!({ "a": { "on_conflict": "first" } }), "/a/on_conflict", "`on_conflict` is `refuse` or `last_wins`"),
+        (json!({ "a": { "min": 2, "max": 1 } }), "/a", "the range from 2 to 1 is empty"),
+        (json!({ "a": { "on_conflict": "first" } }), "/a/on_conflict", "`on_conflict` must be `refuse` or `last_wins`"),
         (json!({ "a": { "type": "integer", "default": "0" } }), "/a/default", "expected integer, found string"),
         (json!({ "a": { "type": "messages", "default": [{ "role": "cat" }] } }), "/a/default/0", "role"),
-        (json!({ "a": { "type": "integer", "reducer": "add_messages" } }), "/a", "folds a list of messages"),
-        (json!([1]), "", "a schema is a map from field names to options"),
+        (
+            json!({ "a": { "type": "integer", "reducer": "add_messages" } }),
+            "/a",
+            "the reducer `add_messages` requires a message list",
+        ),
+        (json!([1]), "", "a schema must be an object of field names and options"),
     ];
     for (map, location, message) in rows {
         let diagnostics = problems(&map);

@@ -52,7 +52,7 @@ pub struct FieldTypeInfo<T> {
 pub struct TypeProbe<T>(PhantomData<fn() -> T>);
 
 impl<T> TypeProbe<T> {
-    /// A probe.
+    /// Probe for the type `T`.
     pub const NEW: Self = Self(PhantomData);
 }
 
@@ -121,8 +121,8 @@ impl<T> RequiredValue<T> for &TypeProbe<T> {
 /// A type with a value for new threads.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no default value",
-    label = "a new thread needs a value here",
-    note = "derive `Default` on it, make the field an `Option`, or write `#[state(default = ..)]`"
+    label = "a new thread requires an initial value for this field",
+    note = "derive `Default` for it, make the field an `Option`, or use `#[state(default = ..)]`"
 )]
 pub trait InitialValue {
     /// Returns the value of a new thread.
@@ -189,7 +189,7 @@ where
     S: Clone + Send + Sync + 'static,
 {
     let schema = Schema::new(name, version, fields, Arc::new(TypedState(initial)));
-    Arc::new(schema.expect("the derive refuses names that a schema refuses"))
+    Arc::new(schema.expect("the derive macro rejects every name that a schema rejects"))
 }
 
 /// Wraps a value for an untracked field.

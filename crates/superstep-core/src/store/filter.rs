@@ -51,9 +51,9 @@ impl From<Vec<String>> for ValuePath {
 
 /// A condition on the value of an item.
 ///
-/// Numbers are compared by value, so `1` equals `1.0`; texts byte by byte. Only numbers and texts have an order,
-/// and none between the two kinds: `Less` and the other order conditions never hold for two kinds of value, nor for
-/// an absent value. `null` is a value and not absent.
+/// Numbers are compared by value, so `1` equals `1.0`; texts byte by byte. Only numbers and texts have an order, and
+/// none between the two kinds: `Lt` and the other order conditions never hold for two kinds of value, nor for an absent
+/// value. `null` is a value and not absent.
 ///
 /// ```
 /// use serde_json::json;

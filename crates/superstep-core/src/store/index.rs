@@ -1,6 +1,6 @@
 //! The searchable part of an item: all of it, nothing, or the values at some paths.
 //!
-//! Extracts texts. Their words are computed in `text`, their vectors by an embedder.
+//! Extracts texts. Their words are computed in `words`, their vectors by an embedder.
 
 use serde_json::Value;
 
@@ -34,8 +34,8 @@ impl IndexFields {
         let Self::Paths(paths) = self else { return Ok(()) };
         paths.iter().try_for_each(|path| match parse(path) {
             Some(_) => Ok(()),
-            None => Err(Error::new(ErrorCode::InputInvalid, format!("`{path}` is not a path into a value"))
-                .with_help("write `title`, `author.name`, `chapters[*].text`, `tags[0]` or `$`")),
+            None => Err(Error::new(ErrorCode::InputInvalid, format!("`{path}` is not a valid path"))
+                .with_help("use a path such as `title`, `author.name`, `chapters[*].text`, `tags[0]` or `$`")),
         })
     }
 

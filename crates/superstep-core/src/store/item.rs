@@ -11,7 +11,7 @@ pub struct Item {
     pub namespace: StoreNamespace,
     /// Key within the namespace.
     pub key: String,
-    /// The value.
+    /// Value of the item.
     pub value: Value,
     /// Time at which the key was first put.
     pub created_at: i64,
@@ -24,7 +24,7 @@ pub struct Item {
 /// An item in a search result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchItem {
-    /// The item.
+    /// Item that was found.
     pub item: Item,
     /// Relevance to the query: higher is better. `None` without a query. For text search from 0 to 1, for vector
     /// search the cosine, from -1 to 1; the two are not comparable.

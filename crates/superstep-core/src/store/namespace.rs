@@ -50,12 +50,14 @@ impl StoreNamespace {
     /// Rejects a namespace that cannot hold items.
     pub(super) fn check(&self) -> Result<()> {
         match self.0.first() {
-            None => {
-                Err(invalid_namespace("a namespace has no label".to_owned(), "give it one: `[\"users\", \"mia\"]`"))
-            }
+            None => Err(invalid_namespace(
+                "the namespace is empty".to_owned(),
+                "use at least one label: \
+                     `[\"users\", \"mia\"]`",
+            )),
             Some(first) if first == RESERVED => Err(invalid_namespace(
-                format!("the first label of a namespace is `{RESERVED}`"),
-                "use another: this one is kept for LangGraph itself",
+                format!("the first label of a namespace must not be `{RESERVED}`"),
+                "use another label; this one is reserved by LangGraph",
             )),
             _ => self.check_labels(),
         }
@@ -66,20 +68,20 @@ impl StoreNamespace {
         for label in &self.0 {
             if label.is_empty() {
                 return Err(invalid_namespace(
-                    format!("a label of the namespace `{self}` is empty"),
-                    "give every label a name",
+                    format!("namespace `{self}` has an empty label"),
+                    "use non-empty labels",
                 ));
             }
             if let Some(character) = label.chars().find(|character| matches!(character, '.' | '\0')) {
-                let message = format!("label `{}` of a namespace has {character:?} in it", label.escape_debug());
+                let message = format!("label `{}` of the namespace contains {character:?}", label.escape_debug());
                 return Err(invalid_namespace(
                     message,
-                    "labels are apart already: write `[\"a\", \"b\"]` and not `[\"a.b\"]`",
+                    "use one label per level: `[\"a\", \"b\"]` instead of `[\"a.b\"]`",
                 ));
             }
         }
         if self.0.iter().map(|label| label.len() + 1).sum::<usize>() > MAX_NAMESPACE_LENGTH {
-            let message = format!("a namespace is longer than {MAX_NAMESPACE_LENGTH} bytes");
+            let message = format!("the namespace is longer than {MAX_NAMESPACE_LENGTH} bytes");
             return Err(invalid_namespace(message, "use shorter or fewer labels"));
         }
         Ok(())

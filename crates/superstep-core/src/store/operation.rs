@@ -34,7 +34,7 @@ pub struct PutOp {
     pub namespace: StoreNamespace,
     /// Key within the namespace.
     pub key: String,
-    /// The value.
+    /// Value to store.
     pub value: Value,
     /// Searchable part of the value.
     pub index: IndexFields,
@@ -266,13 +266,13 @@ impl StoreOp {
         namespace.check()?;
         match key.len() {
             1..=MAX_KEY_BYTES => Ok(()),
-            0 => Err(Error::new(ErrorCode::InputInvalid, format!("a key of `{namespace}` is empty"))
-                .with_help("give it a name")),
+            0 => Err(Error::new(ErrorCode::InputInvalid, format!("empty key in namespace `{namespace}`"))
+                .with_help("use a non-empty key")),
             _ => Err(Error::new(
                 ErrorCode::InputInvalid,
-                format!("a key of `{namespace}` is longer than {MAX_KEY_BYTES} bytes"),
+                format!("key in namespace `{namespace}` exceeds {MAX_KEY_BYTES} bytes"),
             )
-            .with_help("use a shorter name, such as a hash, and keep the long one in the value")),
+            .with_help("use a shorter key, such as a hash, and store the long one in the value")),
         }
     }
 }
@@ -286,8 +286,8 @@ fn check_depth(value: &Value) -> Result<()> {
             return Ok(());
         }
     }
-    Err(Error::new(ErrorCode::InputInvalid, format!("a value has more than {MAX_VALUE_DEPTH} levels"))
-        .with_help("keep its parts as items of their own"))
+    Err(Error::new(ErrorCode::InputInvalid, format!("the value has more than {MAX_VALUE_DEPTH} levels"))
+        .with_help("store its parts as separate items"))
 }
 
 fn below(value: &Value) -> Vec<&Value> {

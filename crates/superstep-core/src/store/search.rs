@@ -24,7 +24,7 @@ pub enum SearchQuery {
     Nothing,
     /// These words, each once, ascending.
     Words(Vec<String>),
-    /// This vector.
+    /// Vector of the query text.
     Vector(Vec<f32>),
 }
 

@@ -14,7 +14,7 @@ use crate::port::{BoxFuture, KeyValue, MAX_KEY_BYTES, PutOptions};
 
 pub mod concurrency;
 
-/// A short TTL.
+/// TTL that is short enough to wait for.
 const MOMENT: Duration = Duration::from_millis(40);
 
 /// Runs one check on an empty store.

@@ -111,8 +111,8 @@ async fn search_indices(store: &SharedStore, search: SearchOp) -> Vec<usize> {
 
 /// Expands to one test for each guarantee of a long-term store, in modules; invoke it in a module of its own.
 ///
-/// The first argument opens an empty store with [`StoreOptions`](crate::store::StoreOptions). The second drives a future to
-/// completion and is only needed by stores that require a runtime.
+/// The first argument opens an empty store with [`StoreOptions`](crate::store::StoreOptions). The second drives a
+/// future to completion and is only needed by stores that require a runtime.
 #[macro_export]
 macro_rules! store_conformance {
     ($open:expr) => {

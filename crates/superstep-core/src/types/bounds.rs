@@ -30,11 +30,11 @@ impl Bounds {
     /// Returns an error if a bound is not a finite number, or the lower one is above the upper.
     pub fn new(min: Option<f64>, max: Option<f64>) -> Result<Self, ValidationError> {
         if let Some(bound) = [min, max].into_iter().flatten().find(|bound| !bound.is_finite()) {
-            return Err(ValidationError::new(format!("a range cannot end at {bound}")).with_help("leave the bound out"));
+            return Err(ValidationError::new(format!("invalid bound {bound}")).with_help("omit the bound"));
         }
         match (min, max) {
             (Some(min), Some(max)) if min > max => {
-                Err(ValidationError::new(format!("no value is both at least {min} and at most {max}")))
+                Err(ValidationError::new(format!("the range from {min} to {max} is empty")))
             }
             _ => Ok(Bounds { min, max }),
         }
@@ -51,7 +51,7 @@ impl Bounds {
             Value::String(text) => self.length(text.chars().count(), " characters"),
             Value::Array(items) => self.length(items.len(), " items"),
             Value::Bool(_) | Value::Object(_) => {
-                Err(ValidationError::new(format!("a range needs a number, string or array, found {}", kind(value))))
+                Err(ValidationError::new(format!("a range requires a number, string or array, found {}", kind(value))))
             }
         }
     }
@@ -105,8 +105,8 @@ mod tests {
             (json!("a"), Err("expected at least 2 characters, found 1")),
             (json!([1, 2, 3, 4, 5]), Err("expected at most 4 items, found 5")),
             (json!(null), Ok(())),
-            (json!(true), Err("a range needs a number, string or array, found boolean")),
-            (json!({}), Err("a range needs a number, string or array, found object")),
+            (json!(true), Err("a range requires a number, string or array, found boolean")),
+            (json!({}), Err("a range requires a number, string or array, found object")),
         ];
         for (value, expected) in rows {
             assert_eq!(range.check(&value).map_err(|fault| fault.message), expected.map_err(String::from), "{value}");

@@ -27,7 +27,7 @@ impl JsonSchemaValidator {
     pub fn new(source: Value) -> Result<Self, ValidationError> {
         let validator = jsonschema::options().offline().build(&source).map_err(|error| {
             let message = format!(
-                "not a JSON Schema: {}",
+                "not a valid JSON Schema: {}",
                 lower(&error.masked_with(value_summary(error.instance())).to_string())
             );
             ValidationError::new(cut(&message, MESSAGE)).with_pointer(error.instance_path().to_string())
@@ -139,7 +139,7 @@ mod tests {
         let rows = [json!({ "type": "intger" }), json!({ "$ref": "https://example.com/a.json" }), json!(3)];
         for schema in rows {
             let fault = JsonSchemaValidator::new(schema.clone()).expect_err("refused");
-            assert!(fault.message.starts_with("not a JSON Schema: "), "{schema}: {}", fault.message);
+            assert!(fault.message.starts_with("not a valid JSON Schema: "), "{schema}: {}", fault.message);
         }
     }
 

@@ -35,7 +35,7 @@ fn a_query_is_words_and_nothing_else() {
 /// R-DEB-41: a file that is too large, not text, of another kind or outside of the folder is skipped and reported;
 /// the rest is read.
 #[test]
-fn what_is_left_out_is_named() {
+fn skipped_files_are_reported() {
     let folder = empty_folder("left-out");
     let outside = folder.parent().unwrap().join("documents-left-out-secret.md");
     fs::write(&outside, "# Secret\nThe secret word is xylophone.").unwrap();
@@ -57,10 +57,10 @@ fn what_is_left_out_is_named() {
     assert!(documents.passages("xylophone", 5).is_empty());
     let notes = documents.skipped().join("\n");
     for (name, reason) in [
-        ("large.md", "more than"),
-        ("binary.md", "not text"),
-        ("latin.txt", "not text"),
-        ("table.csv", "neither"),
+        ("large.md", "the maximum is"),
+        ("binary.md", "not valid UTF-8"),
+        ("latin.txt", "not valid UTF-8"),
+        ("table.csv", "not a Markdown"),
         ("out.md", "link out"),
         ("up", "link out"),
         ("circle", "link to a folder"),

@@ -39,13 +39,13 @@ fn read(name: &str, bounds: ReadLimits) -> (usize, usize, Vec<String>) {
 /// R-SUG-20, R-SUG-18: number and size of files, their total size and the number of items are limited; each limit
 /// is reported.
 #[test]
-fn every_bound_holds_and_says_so() {
+fn every_limit_applies_and_is_reported() {
     let usual = ReadLimits::default();
     for (name, bounds, files, message) in [
-        ("files", ReadLimits { files: 4, ..usual }, 4, "4 files are read already"),
-        ("largest", ReadLimits { max_file_bytes: 12, ..usual }, 0, "it has 13 bytes, more than 12"),
-        ("total", ReadLimits { total: 40, ..usual }, 3, "more than 40 bytes would be read in all"),
-        ("things", ReadLimits { max_items: 5, ..usual }, 2, "there would be more than 5"),
+        ("files", ReadLimits { files: 4, ..usual }, 4, "the limit of 4 files is reached"),
+        ("largest", ReadLimits { max_file_bytes: 12, ..usual }, 0, "it has 13 bytes; the maximum is 12"),
+        ("total", ReadLimits { total: 40, ..usual }, 3, "the limit of 40 bytes in total"),
+        ("things", ReadLimits { max_items: 5, ..usual }, 2, "the limit of 5 entries"),
     ] {
         let (read, items, skipped) = read(&format!("bounds-{name}"), bounds);
         assert_eq!((read, items, skipped.len()), (files, files * 2, 6 - files), "{name}: {skipped:?}");
@@ -63,13 +63,13 @@ fn notes_are_bounded_too() {
     }
     let index = FileIndex::<Entry>::open(&folder, ReadLimits { files: 10, ..ReadLimits::default() }).unwrap();
     let skipped = index.skipped();
-    assert_eq!((skipped.len(), skipped.last().map(String::as_str)), (201, Some("and 40 more were left out")));
+    assert_eq!((skipped.len(), skipped.last().map(String::as_str)), (201, Some("and 40 more")));
 }
 
 /// R-SUG-19: a document is read by its name if it is searched; nothing else inside or outside of the folder can be
 /// read.
 #[test]
-fn only_what_is_searched_can_be_read() {
+fn only_indexed_documents_can_be_read() {
     let folder = empty_folder("bounds-read");
     let outside = folder.with_file_name("documents-bounds-outside.md");
     fs::write(&outside, "# Secret").unwrap();

@@ -9,7 +9,7 @@ use crate::{empty_folder, sources};
 /// R-PLN-54: after a refresh, new files are found, changed files have their new content, and removed files are not
 /// found.
 #[test]
-fn a_look_finds_what_is_new_changed_and_gone() {
+fn a_refresh_detects_new_changed_and_removed_files() {
     let folder = empty_folder("refresh");
     fs::write(folder.join("kept.md"), "# Kept\nAbout lemons.").unwrap();
     fs::write(folder.join("changed.md"), "# Old\nAbout plums.").unwrap();

@@ -10,7 +10,7 @@ use superstep_documents::write_if_missing;
 /// A reader sees a file completely or not at all while others write it, all writers succeed,
 /// and no other file is left. An existing file stays.
 #[test]
-fn a_file_is_written_whole_or_not_at_all() {
+fn a_file_is_written_completely_or_not_at_all() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("documents-write-new");
     fs::remove_dir_all(&folder).ok();
     let (path, content, is_done) = (folder.join("a/b.csv"), vec![b'x'; 4 << 20], AtomicBool::new(false));

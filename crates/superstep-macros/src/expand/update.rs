@@ -12,10 +12,10 @@ use crate::state::StateSpec;
 /// Expands the struct of the update builder, the only visible name that a derive adds.
 pub(super) fn definition(spec: &StateSpec) -> TokenStream {
     let (vis, update) = (&spec.vis, update_ident(spec));
-    let doc = format!("A partial [`{}`]: what a node returns, and what an input is made of.", spec.ident);
+    let doc = format!("A partial [`{}`]: returned by a node or used as an input.", spec.ident);
     quote! {
         #[doc = #doc]
-        #[must_use = "an update changes nothing until a node returns it or a run is given it"]
+        #[must_use = "an update has no effect until a node returns it or a run uses it as input"]
         #[derive(Clone, Default, Debug)]
         #vis struct #update(::superstep::__private::update::Update);
     }
@@ -41,7 +41,7 @@ pub(super) fn impls(spec: &StateSpec, fields: &[ExpandedField<'_>]) -> TokenStre
         }
 
         #[automatically_derived]
-        #[allow(private_bounds, private_interfaces, reason = "a field may be of a type that only its module can name")]
+        #[allow(private_bounds, private_interfaces, reason = "a field may have a type that is private to its module")]
         #[allow(clippy::should_implement_trait, clippy::wrong_self_convention, reason = "setters are named after fields")]
         impl #update {
             #(#setters)*

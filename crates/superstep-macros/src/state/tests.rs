@@ -77,7 +77,10 @@ fn an_unknown_name_is_answered_with_the_nearest_one() {
         "unknown option `ephemral`; did you mean `ephemeral`? known: `set_once`, ",
     );
     check("#[reduce(one_of)] a: T", &["`one_of` is not a reducer: write `#[state(one_of)]`"]);
-    check("#[state(reduce = append)] a: T", &["`reduce` is no option of a field: write `#[reduce(..)]`"]);
+    check(
+        "#[state(reduce = append)] a: T",
+        &["`reduce` is a reducer, not an option of a field: write `#[reduce(..)]`"],
+    );
     let messages = problems("#[state(versoin = 2, rename_all = \"camel\")] struct C {}");
     assert_eq!(messages[0], "unknown option `versoin`; did you mean `version`? known: `version`, `name`, `rename_all`");
     assert!(messages[1].starts_with("unknown case `camel`; did you mean `camelCase`?"), "{messages:?}");
@@ -86,19 +89,19 @@ fn an_unknown_name_is_answered_with_the_nearest_one() {
 #[test]
 fn a_value_of_the_wrong_form_is_answered_with_the_right_one() {
     check("#[reduce(append = 3)] a: T", &["`append` takes no value"]);
-    check("#[reduce(keep_last)] a: T", &["`keep_last` needs a value: write `keep_last = 10`"]);
+    check("#[reduce(keep_last)] a: T", &["`keep_last` requires a value: write `keep_last = 10`"]);
     check("#[reduce(keep_last = \"10\")] a: T", &["write `keep_last = 10`"]);
     check("#[reduce(merge_by = a.b)] a: T", &["write `merge_by = id`"]);
-    check("#[reduce(with = 3)] a: T", &["write `with = my_fold`"]);
+    check("#[reduce(with = 3)] a: T", &["write `with = my_reducer`"]);
     check("#[state(private = true)] a: T", &["`private` takes no value"]);
     check("#[state(min = \"0\")] a: T", &["write `min = 0`"]);
-    check("#[state(one_of = 3)] a: T", &["`one_of` needs values: write `one_of(\"a\", \"b\")`"]);
-    check("#[state(one_of())] a: T", &["`one_of` needs at least one value"]);
-    check("#[state(one_of(f()))] a: T", &["a value of `one_of` is a text, number, `true` or `false`"]);
-    check("#[state()] a: T", &["`#[state(..)]` says nothing: fill it or leave it out"]);
+    check("#[state(one_of = 3)] a: T", &["`one_of` requires values: write `one_of(\"a\", \"b\")`"]);
+    check("#[state(one_of())] a: T", &["`one_of` requires at least one value"]);
+    check("#[state(one_of(f()))] a: T", &["a value of `one_of` must be a string, number, `true` or `false`"]);
+    check("#[state()] a: T", &["`#[state(..)]` is empty; add an option, or remove it"]);
     assert_eq!(problems("#[state(version = 0)] struct C {}"), ["write `version = 2`"]);
-    assert_eq!(problems("#[state(private)] struct C {}"), ["`private` belongs on a field"]);
-    assert_eq!(problems("#[reduce(add)] struct C {}"), ["`#[reduce(..)]` belongs on a field"]);
+    assert_eq!(problems("#[state(private)] struct C {}"), ["`private` is only valid on a field"]);
+    assert_eq!(problems("#[reduce(add)] struct C {}"), ["`#[reduce(..)]` is only valid on a field"]);
 }
 
 #[test]
@@ -109,18 +112,18 @@ fn conflicting_options_are_rejected() {
         let name = other.split(' ').next().unwrap_or(other);
         assert_starts_with(
             &format!("#[state({one}, {other})] a: T"),
-            &format!("`{one}` and `{name}` do not go together: "),
+            &format!("`{one}` and `{name}` cannot be combined: "),
         );
     }
     for option in ["set_once", "untracked", "topic", "last_wins"] {
-        let expected = format!("`{option}` and `reduce` do not go together: ");
+        let expected = format!("`{option}` and `reduce` cannot be combined: ");
         assert_starts_with(&format!("#[state({option})] #[reduce(append)] a: T"), &expected);
     }
     check("#[state(last_wins)] #[reduce(replace)] a: T", &[]);
-    check("#[reduce(append)] #[reduce(add)] a: T", &["a field has one reducer, and this one has `append` already"]);
-    check("#[state(private, private)] a: T", &["`private` is given twice"]);
-    check("#[state(min = 2, max = 1)] a: T", &["no value is both at least 2 and at most 1"]);
-    let belongs = "`input` belongs to `with`: `#[reduce(with = my_fold, input = Type)]`";
+    check("#[reduce(append)] #[reduce(add)] a: T", &["a field has one reducer; this one already has `append`"]);
+    check("#[state(private, private)] a: T", &["duplicate option `private`"]);
+    check("#[state(min = 2, max = 1)] a: T", &["the range from 2 to 1 is empty"]);
+    let belongs = "`input` requires `with`: `#[reduce(with = my_reducer, input = Type)]`";
     check("#[reduce(input = u8)] a: T", &[belongs]);
     check("#[reduce(append, input = u8)] a: T", &[belongs]);
 }
@@ -131,26 +134,26 @@ fn names_are_checked_and_all_problems_are_listed() {
         "unknown option `x`; known: `set_once`, `private`, `untracked`, `ephemeral`, `topic`, `required`, `last_wins`, \
          `default`, `one_of`, `min`, `max`, `rename`",
         "`max` takes no value",
-        "field name `__a` is reserved: names do not start with `__`",
-        "field name `b` is taken by `b`",
-        "a field needs a name",
+        "field name `__a` is reserved: names must not start with `__`",
+        "duplicate field name `b`, also used by `b`",
+        "the name of a field is empty",
     ];
     check(
         "#[state(x)] __a: T, b: T, #[state(rename = \"b\")] #[reduce(max = 1)] c: T, #[state(rename = \"\")] d: T",
         &expected,
     );
     let twice = problems("#[state(rename_all = \"camelCase\")] struct C { a_b: T, aB: T }");
-    assert_eq!(twice, ["field name `aB` is taken by `a_b`"]);
+    assert_eq!(twice, ["duplicate field name `aB`, also used by `a_b`"]);
 }
 
 #[test]
 fn only_plain_structs_are_states() {
-    let prefix = "a state is a struct with named fields, and `C` is ";
+    let prefix = "a state must be a struct with named fields, but `C` is ";
     for (input, actual) in
         [("enum C {}", "an enum"), ("struct C(T);", "a tuple struct"), ("struct C;", "a unit struct")]
     {
         assert_eq!(problems(input), [format!("{prefix}{actual}")]);
     }
-    let generic = "a state cannot have type or lifetime parameters: its schema is one for all threads";
+    let generic = "a state cannot have type or lifetime parameters, because its schema is the same for all threads";
     assert_eq!(problems("struct C<'a, T> { a: &'a T }"), [generic]);
 }

@@ -1,6 +1,6 @@
 //! Rate limits per client address: counted in memory, exceeded limits answered with 429 and `Retry-After`.
 //!
-//! A restarted process has forgotten the counts; that errs in favour of the client.
+//! The counts are lost when the process restarts, in favour of the client.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -13,7 +13,7 @@ use axum::http::request::Parts;
 use crate::api::problem::Problem;
 use crate::events::broadcast::lock;
 
-/// Limits of one client address.
+/// A rate limit for one client address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
     /// Maximum number of requests in [`RateLimit::window`]; `usize::MAX` limits only concurrency.
@@ -46,20 +46,20 @@ impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let address = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        let address = address.ok_or_else(|| superstep::Error::internal("a request came from nowhere"))?;
+        let address = address.ok_or_else(|| superstep::Error::internal("the request has no client address"))?;
         Ok(Self::from(address.0.ip()))
     }
 }
 
 /// The permit for one run, released when the run has ended.
 #[derive(Debug)]
-#[must_use = "a pass that is dropped is given back"]
+#[must_use = "dropping the permit releases it"]
 pub struct RunPermit {
     counts: Arc<Mutex<ClientCounters>>,
     key: (String, ClientAddress),
     /// Time at which the run was counted; `None` if requests are not counted.
     counted_at: Option<Instant>,
-    /// True until the run has started: a run that is rejected does not count.
+    /// True until the run has started: a rejected run does not count.
     is_pending: bool,
 }
 
@@ -101,7 +101,7 @@ struct ClientCounter {
 #[derive(Default)]
 pub(crate) struct RateLimiter(Arc<Mutex<ClientCounters>>);
 
-/// Maximum number of tracked addresses; beyond it, addresses without a run are forgotten.
+/// Maximum number of tracked addresses; beyond it, addresses without a run are removed.
 const MAX_TRACKED_CLIENTS: usize = 10_000;
 
 impl RateLimiter {
@@ -109,7 +109,7 @@ impl RateLimiter {
     pub(crate) fn acquire(
         &self,
         kind: &str,
-        visitor: ClientAddress,
+        client: ClientAddress,
         limit: RateLimit,
         now: Instant,
     ) -> Result<RunPermit, Problem> {
@@ -117,20 +117,20 @@ impl RateLimiter {
         if counts.len() >= MAX_TRACKED_CLIENTS {
             counts.retain(|_, count| count.running > 0);
         }
-        let key = (kind.to_owned(), visitor);
+        let key = (kind.to_owned(), client);
         let count = counts.entry(key.clone()).or_default();
         while count.starts.front().is_some_and(|start| now.duration_since(*start) >= limit.window) {
             count.starts.pop_front();
         }
         if count.running >= limit.max_concurrent {
-            let detail = format!("{} at once are all that one address may have", pluralize(limit.max_concurrent, kind));
+            let detail = format!("one address may have at most {} at once", pluralize(limit.max_concurrent, kind));
             return Err(Problem::too_many_requests(detail, Duration::from_secs(10))
-                .with_hint("wait until one has ended, or stop it"));
+                .with_hint("wait for one to end, or stop one"));
         }
         if count.starts.len() >= limit.max_requests {
             let oldest = count.starts.front().map_or(Duration::ZERO, |start| now.duration_since(*start));
             let detail = format!(
-                "{} in {} minutes are all that one address may start",
+                "one address may start at most {} in {} minutes",
                 pluralize(limit.max_requests, kind),
                 limit.window.as_secs() / 60
             );
@@ -143,8 +143,8 @@ impl RateLimiter {
     }
 }
 
-fn pluralize(most: usize, noun: &str) -> String {
-    format!("{most} {noun}{}", if most == 1 { "" } else { "s" })
+fn pluralize(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
@@ -153,46 +153,46 @@ mod tests {
 
     const LIMIT: RateLimit = RateLimit { max_requests: 3, window: Duration::from_secs(60), max_concurrent: 2 };
 
-    fn visitor(text: &str) -> ClientAddress {
+    fn client(text: &str) -> ClientAddress {
         ClientAddress::from(text.parse::<IpAddr>().unwrap())
     }
 
     /// R-SRV-16: concurrent runs and runs per time window are limited, and the error says when to try again.
     #[test]
     fn an_address_gets_its_share_and_then_waits() {
-        let (gate, start) = (RateLimiter::default(), Instant::now());
-        let (a, b) = (visitor("10.0.0.1"), visitor("10.0.0.2"));
-        let first = gate.acquire("run", a, LIMIT, start).unwrap();
-        let _second = gate.acquire("run", a, LIMIT, start).unwrap();
-        assert_eq!(gate.acquire("run", a, LIMIT, start).unwrap_err().status(), 429);
-        let _other = gate.acquire("run", b, LIMIT, start).unwrap();
+        let (limiter, start) = (RateLimiter::default(), Instant::now());
+        let (a, b) = (client("10.0.0.1"), client("10.0.0.2"));
+        let first = limiter.acquire("run", a, LIMIT, start).unwrap();
+        let _second = limiter.acquire("run", a, LIMIT, start).unwrap();
+        assert_eq!(limiter.acquire("run", a, LIMIT, start).unwrap_err().status(), 429);
+        let _other = limiter.acquire("run", b, LIMIT, start).unwrap();
         drop(first);
-        drop(gate.acquire("run", a, LIMIT, start).unwrap());
-        assert!(gate.acquire("run", a, LIMIT, start).unwrap_err().detail().contains("in 1 minutes"));
-        assert!(gate.acquire("run", a, LIMIT, start + Duration::from_secs(60)).is_ok());
+        drop(limiter.acquire("run", a, LIMIT, start).unwrap());
+        assert!(limiter.acquire("run", a, LIMIT, start).unwrap_err().detail().contains("in 1 minutes"));
+        assert!(limiter.acquire("run", a, LIMIT, start + Duration::from_secs(60)).is_ok());
     }
 
     /// R-SRV-16, R-DEB-36: a run rejected before its start does not count; a started run, or a request without a
     /// run, does.
     #[test]
     fn a_rejected_run_is_not_counted() {
-        let (gate, now, a) = (RateLimiter::default(), Instant::now(), visitor("10.0.0.1"));
+        let (limiter, now, a) = (RateLimiter::default(), Instant::now(), client("10.0.0.1"));
         for _ in 0..5 {
-            drop(gate.acquire("run", a, LIMIT, now).unwrap().refund_unless_started());
+            drop(limiter.acquire("run", a, LIMIT, now).unwrap().refund_unless_started());
         }
-        drop(gate.acquire("run", a, LIMIT, now).unwrap());
+        drop(limiter.acquire("run", a, LIMIT, now).unwrap());
         for _ in 0..2 {
-            let mut pass = gate.acquire("run", a, LIMIT, now).unwrap().refund_unless_started();
-            pass.mark_started();
+            let mut permit = limiter.acquire("run", a, LIMIT, now).unwrap().refund_unless_started();
+            permit.mark_started();
         }
-        assert!(gate.acquire("run", a, LIMIT, now).unwrap_err().detail().contains("in 1 minutes"));
+        assert!(limiter.acquire("run", a, LIMIT, now).unwrap_err().detail().contains("in 1 minutes"));
     }
 
     /// R-SRV-16: an IPv6 address counts as its network, an IPv4 address is the same in both notations.
     #[test]
-    fn an_ipv6_network_is_one_visitor() {
-        assert_eq!(visitor("2001:db8:1:2::1"), visitor("2001:db8:1:2:ffff::9"));
-        assert_ne!(visitor("2001:db8:1:2::1"), visitor("2001:db8:1:3::1"));
-        assert_eq!(visitor("::ffff:10.0.0.1"), visitor("10.0.0.1"));
+    fn an_ipv6_network_is_one_client() {
+        assert_eq!(client("2001:db8:1:2::1"), client("2001:db8:1:2:ffff::9"));
+        assert_ne!(client("2001:db8:1:2::1"), client("2001:db8:1:3::1"));
+        assert_eq!(client("::ffff:10.0.0.1"), client("10.0.0.1"));
     }
 }

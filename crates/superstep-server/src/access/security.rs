@@ -17,8 +17,9 @@ use crate::api::problem::Problem;
 use crate::config::ServerConfig;
 
 /// Content Security Policy of the pages.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-    font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+    img-src 'self' data:; connect-src 'self'; font-src 'self'; \
+    base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// Host and origin rules of the server.
 #[derive(Clone)]
@@ -43,15 +44,15 @@ impl SecurityPolicy {
     fn check(&self, request: &Request) -> Result<(), Problem> {
         let host = host(request).ok_or_else(|| forbidden(400, "the request has no host"))?;
         if !self.is_allowed_host(name(&host)) {
-            let problem = forbidden(403, format!("this server is not called `{}`", name(&host)));
-            return Err(problem.with_hint("ask by `localhost`, or add the name to `server.allowed_hosts`"));
+            let problem = forbidden(403, format!("host `{}` is not allowed", name(&host)));
+            return Err(problem.with_hint("use `localhost`, or add the name to `server.allowed_hosts`"));
         }
         let is_safe = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
         if is_safe || self.is_allowed_request_origin(request.headers(), &host) {
             return Ok(());
         }
-        let problem = forbidden(403, "a page of another origin may not change anything here");
-        Err(problem.with_hint("add its origin to `server.allowed_origins`"))
+        let problem = forbidden(403, "the origin of the request is not allowed");
+        Err(problem.with_hint("add the origin to `server.allowed_origins`"))
     }
 
     fn is_allowed_host(&self, name: &str) -> bool {
@@ -84,7 +85,7 @@ impl SecurityPolicy {
     }
 }
 
-/// Middleware of all routes.
+/// Checks host and origin of every request, and adds security headers to every response.
 pub(crate) async fn security_middleware(State(guard): State<SecurityPolicy>, request: Request, next: Next) -> Response {
     let origin = guard.allowed_origin(request.headers());
     let is_preflight = request.method() == Method::OPTIONS && origin.is_some();

@@ -1,4 +1,4 @@
-//! Threads of a graph with an owner: lookup, ownership checks, listing.
+//! Ownership of threads: lookup, ownership checks, listing.
 
 use serde_json::Value;
 use superstep::ErrorCode;
@@ -19,7 +19,7 @@ pub struct OwnedThreads {
     pub graph: &'static str,
     /// Request that lists the threads of a user; the hint of a 404 names it.
     pub list_hint: &'static str,
-    /// Extracts the owner from the options of a run request.
+    /// Extracts the owner from the context values of a run request.
     pub owner: fn(&Value) -> String,
 }
 
@@ -30,8 +30,8 @@ impl OwnedThreads {
     /// Returns 404 if there is no such thread of this graph.
     pub async fn get(&self, runs: &RunService, id: &str) -> Result<ThreadRecord, Problem> {
         let missing = || {
-            let problem = Problem::not_found(format!("there is no conversation `{id}`"));
-            problem.with_hint(format!("`{}` lists those of a user", self.list_hint))
+            let problem = Problem::not_found(format!("conversation `{id}` not found"));
+            problem.with_hint(format!("`{}` lists the conversations of a user", self.list_hint))
         };
         let record = runs.find_thread(&ThreadId::from(id)).await?.ok_or_else(missing)?;
         if record.graph == self.graph { Ok(record) } else { Err(missing()) }
@@ -58,7 +58,7 @@ impl OwnedThreads {
     ) -> Result<Option<ThreadRecord>, Problem> {
         if let Some(record) = runs.find_thread(thread).await? {
             if record.graph != self.graph {
-                let detail = format!("thread `{thread}` is no conversation");
+                let detail = format!("thread `{thread}` belongs to another graph");
                 return Err(Problem::conflict(detail).with_thread(thread));
             }
             return self.check_owner(record, user).map(Some);
@@ -97,7 +97,7 @@ impl OwnedThreads {
         }
     }
 
-    /// Returns the options of the last run; the thread record has those of the first run.
+    /// Returns the context values of the last run; the thread record has those of the first run.
     ///
     /// # Errors
     /// Returns an error if the records cannot be read.
@@ -127,6 +127,6 @@ impl OwnedThreads {
 }
 
 fn forbidden(thread: &ThreadId) -> Problem {
-    let detail = format!("conversation `{thread}` is of somebody else");
+    let detail = format!("conversation `{thread}` belongs to another user");
     Problem::new(403, ErrorCode::PolicyRefused, detail).with_thread(thread)
 }

@@ -16,7 +16,7 @@ use superstep::core::validation_error::ValidationError;
 
 use crate::api::problem::{Problem, ProblemField};
 
-/// Request body as JSON of this type.
+/// A request body, parsed as JSON and validated against the JSON Schema of `T`.
 ///
 /// The default content type of `curl -d` is parsed as JSON as well. Invalid bodies are rejected: 415 for another
 /// media type, 413 for too many bytes, 400 for text that is not JSON, 422 for JSON that does not match the schema,
@@ -32,16 +32,17 @@ impl<T: DeserializeOwned + JsonSchema, S: Send + Sync> FromRequest<S> for Valida
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         check_type(request.headers())?;
         let bytes = tokio::time::timeout(BODY_TIMEOUT, Bytes::from_request(request, state)).await;
-        let bytes = bytes.map_err(|_| Problem::new(408, ErrorCode::Timeout, "the body did not come in within 10 s"))?;
+        let bytes =
+            bytes.map_err(|_| Problem::new(408, ErrorCode::Timeout, "the body was not received within 10 s"))?;
         let bytes = bytes.map_err(|rejection| match rejection.status().as_u16() {
-            413 => Problem::new(413, ErrorCode::TooLarge, "the body has more bytes than this server takes"),
-            _ => Problem::new(400, ErrorCode::InputInvalid, "the body could not be read").with_internal(rejection),
+            413 => Problem::new(413, ErrorCode::TooLarge, "the body exceeds the size limit of this server"),
+            _ => Problem::new(400, ErrorCode::InputInvalid, "the body cannot be read").with_internal(rejection),
         })?;
         parse_validated(&bytes).map(Self)
     }
 }
 
-/// Query of a request, of this type.
+/// A query string, parsed as `T`.
 pub struct ValidatedQuery<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for ValidatedQuery<T> {
@@ -58,12 +59,14 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
         headers.get(header::CONTENT_TYPE).and_then(|content_type| content_type.to_str().ok()).unwrap_or_default();
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     // The default of `curl -d`. Pages of other sites do not get here: the origin check rejects them.
-    let is_unsaid = essence == "application/x-www-form-urlencoded";
-    if is_unsaid || essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+    let is_curl_default = essence == "application/x-www-form-urlencoded";
+    if is_curl_default
+        || essence == "application/json"
+        || (essence.starts_with("application/") && essence.ends_with("+json"))
     {
         return Ok(());
     }
-    let problem = Problem::new(415, ErrorCode::InputInvalid, "the body is not said to be JSON");
+    let problem = Problem::new(415, ErrorCode::InputInvalid, "the content type of the body is not JSON");
     Err(problem.with_hint("send the header `Content-Type: application/json`"))
 }
 
@@ -75,7 +78,7 @@ fn parse_validated<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, 
     let described = schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value();
     let schema = FieldType::schema(described.clone()).map_err(|fault| superstep::Error::internal(fault.to_string()))?;
     let invalid = |faults: Vec<ValidationError>| {
-        Problem::invalid("the body is not valid", faults.into_iter().map(ProblemField::from))
+        Problem::invalid("the body is invalid", faults.into_iter().map(ProblemField::from))
     };
     schema.check(&value).map_err(|faults| invalid(locate_errors(&described, &value, faults)))?;
     // Constraints that a schema cannot express.
@@ -104,8 +107,8 @@ fn locate_errors(schema: &Value, value: &Value, faults: Vec<ValidationError>) ->
     let field_errors = faults.into_iter().filter(|fault| !fault.pointer.is_empty()).map(|fault| {
         let field = fault.pointer.strip_prefix('/').and_then(|name| fields.get(name));
         match field.map(|field| (&field["minimum"], &field["maximum"])) {
-            Some((least @ Value::Number(_), most @ Value::Number(_))) => {
-                let range = format!("allowed are {least} to {most}");
+            Some((min @ Value::Number(_), max @ Value::Number(_))) => {
+                let range = format!("use a value from {min} to {max}");
                 fault.with_help(range)
             }
             _ => fault,

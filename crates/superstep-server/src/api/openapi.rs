@@ -7,7 +7,7 @@ use utoipa::openapi::{InfoBuilder, OpenApi};
 
 use crate::runs::service::RunService;
 
-/// Serves the OpenAPI document at `/api/openapi.json`.
+/// Adds a route that serves the OpenAPI document at `/api/openapi.json`.
 ///
 /// # Errors
 /// Returns an error if the document cannot be serialized.

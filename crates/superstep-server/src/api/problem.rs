@@ -1,8 +1,7 @@
 //! HTTP errors as `application/problem+json` (RFC 9457), with a code, a hint and a list of all validation errors.
 //!
-//! Two messages stay apart: the body says what the caller can act on, the log what happened. The engine maps its
-//! error codes to HTTP status and documentation page; errors the engine cannot know (hosts, limits, media types)
-//! are created here.
+//! The body contains only what the caller can act on; details go to the log. The engine maps its error
+//! codes to HTTP status and documentation page; errors of HTTP itself (hosts, limits, media types) are created here.
 
 use std::time::Duration;
 
@@ -127,9 +126,9 @@ impl Problem {
     /// Creates a problem for a server that is shutting down: 503.
     #[must_use]
     pub fn shutting_down() -> Self {
-        Self::new(503, ErrorCode::TooLarge, "the server is shutting down and takes no new runs")
+        Self::new(503, ErrorCode::TooLarge, "the server is shutting down and accepts no new runs")
             .with_retry_after(Duration::from_secs(5))
-            .with_hint("try again when it is back")
+            .with_hint("try again after the restart")
     }
 
     /// Marks the problem as retryable after a delay.
@@ -173,25 +172,25 @@ impl Problem {
         self
     }
 
-    /// HTTP status.
+    /// Returns the HTTP status.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.0.status
     }
 
-    /// Stable code, such as `SS-015`.
+    /// Returns the stable error code, such as `SS-015`.
     #[must_use]
     pub fn code(&self) -> &str {
         &self.0.code
     }
 
-    /// Description of the error.
+    /// Returns the description of the error.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.0.detail
     }
 
-    /// Advice for the caller.
+    /// Returns the hint: advice for the caller.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
@@ -203,7 +202,7 @@ impl Problem {
         self.0.retryable
     }
 
-    /// List of all validation errors.
+    /// Returns all validation errors.
     #[must_use]
     pub fn fields(&self) -> &[ProblemField] {
         &self.0.errors
@@ -216,7 +215,7 @@ impl From<Error> for Problem {
         let mut problem = Self::new(error.http_status(), code, error.message());
         if error.kind() == ErrorKind::Internal {
             // The caller cannot act on a broken invariant, and its text may contain internal details.
-            problem.0.detail = "something went wrong that should not have".to_owned();
+            problem.0.detail = "internal server error".to_owned();
         } else if let Some(node) = &error.location().node {
             problem.0.detail = format!("node `{node}`: {}", error.message());
         }
@@ -233,7 +232,7 @@ impl From<Error> for Problem {
 impl From<Diagnostic> for ProblemField {
     fn from(diagnostic: Diagnostic) -> Self {
         let Diagnostic { pointer, message, help } = diagnostic;
-        // The engine has both in one sentence.
+        // The engine puts both into one sentence.
         let both = message.strip_prefix("expected ").and_then(|rest| rest.rsplit_once(", found "));
         let both = both.map(|(expected, actual)| (expected.to_owned(), actual.to_owned()));
         let (expected, actual) = both.unzip();
@@ -290,7 +289,7 @@ mod tests {
         let diagnostic =
             Diagnostic { pointer: "/n".into(), message: "expected integer, found text".into(), help: None };
         let problem =
-            Problem::from(Error::with_diagnostics(ErrorCode::TypeMismatch, "the input is not valid", vec![diagnostic]));
+            Problem::from(Error::with_diagnostics(ErrorCode::TypeMismatch, "the input is invalid", vec![diagnostic]));
         let part = &problem.fields()[0];
         assert_eq!((part.expected.as_deref(), part.actual.as_deref()), (Some("integer"), Some("text")));
         assert_eq!((problem.status(), part.pointer.as_str()), (422, "/n"));

@@ -35,11 +35,10 @@ pub(crate) fn router(apps: Vec<App>, runs: RunService, guard: SecurityPolicy) ->
 }
 
 async fn not_found(uri: Uri) -> Problem {
-    Problem::not_found(format!("there is nothing at `{}`", uri.path()))
-        .with_hint("`/api/openapi.json` lists what there is")
+    Problem::not_found(format!("no resource at `{}`", uri.path())).with_hint("`/api/openapi.json` lists all routes")
 }
 
 async fn method_not_allowed(method: Method, uri: Uri) -> Problem {
-    let detail = format!("`{method}` is not what `{}` is for", uri.path());
-    Problem::new(405, ErrorCode::InputInvalid, detail).with_hint("the header `Allow` says what is")
+    let detail = format!("`{}` does not support `{method}`", uri.path());
+    Problem::new(405, ErrorCode::InputInvalid, detail).with_hint("the header `Allow` lists the supported methods")
 }

@@ -16,7 +16,8 @@ use crate::runs::service::RunService;
 #[folder = "../../web/dist"]
 struct StudioFiles;
 
-/// Routes for the page of each application, the assets, and the start page: a file, or a list of the applications.
+/// Returns the routes for the page of each application, the assets, and the start page: a file, or a list of the
+/// applications.
 pub(crate) fn static_router(apps: &[App], start: Option<String>) -> Router<RunService> {
     let list = app_index_page(apps);
     let start = move || match &start {
@@ -48,19 +49,19 @@ pub(crate) fn static_router(apps: &[App], start: Option<String>) -> Router<RunSe
 async fn asset(Path(path): Path<String>) -> Response {
     let mut response = match file(&format!("assets/{path}")) {
         Some(response) => response,
-        None => return Problem::not_found("no such file").into_response(),
+        None => return Problem::not_found("file not found").into_response(),
     };
     // Asset names contain a content hash.
-    let forever = HeaderValue::from_static("public, max-age=31536000, immutable");
-    response.headers_mut().insert(header::CACHE_CONTROL, forever);
+    let immutable = HeaderValue::from_static("public, max-age=31536000, immutable");
+    response.headers_mut().insert(header::CACHE_CONTROL, immutable);
     response
 }
 
-/// Response with a page, and its content for clients without JavaScript.
+/// Returns the response with a page, and its content for clients without JavaScript.
 fn page(name: &str, plain: Option<String>) -> Response {
     let Some(file) = StudioFiles::get(name) else {
-        let problem = Problem::not_found(format!("the page `{name}` is not built into this server"));
-        return problem.with_hint("run `npm ci && npm run build` in `web`, then build the server").into_response();
+        let problem = Problem::not_found(format!("page `{name}` is not included in this build"));
+        return problem.with_hint("run `npm ci && npm run build` in `web`, then rebuild the server").into_response();
     };
     let mut text = String::from_utf8_lossy(&file.data).into_owned();
     if let (Some(plain), Some(end)) = (plain, text.find("</body>")) {
@@ -94,7 +95,7 @@ fn app_index_page(apps: &[App]) -> String {
     let rows: String = apps.iter().filter(|app| app.page.is_some()).map(row).collect();
     format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>superstep</title><h1>superstep</h1>\
-         <ul>{rows}</ul><p><a href=\"/api/openapi.json\">The HTTP API</a></p></html>"
+         <ul>{rows}</ul><p><a href=\"/api/openapi.json\">HTTP API</a></p></html>"
     )
 }
 

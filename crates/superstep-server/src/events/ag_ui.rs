@@ -1,8 +1,8 @@
 //! Encodes events in the AG-UI protocol.
 //!
-//! Processes all events from the beginning and sends those after the client's last event, because the message that
-//! a chunk belongs to may have started earlier. States are sent in full at the start and at the end, and as patches
-//! in between (`states`).
+//! Processes all events from the beginning and sends those after the client's last event, because the message that a
+//! chunk belongs to may have started earlier. States are sent in full at the start and at the end, and as patches in
+//! between (`state_patch`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! Broadcasts the events of runs to any number of subscribers: recent events come from a replay buffer per thread,
 //! older ones from the journal.
 //!
-//! Nothing waits for a subscriber. Each subscriber reads at its own speed; one that needs events evicted from the
-//! buffer is told that it lagged, and reconnects with its last number, which the journal then serves. Numbers rise
-//! for every subscriber, and no persisted event is left out. A killed process may lose everything here: what must
-//! survive is in the checkpointer.
+//! Nothing waits for a subscriber. Each subscriber reads at its own speed; a subscriber that needs events evicted from
+//! the buffer is disconnected ([`SubscriptionEnd::Lagged`]), reconnects with its last number, and reads the events from
+//! the journal. Numbers increase for every subscriber, and no persisted event is skipped. Nothing here must survive a
+//! crash: persisted data is in the checkpointer.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -33,7 +33,7 @@ pub struct PublishedEvent {
 }
 
 impl PublishedEvent {
-    /// Number of the event: rises along the thread, and is the id of the server-sent event.
+    /// Returns the number of the event, which increases along the thread and is the id of the server-sent event.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
@@ -45,19 +45,19 @@ impl PublishedEvent {
         self.is_preview
     }
 
-    /// Event of version 2 as JSON text.
+    /// Returns the version 2 event as JSON text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Event of version 2.
+    /// Returns the version 2 event as JSON.
     #[must_use]
     pub fn event(&self) -> &Value {
         self.event.get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
     }
 
-    /// Type of the event, such as `on_chain_start`.
+    /// Returns the type of the event, such as `on_chain_start`.
     #[must_use]
     pub fn kind(&self) -> &str {
         self.event()["event"].as_str().unwrap_or_default()
@@ -74,7 +74,7 @@ impl PublishedEvent {
     }
 }
 
-/// Number of a live event. The only place that reads it: it rises along the thread.
+/// Returns the number of a live event. No other function reads this field.
 fn number(event: &StreamEvent) -> u64 {
     event.metadata.seq
 }
@@ -130,42 +130,42 @@ impl EventBroadcaster {
 
     /// Opens the broadcast of a thread for a run.
     pub(crate) fn open(&self, thread: &ThreadId, run: RunId) -> Arc<ThreadBroadcast> {
-        let mut lines = lock(&self.threads);
-        lines.retain(|_, line| !line.is_stale());
-        let line = lines.entry(thread.clone()).or_insert_with(|| Arc::new(ThreadBroadcast::new(self.size)));
-        line.start_run(run);
-        line.clone()
+        let mut threads = lock(&self.threads);
+        threads.retain(|_, broadcast| !broadcast.is_stale());
+        let broadcast = threads.entry(thread.clone()).or_insert_with(|| Arc::new(ThreadBroadcast::new(self.size)));
+        broadcast.start_run(run);
+        broadcast.clone()
     }
 
     /// Returns the broadcast of a thread that has a run or had one recently.
     pub(crate) fn get(&self, thread: &ThreadId) -> Option<Arc<ThreadBroadcast>> {
-        lock(&self.threads).get(thread).filter(|line| !line.is_stale()).cloned()
+        lock(&self.threads).get(thread).filter(|broadcast| !broadcast.is_stale()).cloned()
     }
 
     /// Marks the events of a thread up to a number as persisted.
     pub(crate) fn mark_stored(&self, thread: &ThreadId, number: u64) {
         // The map is unlocked first, so that a busy thread does not block the others.
-        let line = lock(&self.threads).get(thread).cloned();
-        if let Some(line) = line {
-            lock(&line.now).ring.mark_stored(number);
+        let broadcast = lock(&self.threads).get(thread).cloned();
+        if let Some(broadcast) = broadcast {
+            lock(&broadcast.now).ring.mark_stored(number);
         }
     }
 
     /// Removes the broadcast of a thread; its subscriptions end.
     pub(crate) fn remove(&self, thread: &ThreadId) {
-        if let Some(line) = lock(&self.threads).remove(thread) {
-            line.close_if(|_| true, StreamState::Ended(Instant::now()));
+        if let Some(broadcast) = lock(&self.threads).remove(thread) {
+            broadcast.close_if(|_| true, StreamState::Ended(Instant::now()));
         }
     }
 
     /// Removes broadcasts that have expired.
     pub(crate) fn remove_expired(&self) {
-        lock(&self.threads).retain(|_, line| !line.is_stale());
+        lock(&self.threads).retain(|_, broadcast| !broadcast.is_stale());
     }
 
     /// Ends all subscriptions because the server shuts down.
     pub(crate) fn shut_down(&self) {
-        lock(&self.threads).values().for_each(|line| line.suspend_run());
+        lock(&self.threads).values().for_each(|broadcast| broadcast.suspend_run());
     }
 }
 

@@ -7,7 +7,7 @@ use superstep::core::port::{Checkpointer, Commit, SharedCheckpointer};
 
 use crate::events::broadcast::EventBroadcaster;
 
-/// A checkpointer that tells the broadcaster up to which number events are persisted.
+/// A checkpointer that reports to the broadcaster up to which number events are persisted.
 pub(crate) struct NotifyingCheckpointer {
     pub(crate) checkpointer: SharedCheckpointer,
     pub(crate) broadcaster: Arc<EventBroadcaster>,

@@ -1,4 +1,4 @@
-//! Replay buffer of one thread: releases events in the order of their numbers, and keeps them until they are
+//! Replay buffer of one thread: releases events in the order of their numbers, and retains them until they are
 //! persisted.
 //!
 //! A client that reconnects is served from the journal and then from the buffer, so the buffer may evict persisted

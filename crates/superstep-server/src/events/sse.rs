@@ -32,7 +32,7 @@ pub struct SseMessage {
 }
 
 impl SseMessage {
-    /// Creates a message.
+    /// Creates a message with an event name and its data.
     pub fn new(event: impl Into<String>, data: impl ToString) -> Self {
         Self { event: event.into(), data: data.to_string() }
     }
@@ -72,8 +72,14 @@ pub fn encode_v2_events(published: &PublishedEvent) -> Vec<SseMessage> {
 /// A comment is sent as heartbeat if there are no events. The last message before a shutdown is `event: shutdown`;
 /// a client that lagged gets a comment. Both reconnect with their last id.
 #[must_use]
-pub fn sse_response(feed: Subscription, view: impl SseEncoder) -> Response {
-    let sender = SseStream { pacer: SsePacer::new(feed.pace), feed, view, stage: SseStage::Opening, last_sent: None };
+pub fn sse_response(subscription: Subscription, view: impl SseEncoder) -> Response {
+    let sender = SseStream {
+        pacer: SsePacer::new(subscription.pace),
+        subscription,
+        view,
+        stage: SseStage::Opening,
+        last_sent: None,
+    };
     let body = Body::from_stream(stream::unfold(sender, |mut sender| async move {
         let text = sender.next().await?;
         Some((Ok::<Bytes, Infallible>(text.into()), sender))
@@ -88,7 +94,7 @@ pub fn sse_response(feed: Subscription, view: impl SseEncoder) -> Response {
 }
 
 struct SseStream<V> {
-    feed: Subscription,
+    subscription: Subscription,
     view: V,
     pacer: SsePacer,
     stage: SseStage,
@@ -107,7 +113,7 @@ impl<V: SseEncoder> SseStream<V> {
         match self.stage {
             SseStage::Opening => {
                 self.stage = SseStage::Streaming;
-                return Some(format!("retry: {}\n\n", self.feed.pace.reconnect_delay.as_millis()));
+                return Some(format!("retry: {}\n\n", self.subscription.pace.reconnect_delay.as_millis()));
             }
             SseStage::Over => return None,
             SseStage::Streaming => {}
@@ -116,10 +122,10 @@ impl<V: SseEncoder> SseStream<V> {
             self.pacer.wait_for_rate().await;
             let published = tokio::select! {
                 biased;
-                told = self.feed.next() => told,
+                event = self.subscription.next() => event,
                 () = self.pacer.heartbeat_due() => {
                     self.pacer.record_sent(0);
-                    return Some(": still here\n\n".to_owned());
+                    return Some(": heartbeat\n\n".to_owned());
                 }
             };
             let Some(published) = published else {
@@ -128,38 +134,38 @@ impl<V: SseEncoder> SseStream<V> {
             };
             self.last_sent = Some(published.number());
             self.view.prepare(&published).await;
-            let lines = self.view.encode(&published);
-            if !lines.is_empty() {
+            let messages = self.view.encode(&published);
+            if !messages.is_empty() {
                 self.pacer.record_sent(1);
-                return Some(format_messages(&lines, Some(published.number())));
+                return Some(format_messages(&messages, Some(published.number())));
             }
         }
     }
 
     fn closing_messages(&mut self) -> String {
-        match self.feed.end() {
-            Some(SubscriptionEnd::Lagged) => ": too slow, come back with the last id\n\n".to_owned(),
+        match self.subscription.end() {
+            Some(SubscriptionEnd::Lagged) => ": too slow, reconnect with the last id\n\n".to_owned(),
             Some(SubscriptionEnd::Shutdown) => {
-                format_messages(&[SseMessage::new("shutdown", r#"{"reason":"the server stops"}"#)], None)
+                format_messages(&[SseMessage::new("shutdown", r#"{"reason":"the server is shutting down"}"#)], None)
             }
             Some(SubscriptionEnd::Failed(problem)) => {
                 let data = serde_json::to_string(problem).unwrap_or_default();
                 format_messages(&[SseMessage::new("problem", data)], None)
             }
-            _ => format_messages(&self.view.finish(), self.last_sent) + ": the end\n\n",
+            _ => format_messages(&self.view.finish(), self.last_sent) + ": end of stream\n\n",
         }
     }
 }
 
-fn format_messages(lines: &[SseMessage], number: Option<u64>) -> String {
+fn format_messages(messages: &[SseMessage], number: Option<u64>) -> String {
     let mut text = String::new();
-    for (index, line) in lines.iter().enumerate() {
+    for (index, message) in messages.iter().enumerate() {
         // Writing to a string cannot fail.
-        if let Some(number) = number.filter(|_| index + 1 == lines.len()) {
+        if let Some(number) = number.filter(|_| index + 1 == messages.len()) {
             let _ = writeln!(text, "id: {number}");
         }
-        let _ = writeln!(text, "event: {}", line.event);
-        for data in line.data.split('\n') {
+        let _ = writeln!(text, "event: {}", message.event);
+        for data in message.data.split('\n') {
             let _ = writeln!(text, "data: {data}");
         }
         text.push('\n');
@@ -218,7 +224,7 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
         };
         let number = last_id.parse().map_err(|_| {
             let problem = Problem::new(400, ErrorCode::InputInvalid, "the last event id is not a number");
-            problem.with_hint("send back the `id` of the last event as it was")
+            problem.with_hint("send the `id` of the last event unchanged")
         });
         number.map(|number| Self(Some(number)))
     }

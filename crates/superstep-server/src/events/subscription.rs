@@ -13,12 +13,12 @@ use crate::config::SseConfig;
 use crate::events::broadcast::{PublishedEvent, READ_BATCH, ReadResult, StopOnDrop, ThreadBroadcast};
 use crate::graphs::registry::ServedGraph;
 
-/// Every event of a thread after a number, once and in order, until the run ends.
-#[must_use = "a feed tells nothing until it is asked"]
+/// A subscription to the events of a thread after a number: yields each event once and in order, until the run ends.
+#[must_use = "a subscription yields events only when `next` is called"]
 pub struct Subscription {
     thread: ThreadId,
     served: Arc<dyn ServedGraph>,
-    line: Option<(Arc<ThreadBroadcast>, watch::Receiver<u64>)>,
+    broadcast: Option<(Arc<ThreadBroadcast>, watch::Receiver<u64>)>,
     /// Number of the last event returned.
     last_number: u64,
     buffered: VecDeque<Arc<PublishedEvent>>,
@@ -51,19 +51,19 @@ impl Subscription {
     pub(crate) fn new(
         (thread, after): (ThreadId, Option<u64>),
         served: Arc<dyn ServedGraph>,
-        line: Option<Arc<ThreadBroadcast>>,
+        broadcast: Option<Arc<ThreadBroadcast>>,
         pace: SseConfig,
     ) -> Self {
-        let line = line.map(|line| {
-            let changed = line.changed.subscribe();
-            (line, changed)
+        let broadcast = broadcast.map(|broadcast| {
+            let changed = broadcast.changed.subscribe();
+            (broadcast, changed)
         });
         let (last_number, buffered) = (after.unwrap_or_default(), VecDeque::new());
         let (reads_store, gap_end, journal_read_to, end, stop_on_drop) = (true, 0, 0, None, None);
         Self {
             thread,
             served,
-            line,
+            broadcast,
             last_number,
             buffered,
             reads_store,
@@ -75,12 +75,12 @@ impl Subscription {
         }
     }
 
-    pub(crate) fn with_stop_on_drop(mut self, leaving: Option<StopOnDrop>) -> Self {
-        self.stop_on_drop = leaving;
+    pub(crate) fn with_stop_on_drop(mut self, guard: Option<StopOnDrop>) -> Self {
+        self.stop_on_drop = guard;
         self
     }
 
-    /// Thread of the subscription.
+    /// Returns the thread of the subscription.
     #[must_use]
     pub fn thread(&self) -> &ThreadId {
         &self.thread
@@ -103,14 +103,14 @@ impl Subscription {
                 self.read_journal().await;
                 continue;
             }
-            let Some((line, changed)) = &mut self.line else {
+            let Some((broadcast, changed)) = &mut self.broadcast else {
                 self.close(SubscriptionEnd::RunEnded);
                 continue;
             };
             // Evicted previews are stored nowhere; their content is part of the events read from the journal.
             self.last_number = self.last_number.max(std::mem::take(&mut self.journal_read_to));
             changed.borrow_and_update();
-            match line.read_after(self.last_number) {
+            match broadcast.read_after(self.last_number) {
                 ReadResult::Events(events) => self.buffered = events.into(),
                 // The subscription holds the broadcast, so the sender is alive and the result cannot be an error.
                 ReadResult::Pending => drop(changed.changed().await),
@@ -129,8 +129,8 @@ impl Subscription {
     }
 
     fn close(&mut self, end: SubscriptionEnd) {
-        if let Some(leaving) = self.stop_on_drop.take() {
-            leaving.disarm();
+        if let Some(guard) = self.stop_on_drop.take() {
+            guard.disarm();
         }
         self.end = Some(end);
     }
@@ -138,7 +138,7 @@ impl Subscription {
     /// Reads events from the journal, up to where the replay buffer starts or continues after a gap.
     async fn read_journal(&mut self) {
         // Read before the journal, so that events persisted in between are part of the journal read.
-        let below = self.line.as_ref().and_then(|(line, _)| line.stored_range());
+        let below = self.broadcast.as_ref().and_then(|(broadcast, _)| broadcast.stored_range());
         let floor = below.map(|below| below.stored_up_to.max(self.gap_end));
         if floor.is_some_and(|floor| floor <= self.last_number) {
             self.reads_store = false;
@@ -163,9 +163,10 @@ impl Subscription {
     }
 }
 
-/// Error for a subscriber whose next event was evicted and is not persisted yet: it must not skip that event.
+/// Returns the error for a subscriber whose next event was evicted and is not persisted yet: the subscriber must not
+/// skip that event.
 fn not_yet_stored(thread: &ThreadId) -> Problem {
-    let detail = "more was said than is held, and it is not stored yet";
+    let detail = "the next event was evicted from the replay buffer and is not stored yet";
     let problem = Problem::new(503, ErrorCode::StoreUnavailable, detail).with_retry_after(Duration::from_secs(2));
-    problem.with_hint("come back with the last id once the run has saved more").with_thread(thread)
+    problem.with_hint("reconnect with the last id after the run has saved more events").with_thread(thread)
 }

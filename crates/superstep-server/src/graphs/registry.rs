@@ -1,7 +1,7 @@
-//! Registry of served graphs, and the interface of a graph that hides its state and context types.
+//! Registry of graphs, and [`ServedGraph`], the interface of a graph without its state and context types.
 //!
-//! A graph is wrapped once ([`served`]); the server, the run service and every route then see only [`ServedGraph`]. Runs
-//! are not executed here but by the worker.
+//! A graph is wrapped once ([`serve_graph`]); the server, the run service and every route then see only
+//! [`ServedGraph`]. The worker executes runs, not this module.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,38 +27,37 @@ use crate::config::Storage;
 /// Future of an operation on a graph.
 pub type GraphFuture<'a, T> = BoxFuture<'a, Result<T, Problem>>;
 
-/// A graph as the server uses it, for any state and context type.
+/// A graph that the server runs, without its state and context types. Created by [`serve_graph`].
 pub trait ServedGraph: Send + Sync + 'static {
-    /// Name of the graph in requests.
+    /// Returns the name of the graph in requests.
     fn name(&self) -> &str;
 
     /// Returns the diagram of the graph.
     fn diagram(&self) -> Diagram;
 
-    /// JSON Schema of the input.
+    /// Returns the JSON Schema of the input.
     fn input_schema(&self) -> Value;
 
-    /// JSON Schema of the output.
+    /// Returns the JSON Schema of the output.
     fn output_schema(&self) -> Value;
 
     /// Returns the same graph with its threads in this storage.
     fn with_storage(&self, stores: &Storage) -> Arc<dyn ServedGraph>;
 
-    /// Returns a request that starts a thread, with the values that the application adds if the client left them
-    /// out: a title for lists, options.
-    fn annotate(&self, order: RunRequest) -> RunRequest;
+    /// Adds values that the client left out to a request that starts a thread, such as a title.
+    fn annotate(&self, request: RunRequest) -> RunRequest;
 
-    /// Validates a request before anything is persisted.
+    /// Validates a request; called before anything is persisted.
     ///
     /// # Errors
     /// Returns every validation error of the request.
-    fn validate<'a>(&'a self, order: &'a RunRequest) -> GraphFuture<'a, ()>;
+    fn validate<'a>(&'a self, request: &'a RunRequest) -> GraphFuture<'a, ()>;
 
-    /// Creates a run, which does nothing until its first event is requested.
+    /// Creates a run. The run starts when its first event is requested.
     ///
     /// # Errors
     /// Returns an error if the request does not fit the graph.
-    fn start(&self, order: &RunRequest, terms: RunOptions) -> Result<RunHandle, Problem>;
+    fn start(&self, request: &RunRequest, options: RunOptions) -> Result<RunHandle, Problem>;
 
     /// Returns the newest state of a thread.
     fn state<'a>(&'a self, thread: &'a ThreadId) -> GraphFuture<'a, ThreadState>;
@@ -118,7 +117,7 @@ impl GraphRegistry {
         for graph in graphs {
             let name = graph.name().to_owned();
             if named.insert(name.clone(), graph).is_some() {
-                let message = format!("two graphs are called `{name}`");
+                let message = format!("duplicate graph `{name}`");
                 return Err(
                     superstep::Error::new(superstep::ErrorCode::ConfigInvalid, message).with_help("rename one of them")
                 );
@@ -134,7 +133,7 @@ impl GraphRegistry {
     pub fn get(&self, name: &str) -> Result<Arc<dyn ServedGraph>, Problem> {
         self.0.get(name).cloned().ok_or_else(|| {
             let names: Vec<&str> = self.0.keys().map(String::as_str).collect();
-            Problem::not_found(format!("no graph `{name}`")).with_hint(did_you_mean_or_list(name, &names))
+            Problem::not_found(format!("graph `{name}` not found")).with_hint(did_you_mean_or_list(name, &names))
         })
     }
 

@@ -1,4 +1,4 @@
-//! A compiled graph behind [`Served`]: the only place of the server that knows its state and context types.
+//! A compiled graph behind [`ServedGraph`]: the only module of the server that knows its state and context types.
 
 use std::sync::Arc;
 
@@ -38,11 +38,11 @@ pub fn serve_graph<S: GraphState, C: Send + Sync + 'static>(
     graph: CompiledGraph<S, C>,
     context: impl Fn(&RunRequest) -> Result<C, Problem> + Send + Sync + 'static,
 ) -> Arc<dyn ServedGraph> {
-    serve_graph_with_annotations(graph, context, |order| order)
+    serve_graph_with_annotations(graph, context, |request| request)
 }
 
-/// Wraps a compiled graph as [`serve_graph`] does, for an application that annotates its threads, for example with a
-/// title: `note` fills values into a request that starts a thread if the client left them out.
+/// Wraps a compiled graph as [`serve_graph`] does, for an application that annotates its threads: `note` adds values
+/// that the client left out, such as a title, to a request that starts a thread.
 pub fn serve_graph_with_annotations<S: GraphState, C: Send + Sync + 'static>(
     graph: CompiledGraph<S, C>,
     context: impl Fn(&RunRequest) -> Result<C, Problem> + Send + Sync + 'static,
@@ -70,11 +70,11 @@ impl<S: GraphState, C: Send + Sync + 'static> TypedServedGraph<S, C> {
         }
     }
 
-    fn build_run(&self, order: &RunRequest) -> RunBuilder<S, C> {
-        match &order.input {
-            RunInput::Input(input) => self.graph.invoke(input.clone()).thread(&order.thread),
-            RunInput::Resume(answers) => self.graph.resume_with(&order.thread, answers.clone()),
-            RunInput::Continue => self.graph.continue_thread(&order.thread),
+    fn build_run(&self, request: &RunRequest) -> RunBuilder<S, C> {
+        match &request.input {
+            RunInput::Input(input) => self.graph.invoke(input.clone()).thread(&request.thread),
+            RunInput::Resume(answers) => self.graph.resume_with(&request.thread, answers.clone()),
+            RunInput::Continue => self.graph.continue_thread(&request.thread),
         }
     }
 }
@@ -101,40 +101,40 @@ impl<S: GraphState, C: Send + Sync + 'static> ServedGraph for TypedServedGraph<S
         Arc::new(Self { graph, context, annotate: note, stores: Some(stores.clone()) })
     }
 
-    fn annotate(&self, order: RunRequest) -> RunRequest {
-        (self.annotate)(order)
+    fn annotate(&self, request: RunRequest) -> RunRequest {
+        (self.annotate)(request)
     }
 
-    fn validate<'a>(&'a self, order: &'a RunRequest) -> GraphFuture<'a, ()> {
+    fn validate<'a>(&'a self, request: &'a RunRequest) -> GraphFuture<'a, ()> {
         Box::pin(async move {
-            if !order.thread.is_valid() {
-                let detail = format!("`{}` cannot be the id of a thread", order.thread);
+            if !request.thread.is_valid() {
+                let detail = format!("`{}` is not a valid thread id", request.thread);
                 return Err(Problem::invalid(detail, []).with_hint("use 1 to 128 letters, digits and `_ . : -`"));
             }
-            match &order.input {
+            match &request.input {
                 RunInput::Input(Value::Object(input)) => {
-                    let is_new = self.threads().status(&order.thread).await?.is_none();
+                    let is_new = self.threads().status(&request.thread).await?.is_none();
                     self.check_input(input, is_new)
                 }
                 RunInput::Input(other) => {
                     let message = format!("expected an object, found {}", kind(other));
-                    Err(Problem::invalid("the input is not valid", [ProblemField::from(ValidationError::new(message))]))
+                    Err(Problem::invalid("the input is invalid", [ProblemField::from(ValidationError::new(message))]))
                 }
                 RunInput::Resume(_) | RunInput::Continue => Ok(()),
             }
         })
     }
 
-    fn start(&self, order: &RunRequest, terms: RunOptions) -> Result<RunHandle, Problem> {
-        let context = (self.context)(order)?;
-        // Also for a recovered run: another run that holds the thread may already have processed the same input.
+    fn start(&self, request: &RunRequest, options: RunOptions) -> Result<RunHandle, Problem> {
+        let context = (self.context)(request)?;
+        // `Reject` also for a recovered run: another run on the thread may already have processed the same input.
         let mut run =
-            self.build_run(order).run_id(order.run).context(context).multitask_strategy(MultitaskStrategy::Reject);
-        run = run.control(terms.control).metrics(&terms.metrics);
-        for (key, value) in &order.metadata {
+            self.build_run(request).run_id(request.run).context(context).multitask_strategy(MultitaskStrategy::Reject);
+        run = run.control(options.control).metrics(&options.metrics);
+        for (key, value) in &request.metadata {
             run = run.metadata(key.clone(), value.clone());
         }
-        if let Some(time) = terms.timeout {
+        if let Some(time) = options.timeout {
             run = run.timeout(time);
         }
         if let Some(stores) = &self.stores {
@@ -198,15 +198,15 @@ impl<S: GraphState, C: Send + Sync + 'static> TypedServedGraph<S, C> {
         if diagnostics.is_empty() {
             return Ok(());
         }
-        let error = Error::with_diagnostics(ErrorCode::InputInvalid, "the input is not valid", diagnostics);
-        Err(error.with_help("nothing ran: correct the input and run again").into())
+        let error = Error::with_diagnostics(ErrorCode::InputInvalid, "the input is invalid", diagnostics);
+        Err(error.with_help("nothing was run; correct the input and run again").into())
     }
 }
 
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
-        Value::Bool(_) => "a truth value",
+        Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
         Value::String(_) => "text",
         Value::Array(_) => "a list",

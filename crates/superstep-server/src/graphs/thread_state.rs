@@ -1,4 +1,4 @@
-//! State of a thread in the HTTP API: JSON and ids, for any state type in Rust.
+//! State of a thread as JSON, for any state type.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -55,11 +55,11 @@ pub struct ThreadTask {
     pub interrupts: Vec<ThreadInterrupt>,
 }
 
-/// An interrupt that waits for an answer.
+/// An open interrupt, which waits for a resume value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ThreadInterrupt {
-    /// Id that the answer refers to.
+    /// Id of the interrupt, by which its resume value is passed.
     pub id: InterruptId,
     /// Name of the interrupt.
     pub name: String,
@@ -68,7 +68,7 @@ pub struct ThreadInterrupt {
     pub text: Option<String>,
     /// Value for the user to review.
     pub value: Value,
-    /// JSON Schema of the answer.
+    /// JSON Schema of the resume value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
 }

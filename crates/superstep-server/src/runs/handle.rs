@@ -8,7 +8,7 @@ use superstep::telemetry::RunUsage;
 use superstep::{EventStream, Outcome, RunEnd, StreamEvent};
 
 /// A run in progress. Requesting events drives the run; dropping the handle stops it.
-#[must_use = "a run goes on only while its events are asked for"]
+#[must_use = "the run advances only while its events are read"]
 pub struct RunHandle(Box<dyn DynRunHandle>);
 
 /// Result of a run.

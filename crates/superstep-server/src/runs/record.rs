@@ -22,13 +22,13 @@ pub enum RunStatus {
     Running,
     /// The run was saved when the server shut down, and continues when a server starts.
     Suspended,
-    /// The run waits for the answer to an interrupt.
+    /// The run waits for the resume value of an interrupt.
     #[serde(rename = "waiting")]
     AwaitingInput,
     /// The run has ended successfully.
     #[serde(rename = "finished")]
     Succeeded,
-    /// The run was stopped.
+    /// The run was cancelled.
     #[serde(rename = "stopped")]
     Cancelled,
     /// The run failed.
@@ -143,10 +143,10 @@ pub struct ThreadRecord {
     /// Runs that have a record, the oldest first.
     #[serde(default)]
     pub(crate) runs: Vec<RunId>,
-    /// Title for users.
+    /// Title that users see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Options of the first run, in the format of the application.
+    /// Context values of the first run, in the format of the application.
     #[serde(default)]
     #[serde(rename = "options")]
     pub context: Value,
@@ -203,22 +203,22 @@ pub struct ThreadSearch {
 
 /// Builds the thread record that follows from a run record.
 pub(crate) fn thread_record(record: &RunRecord, before: Option<ThreadRecord>) -> ThreadRecord {
-    let RunRecord { request: order, status, error: failure, .. } = record;
+    let RunRecord { request, status, error: failure, .. } = record;
     let created_at = before.as_ref().map_or_else(now, |before| before.created_at.clone());
     let previous = before.map(|before| (before.title, before.context, before.runs)).unwrap_or_default();
     let mut runs = previous.2;
-    if !runs.contains(&order.run) {
-        runs.push(order.run);
+    if !runs.contains(&request.run) {
+        runs.push(request.run);
     }
     ThreadRecord {
         version: VERSION,
-        thread: order.thread.clone(),
-        graph: order.graph.clone(),
-        run: order.run,
+        thread: request.thread.clone(),
+        graph: request.graph.clone(),
+        run: request.run,
         runs,
         status: *status,
-        title: order.title.clone().or(previous.0),
-        context: if previous.1.is_null() { order.context.clone() } else { previous.1 },
+        title: request.title.clone().or(previous.0),
+        context: if previous.1.is_null() { request.context.clone() } else { previous.1 },
         error: failure.clone(),
         created_at,
         updated_at: now(),

@@ -1,10 +1,10 @@
-//! Recovery of unfinished runs, found by their records at startup and by the list of unfinished runs every few
-//! seconds; each is resumed or marked.
+//! Recovery of unfinished runs: finds them by their records at startup and by the list of unfinished runs every few
+//! seconds, and resumes or marks each of them.
 //!
-//! Recovering a run is harmless if it had in fact ended and only its record did not show that: the checkpoints
-//! decide, not the record. Several servers may find the same run: a server decides about a run only while it holds
-//! the thread lease ([`super::standing::ThreadLease`]), reads the record again under the lease, and persists the recovery
-//! before it releases the lease.
+//! Recovering a run is harmless if it had in fact ended and only its record did not show that: the checkpoints decide,
+//! not the record. Several servers may find the same run: a server decides about a run only while it holds the thread
+//! lease ([`ThreadLease`](super::status::ThreadLease)), reads the record again under the lease, and persists the
+//! recovery before it releases the lease.
 
 pub(crate) mod detector;
 pub(crate) mod final_event;
@@ -43,7 +43,7 @@ pub(crate) struct RecoveryReport {
 enum RecoveryResult {
     /// The run was resumed or marked, or has ended meanwhile.
     Recovered,
-    /// Another process, or another run of this process, holds the thread or is about to.
+    /// Another process, or another run of this process, holds the thread lease or is about to acquire it.
     OwnedElsewhere,
     /// The maximum number of concurrent runs is reached.
     NoCapacity,
@@ -63,24 +63,24 @@ impl RunService {
     /// # Errors
     /// Returns an error if the records cannot be read.
     pub(crate) async fn recover_all(&self) -> Result<RecoveryReport, Problem> {
-        let mut taken = RecoveryReport::default();
+        let mut report = RecoveryReport::default();
         for record in self.0.repository.find_unfinished().await? {
             // A graph that is not registered here may be served by another program on the same storage.
             let Ok(served) = self.graph(&record.request.graph) else { continue };
             let (run, unfinished) = (record.request.run, UnfinishedRun::from(&record));
             if self.may_still_start(&*served, &unfinished).await? {
                 // The process of the run may be alive and about to acquire the lease: later scans decide.
-                taken.count += usize::from(!self.is_leased(&unfinished).await);
+                report.count += usize::from(!self.is_leased(&unfinished).await);
                 self.0.repository.sync_unfinished_entry(run).await?;
                 continue;
             }
-            match self.try_recover(unfinished, &mut taken).await {
+            match self.try_recover(unfinished, &mut report).await {
                 // Listed so that it is scanned again, even if an older version has not put it on the list.
                 RecoveryResult::OwnedElsewhere => self.0.repository.sync_unfinished_entry(run).await?,
-                RecoveryResult::Recovered | RecoveryResult::NoCapacity => taken.count += 1,
+                RecoveryResult::Recovered | RecoveryResult::NoCapacity => report.count += 1,
             }
         }
-        Ok(taken)
+        Ok(report)
     }
 
     /// Returns true if a run was persisted so recently that its process may be about to acquire the lease. A run
@@ -124,32 +124,32 @@ impl RunService {
     /// Recovers queued runs in order, until there is no free slot or a transient error occurs; the rest stays
     /// queued.
     async fn recover_queued(&self, mut queue: VecDeque<UnfinishedRun>) -> RecoveryReport {
-        let mut taken = RecoveryReport::default();
+        let mut report = RecoveryReport::default();
         while let Some(unfinished) = queue.pop_front() {
-            self.try_recover(unfinished, &mut taken).await;
-            if !taken.queued.is_empty() {
+            self.try_recover(unfinished, &mut report).await;
+            if !report.queued.is_empty() {
                 break;
             }
         }
         // A run that failed with a transient error moves to the end of the queue, so that it does not block the
         // others.
-        match taken.has_transient_error {
-            true => queue.append(&mut taken.queued),
-            false => queue = taken.queued.into_iter().chain(queue).collect(),
+        match report.has_transient_error {
+            true => queue.append(&mut report.queued),
+            false => queue = report.queued.into_iter().chain(queue).collect(),
         }
-        RecoveryReport { queued: queue, ..taken }
+        RecoveryReport { queued: queue, ..report }
     }
 
     /// Recovers one run, or queues it. A run that cannot be recovered does not block others.
-    async fn try_recover(&self, unfinished: UnfinishedRun, taken: &mut RecoveryReport) -> RecoveryResult {
+    async fn try_recover(&self, unfinished: UnfinishedRun, report: &mut RecoveryReport) -> RecoveryResult {
         let Ok(served) = self.graph(&unfinished.graph) else { return RecoveryResult::OwnedElsewhere };
         match self.recover_run(served, &unfinished).await {
-            Ok(RecoveryResult::NoCapacity) => taken.queued.push_back(unfinished),
-            Ok(took) => return took,
+            Ok(RecoveryResult::NoCapacity) => report.queued.push_back(unfinished),
+            Ok(result) => return result,
             Err(problem) if problem.is_retryable() => {
-                tracing::warn!(run = %unfinished.run, "a run is taken up later: {}", problem.detail());
-                taken.has_transient_error = true;
-                taken.queued.push_back(unfinished);
+                tracing::warn!(run = %unfinished.run, "recovery of a run is postponed: {}", problem.detail());
+                report.has_transient_error = true;
+                report.queued.push_back(unfinished);
             }
             Err(problem) => {
                 self.record_recovery_failure(&unfinished, problem).await;
@@ -161,12 +161,12 @@ impl RunService {
 
     /// Records why a run could not be recovered: a client can continue it once the cause is fixed.
     async fn record_recovery_failure(&self, unfinished: &UnfinishedRun, problem: Problem) {
-        tracing::error!(run = %unfinished.run, "a run could not be taken up: {}", problem.detail());
+        tracing::error!(run = %unfinished.run, "a run could not be recovered: {}", problem.detail());
         // At shutdown the next server handles the run; if another process holds the thread, its record is newer
         // than this one.
         let Ok(_slot) = self.0.worker.acquire_slot_over_capacity(&unfinished.thread, unfinished.run) else { return };
         let written = async {
-            let Some(_turn) = self.try_lease_thread(&unfinished.thread).await? else { return Ok(()) };
+            let Some(_lease) = self.try_lease_thread(&unfinished.thread).await? else { return Ok(()) };
             let now = self.0.repository.run(unfinished.run).await?.filter(RunRecord::is_unfinished);
             let Some(mut record) = now.filter(|now| now.recoveries == unfinished.recoveries) else { return Ok(()) };
             record.set_ended(RunStatus::Orphaned, Some(problem.into()));
@@ -176,7 +176,7 @@ impl RunService {
             }
         };
         if let Err(problem) = written.await {
-            tracing::error!(run = %unfinished.run, "that could not be written down: {}", problem.detail());
+            tracing::error!(run = %unfinished.run, "a failed recovery could not be recorded: {}", problem.detail());
         }
     }
 
@@ -196,7 +196,7 @@ impl RunService {
         };
         if let Err(problem) = closed.await {
             // The next server closes the record.
-            tracing::warn!(%run, "a run that is over could not be closed: {}", problem.detail());
+            tracing::warn!(%run, "a superseded run could not be closed: {}", problem.detail());
         }
     }
 
@@ -211,7 +211,7 @@ impl RunService {
             Err(problem) if problem.status() == 409 => return Ok(RecoveryResult::OwnedElsewhere),
             Err(problem) => return Err(problem),
         };
-        let Some(turn) = self.try_lease_thread(&unfinished.thread).await? else {
+        let Some(lease) = self.try_lease_thread(&unfinished.thread).await? else {
             return Ok(RecoveryResult::OwnedElsewhere);
         };
         // The record may have changed before the lease was acquired; from here on no other process decides about
@@ -236,7 +236,7 @@ impl RunService {
         match plan_recovery(&served, &record).await? {
             RecoveryPlan::AlreadyEnded(status, failure) => {
                 record.set_ended(status, failure);
-                self.publish_final_event(&*served, &record, &turn).await;
+                self.publish_final_event(&*served, &record, &lease).await;
                 self.0.repository.save(&record).await?;
             }
             RecoveryPlan::Resume(_) if self.0.config.recovery == RecoveryMode::Manual => {
@@ -245,10 +245,10 @@ impl RunService {
             }
             RecoveryPlan::Resume(_) if self.0.worker.is_over_capacity() => return Ok(RecoveryResult::NoCapacity),
             RecoveryPlan::Resume(input) => {
-                tracing::info!(run = %unfinished.run, thread = %unfinished.thread, "a run is taken up again");
+                tracing::info!(run = %unfinished.run, thread = %unfinished.thread, "recovering a run");
                 (record.status, record.ended_at, record.recoveries) = (RunStatus::Running, None, record.recoveries + 1);
                 // The record keeps the original input: the next server needs it if this process dies too.
-                let kind = StartKind::Recovered(turn);
+                let kind = StartKind::Recovered(lease);
                 self.dispatch(&served, slot, RunStart { record, input, kind, permit: None }).await?;
             }
         }
@@ -260,16 +260,16 @@ impl RunService {
         &self,
         served: &Arc<dyn ServedGraph>,
         before: &ThreadRecord,
-        order: &mut RunRequest,
+        request: &mut RunRequest,
     ) -> Result<(), Problem> {
         if !matches!(before.status, RunStatus::Orphaned | RunStatus::Running | RunStatus::Suspended) {
             return Ok(());
         }
-        let Some(died) = self.0.repository.run(before.run).await? else { return Ok(()) };
-        if let RecoveryPlan::Resume(input) = plan_recovery(served, &died).await? {
-            order.input = input;
-            if order.metadata.is_empty() {
-                order.metadata = died.request.metadata;
+        let Some(earlier) = self.0.repository.run(before.run).await? else { return Ok(()) };
+        if let RecoveryPlan::Resume(input) = plan_recovery(served, &earlier).await? {
+            request.input = input;
+            if request.metadata.is_empty() {
+                request.metadata = earlier.request.metadata;
             }
         }
         Ok(())
@@ -278,17 +278,17 @@ impl RunService {
 
 /// Decides from the persisted checkpoints how an unfinished run continues.
 async fn plan_recovery(served: &Arc<dyn ServedGraph>, record: &RunRecord) -> Result<RecoveryPlan, Problem> {
-    let (thread, order) = (&record.request.thread, &record.request);
+    let (thread, request) = (&record.request.thread, &record.request);
     let status = served.status(thread).await?;
-    let has_saved = status.is_some() && served.has_checkpoint_of_run(thread, order.run).await?;
-    match &order.input {
+    let has_saved = status.is_some() && served.has_checkpoint_of_run(thread, request.run).await?;
+    match &request.input {
         // The process died before the input was persisted.
-        RunInput::Input(_) if !has_saved => return Ok(RecoveryPlan::Resume(order.input.clone())),
+        RunInput::Input(_) if !has_saved => return Ok(RecoveryPlan::Resume(request.input.clone())),
         RunInput::Resume(answers) if !has_saved => {
             let state = served.state(thread).await?;
             let is_open = |id: &InterruptId| state.interrupts().any(|question| question.id == *id);
             if answers.keys().any(is_open) {
-                return Ok(RecoveryPlan::Resume(order.input.clone()));
+                return Ok(RecoveryPlan::Resume(request.input.clone()));
             }
         }
         RunInput::Continue if !has_saved => return Ok(RecoveryPlan::Resume(RunInput::Continue)),
@@ -296,7 +296,7 @@ async fn plan_recovery(served: &Arc<dyn ServedGraph>, record: &RunRecord) -> Res
     }
     let state = served.state(thread).await?;
     // Resume values are persisted before any task runs; until then the thread status is interrupted.
-    let is_answered = matches!(order.input, RunInput::Resume(_)) && state.interrupts().next().is_none();
+    let is_answered = matches!(request.input, RunInput::Resume(_)) && state.interrupts().next().is_none();
     Ok(match status {
         Some(ThreadStatus::Interrupted) if !is_answered => RecoveryPlan::AlreadyEnded(RunStatus::AwaitingInput, None),
         Some(ThreadStatus::Error) => {

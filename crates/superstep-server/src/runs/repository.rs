@@ -1,8 +1,9 @@
 //! Records of runs and threads, in the long-term store.
 //!
-//! A record is persisted before its run starts and again when the run has ended, so a record with status `running`
-//! at startup belongs to a run whose process died. The progress of a run is not here but in its checkpoints. The
-//! records of the newest runs of each thread are kept ([`KEPT`]); older ones are removed when a later run ends.
+//! A record is persisted before its run starts and again when the run has ended, so a record with status `running` at
+//! startup belongs to a run whose process died. The progress of a run is not here but in its checkpoints. The
+//! repository retains the records of the newest runs of each thread ([`MAX_RUNS_PER_THREAD`]) and removes older ones
+//! when a later run ends.
 //!
 //! Unfinished runs are also on a list ([`UNFINISHED`]), written with their records: servers scan the list every few
 //! seconds, and its length is the number of unfinished runs, however many have ended.
@@ -33,8 +34,9 @@ const UNFINISHED: [&str; 2] = ["server", "unfinished"];
 const DELETE_BATCH: usize = 20;
 
 /// Returns the namespace of the long-term store for application data that belongs to a thread, such as values too
-/// large for its state. The data is deleted with the thread ([`RunService::delete_thread`](crate::RunService::delete_thread)). Namespace
-/// labels must not contain a dot, so a dot in the id becomes `%2E`.
+/// large for its state. The data is deleted with the thread
+/// ([`RunService::delete_thread`](crate::RunService::delete_thread)). Namespace labels must not contain a dot, so a
+/// dot in the id becomes `%2E`.
 #[must_use]
 pub fn thread_data_namespace(thread: &ThreadId) -> [String; 2] {
     ["belongings".to_owned(), thread.as_str().replace('%', "%25").replace('.', "%2E")]
@@ -115,8 +117,8 @@ impl RunRepository {
         }
     }
 
-    /// Returns an earlier thread record with the present status of its run: the run may have ended meanwhile in
-    /// another process, which left the thread record to the later run.
+    /// Returns an earlier thread record with the current status of its run: the run may have ended meanwhile in another
+    /// process, which left the thread record to the later run.
     async fn refresh_status(&self, mut thread: ThreadRecord) -> Result<ThreadRecord, Problem> {
         if let Some(run) = self.run(thread.run).await? {
             (thread.status, thread.error) = (run.status, run.error);
@@ -252,7 +254,7 @@ fn delete_unfinished(run: RunId) -> StoreOp {
     DeleteOp::new(UNFINISHED, run.to_string()).into()
 }
 
-/// Index of the searchable text of a thread.
+/// Returns the index of the searchable text of a thread.
 fn title_index() -> IndexFields {
     IndexFields::Paths(vec!["title".to_owned()])
 }
@@ -264,7 +266,8 @@ fn to_value(record: &impl Serialize) -> Result<Value, Problem> {
 fn read<T: serde::de::DeserializeOwned>(item: &Item) -> Result<T, Problem> {
     let version = item.value["version"].as_u64().unwrap_or_default();
     if version > u64::from(VERSION) {
-        let message = format!("record `{}` is of version {version}, and this server knows {VERSION}", item.key);
+        let message =
+            format!("record `{}` has version {version}; this server supports versions up to {VERSION}", item.key);
         return Err(Error::new(superstep::ErrorCode::CheckpointTooNew, message).with_help("use a newer server").into());
     }
     serde_json::from_value(item.value.clone()).map_err(|error| {

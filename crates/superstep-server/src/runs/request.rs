@@ -30,7 +30,7 @@ pub struct RunRequest {
     /// Metadata of the run, saved with its checkpoints and part of its events.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Value>,
-    /// Title of the thread for users, lists and searches.
+    /// Title of the thread, for lists and searches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
 }
@@ -72,7 +72,7 @@ impl RunRequest {
         self
     }
 
-    /// Sets the title of the thread for users.
+    /// Sets the title of the thread.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
@@ -108,7 +108,7 @@ pub fn new_thread_id() -> ThreadId {
 /// Returns a UUID of version 7: its text sorts by time, and its random bits make it hard to guess.
 fn new_uuid_v7() -> u128 {
     let mut random = [0; 16];
-    getrandom::fill(&mut random).expect("the system gives random bytes");
+    getrandom::fill(&mut random).expect("the system provides random bytes");
     let millis = u128::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default();
     let random = u128::from_be_bytes(random);
     let (low, middle) = (random & ((1 << 62) - 1), (random >> 64) & 0xfff);
@@ -120,23 +120,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_is_read_back_as_it_was_written() {
+    fn a_request_is_read_back_as_it_was_written() {
         let answers = ResumeValues::from([(superstep::core::id::InterruptId::from_bits(7), Value::Bool(true))]);
         for input in [RunInput::Input(serde_json::json!({"n": 1})), RunInput::Resume(answers), RunInput::Continue] {
-            let order = RunRequest::new("count", "t1", input).title("one").metadata("k", 1);
-            let text = serde_json::to_string(&order).unwrap();
-            assert_eq!(serde_json::from_str::<RunRequest>(&text).unwrap(), order);
+            let request = RunRequest::new("count", "t1", input).title("one").metadata("k", 1);
+            let text = serde_json::to_string(&request).unwrap();
+            assert_eq!(serde_json::from_str::<RunRequest>(&text).unwrap(), request);
         }
     }
 
     #[test]
     fn a_thread_is_titled_by_its_first_text_unless_it_has_a_title() {
-        let order = || RunRequest::new("count", "t1", RunInput::Continue);
-        let title = |order: RunRequest| order.title.unwrap();
-        assert_eq!(title(order().title_from_text(" Piano\n every  Tuesday ")), "Piano every Tuesday");
-        assert_eq!(title(order().title_from_text(&"ä".repeat(100))), "ä".repeat(100));
-        assert_eq!(title(order().title_from_text(&"ä".repeat(101))), "ä".repeat(100) + "...");
-        assert_eq!(title(order().title("one").title_from_text("two")), "one");
+        let request = || RunRequest::new("count", "t1", RunInput::Continue);
+        let title = |request: RunRequest| request.title.unwrap();
+        assert_eq!(title(request().title_from_text(" Piano\n every  Tuesday ")), "Piano every Tuesday");
+        assert_eq!(title(request().title_from_text(&"ä".repeat(100))), "ä".repeat(100));
+        assert_eq!(title(request().title_from_text(&"ä".repeat(101))), "ä".repeat(100) + "...");
+        assert_eq!(title(request().title("one").title_from_text("two")), "one");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Service that routes use to start, stop, subscribe to and look up runs. Cheap to clone.
 //!
-//! It knows nothing of HTTP beyond the status of a [`Problem`], and a killed process may lose everything it holds
-//! in memory: run requests are in the run repository, states and events in the checkpointer.
+//! Uses nothing of HTTP but the status of a [`Problem`]. Nothing that this service holds in memory must survive a
+//! crash: run requests are in the run repository, states and events in the checkpointer.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,7 +21,7 @@ use crate::runs::repository::{RunRecord, RunRepository, ThreadRecord, ThreadSear
 use crate::runs::status::ThreadLease;
 use crate::runs::worker::{RunJob, RunSlot, Worker};
 
-/// Starts, stops and looks up runs; shared by all routes.
+/// A service that starts, stops and looks up runs, shared by all routes.
 #[derive(Clone)]
 pub struct RunService(pub(crate) Arc<ServiceInner>);
 
@@ -60,7 +60,7 @@ type StartedReceiver = oneshot::Receiver<Result<(), Problem>>;
 impl RunService {
     /// Opens a service for these graphs, with their threads in the storage of the configuration.
     ///
-    /// Use it in a program that runs graphs without serving them: nothing listens, and runs of earlier processes
+    /// For programs that run graphs without an HTTP server: no port is opened, and unfinished runs of earlier processes
     /// are not recovered.
     ///
     /// # Errors
@@ -69,30 +69,31 @@ impl RunService {
         graphs: impl IntoIterator<Item = Arc<dyn ServedGraph>>,
         mut config: ServerConfig,
     ) -> superstep::Result<Self> {
-        let hub = Arc::new(EventBroadcaster::new(config.replay_buffer));
+        let broadcaster = Arc::new(EventBroadcaster::new(config.replay_buffer));
         // The broadcaster buffers events until they are persisted, so it must learn of every commit.
         config.storage.checkpointer =
-            NotifyingCheckpointer { checkpointer: config.storage.checkpointer, broadcaster: hub.clone() }.into();
+            NotifyingCheckpointer { checkpointer: config.storage.checkpointer, broadcaster: broadcaster.clone() }
+                .into();
         let graphs = graphs.into_iter().map(|graph| graph.with_storage(&config.storage));
         let registry = GraphRegistry::new(graphs.collect::<Vec<_>>())?;
         let (repository, worker) =
             (RunRepository::new(config.storage.store.clone()), Worker::new(config.max_concurrent_runs));
-        let (gate, metrics, since) = (RateLimiter::default(), Metrics::new(), Instant::now());
+        let (rate_limiter, metrics, since) = (RateLimiter::default(), Metrics::new(), Instant::now());
         Ok(Self(Arc::new(ServiceInner {
             registry,
             repository,
-            broadcaster: hub,
+            broadcaster,
             worker,
-            rate_limiter: gate,
+            rate_limiter,
             metrics,
             config,
             started_at: since,
         })))
     }
 
-    /// Starts a run and waits until it has started. A request without options uses those of the thread's first run.
-    /// A request to continue, after a run that died before it persisted its input or resume values, starts with
-    /// these.
+    /// Starts a run and waits until it has started. A request without context values uses those of the thread's first
+    /// run. A request to continue a run whose process died before it persisted its input or resume values starts with
+    /// these values.
     ///
     /// # Errors
     /// Returns an error, and starts no run, if the request is invalid, the thread already has a run, or a limit is
@@ -100,8 +101,8 @@ impl RunService {
     ///
     /// # Cancel safety
     /// Dropping the future does not stop a run that was started.
-    pub async fn start(&self, order: RunRequest) -> Result<(), Problem> {
-        self.start_with(order, None, None).await.map(StopOnDrop::disarm)
+    pub async fn start(&self, request: RunRequest) -> Result<(), Problem> {
+        self.start_with(request, None, None).await.map(StopOnDrop::disarm)
     }
 
     /// Starts a run as [`RunService::start`] does, with a permit that is released when the run has ended. A run that is
@@ -109,8 +110,8 @@ impl RunService {
     ///
     /// # Errors
     /// Returns the errors of [`RunService::start`].
-    pub async fn start_with_permit(&self, order: RunRequest, pass: RunPermit) -> Result<(), Problem> {
-        self.start_with(order, Some(pass), None).await.map(StopOnDrop::disarm)
+    pub async fn start_with_permit(&self, request: RunRequest, permit: RunPermit) -> Result<(), Problem> {
+        self.start_with(request, Some(permit), None).await.map(StopOnDrop::disarm)
     }
 
     /// Starts a run as [`RunService::start_with_permit`] does, and returns its events after a number. Dropping the
@@ -123,84 +124,80 @@ impl RunService {
     /// Dropping the future stops a run that was started.
     pub async fn start_and_subscribe(
         &self,
-        order: RunRequest,
-        pass: RunPermit,
+        request: RunRequest,
+        permit: RunPermit,
         after: Option<u64>,
         stop: StopMode,
     ) -> Result<Subscription, Problem> {
-        let thread = order.thread.clone();
-        let leaving = self.start_with(order, Some(pass), Some(stop)).await?;
-        Ok(self.subscribe(&thread, after).await?.with_stop_on_drop(Some(leaving)))
+        let thread = request.thread.clone();
+        let stop_guard = self.start_with(request, Some(permit), Some(stop)).await?;
+        Ok(self.subscribe(&thread, after).await?.with_stop_on_drop(Some(stop_guard)))
     }
 
     async fn start_with(
         &self,
-        mut order: RunRequest,
-        pass: Option<RunPermit>,
+        mut request: RunRequest,
+        permit: Option<RunPermit>,
         stop: Option<StopMode>,
     ) -> Result<StopOnDrop, Problem> {
-        let pass = pass.map(RunPermit::refund_unless_started);
-        let served = self.graph(&order.graph)?;
-        served.validate(&order).await?;
-        let slot = self.0.worker.acquire_slot(&order.thread, order.run)?;
+        let permit = permit.map(RunPermit::refund_unless_started);
+        let served = self.graph(&request.graph)?;
+        served.validate(&request).await?;
+        let slot = self.0.worker.acquire_slot(&request.thread, request.run)?;
         // Created before the first await: the caller may drop the future before the run has started.
-        let leaving = StopOnDrop::new(slot.stop_handle(), stop);
+        let stop_guard = StopOnDrop::new(slot.stop_handle(), stop);
         // The slot keeps other calls of this process from changing the thread record.
-        let before = self.0.repository.thread(&order.thread).await?;
-        if let Some(before) = before.as_ref().filter(|_| order.context.is_null()) {
-            order.context = before.context.clone();
+        let before = self.0.repository.thread(&request.thread).await?;
+        if let Some(before) = before.as_ref().filter(|_| request.context.is_null()) {
+            request.context = before.context.clone();
         }
-        if let Some(before) = before.as_ref().filter(|_| order.input == RunInput::Continue) {
-            self.restore_original_input(&served, before, &mut order).await?;
+        if let Some(before) = before.as_ref().filter(|_| request.input == RunInput::Continue) {
+            self.restore_original_input(&served, before, &mut request).await?;
         }
-        let older = before.as_ref().filter(|before| before.is_unfinished() && before.run != order.run);
+        let older = before.as_ref().filter(|before| before.is_unfinished() && before.run != request.run);
         let older = older.map(|before| before.run);
-        let (input, record) = (order.input.clone(), RunRecord::new(order));
+        let (input, record) = (request.input.clone(), RunRecord::new(request));
         let has_started = self
-            .dispatch(
-                &served,
-                slot,
-                RunStart { record, input, kind: StartKind::First(before.map(Box::new)), permit: pass },
-            )
+            .dispatch(&served, slot, RunStart { record, input, kind: StartKind::First(before.map(Box::new)), permit })
             .await?;
         // The sender of an aborted task is dropped without a message.
         has_started.await.unwrap_or_else(|_| Err(Problem::shutting_down()))?;
         if let Some(older) = older {
             self.close_superseded_run(older).await;
         }
-        Ok(leaving)
+        Ok(stop_guard)
     }
 
-    /// Hands a run to the worker, and waits until its record is persisted.
+    /// Passes a run to the worker, and waits until its record is persisted.
     pub(crate) async fn dispatch(
         &self,
         served: &Arc<dyn ServedGraph>,
         slot: RunSlot,
         start: RunStart,
     ) -> Result<StartedReceiver, Problem> {
-        let ServiceInner { worker, repository, broadcaster: hub, metrics, config, .. } = &*self.0;
-        let RunStart { record, input, kind, permit: pass } = start;
-        let order = RunRequest { input, ..record.request.clone() };
-        let terms = RunOptions { control: slot.control(), metrics: metrics.clone(), timeout: config.run_timeout };
-        let running = served.start(&order, terms)?;
+        let ServiceInner { worker, repository, broadcaster, metrics, config, .. } = &*self.0;
+        let RunStart { record, input, kind, permit } = start;
+        let request = RunRequest { input, ..record.request.clone() };
+        let options = RunOptions { control: slot.control(), metrics: metrics.clone(), timeout: config.run_timeout };
+        let running = served.start(&request, options)?;
         let before = match kind {
             StartKind::First(before) => Some(before.map(|before| *before)),
-            StartKind::Recovered(turn) => {
+            StartKind::Recovered(lease) => {
                 // The persisted record keeps other processes from recovering the run again.
                 repository.save(&record).await?;
-                drop(turn);
+                drop(lease);
                 None
             }
         };
         let ((written, is_written), (started, has_started)) = (oneshot::channel(), oneshot::channel());
-        let (repository, hub) = (repository.clone(), hub.clone());
+        let (repository, broadcaster) = (repository.clone(), broadcaster.clone());
         worker.start(RunJob {
             slot,
             handle: running,
             record,
             repository,
-            broadcaster: hub,
-            permit: pass,
+            broadcaster,
+            permit,
             thread_before: before,
             saved: written,
             started,
@@ -216,7 +213,7 @@ impl RunService {
     pub fn stop(&self, thread: &ThreadId, stop: StopMode) -> Result<(), Problem> {
         match self.0.worker.stop(thread, stop) {
             true => Ok(()),
-            false => Err(Problem::conflict(format!("thread `{thread}` does not run")).with_thread(thread)),
+            false => Err(Problem::conflict(format!("thread `{thread}` has no active run")).with_thread(thread)),
         }
     }
 
@@ -227,8 +224,8 @@ impl RunService {
     pub async fn subscribe(&self, thread: &ThreadId, after: Option<u64>) -> Result<Subscription, Problem> {
         let record = self.get_thread(thread).await?;
         let served = self.graph(&record.graph)?;
-        let line = self.0.broadcaster.get(thread);
-        Ok(Subscription::new((thread.clone(), after), served, line, self.0.config.sse))
+        let broadcast = self.0.broadcaster.get(thread);
+        Ok(Subscription::new((thread.clone(), after), served, broadcast, self.0.config.sse))
     }
 
     /// Returns the record of a thread, if there is one.
@@ -245,11 +242,11 @@ impl RunService {
     /// Returns 404 if the thread does not exist.
     pub async fn get_thread(&self, thread: &ThreadId) -> Result<ThreadRecord, Problem> {
         let record = self.find_thread(thread).await?;
-        record.ok_or_else(|| Problem::not_found(format!("no thread `{thread}`")).with_thread(thread))
+        record.ok_or_else(|| Problem::not_found(format!("thread `{thread}` not found")).with_thread(thread))
     }
 
     /// Deletes a thread: its checkpoints, its events, the data of applications in the store
-    /// ([`belongings`](crate::thread_data_namespace)), and its records.
+    /// ([`thread_data_namespace`](crate::thread_data_namespace)), and its records.
     ///
     /// # Errors
     /// Returns 404 if the thread does not exist, 409 if it has a run.
@@ -306,12 +303,12 @@ impl RunService {
         self.0.registry.get(graph)
     }
 
-    /// Counts one more request of kind `what` against the rate limit of a client address.
+    /// Counts one more request of this kind against the rate limit of a client address, and returns its permit.
     ///
     /// # Errors
     /// Returns 429 with `Retry-After` if the limit is reached.
-    pub fn acquire_permit(&self, kind: &str, visitor: ClientAddress, limit: RateLimit) -> Result<RunPermit, Problem> {
-        self.0.rate_limiter.acquire(kind, visitor, limit, Instant::now())
+    pub fn acquire_permit(&self, kind: &str, client: ClientAddress, limit: RateLimit) -> Result<RunPermit, Problem> {
+        self.0.rate_limiter.acquire(kind, client, limit, Instant::now())
     }
 
     /// Returns the number of the last persisted event of a thread; 0 if there is none.
@@ -335,19 +332,19 @@ impl RunService {
         &self.0.config.storage.checkpointer
     }
 
-    /// Metrics of the runs of this process.
+    /// Returns the metrics of the runs of this process.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.0.metrics
     }
 
-    /// Configuration of the server.
+    /// Returns the configuration of the server.
     #[must_use]
     pub fn config(&self) -> &ServerConfig {
         &self.0.config
     }
 
-    /// Registry of all graphs that are served.
+    /// Returns the registry of all graphs that the server runs.
     #[must_use]
     pub fn registry(&self) -> &GraphRegistry {
         &self.0.registry
@@ -357,7 +354,7 @@ impl RunService {
         &self.0.worker
     }
 
-    pub(crate) fn hub(&self) -> &EventBroadcaster {
+    pub(crate) fn broadcaster(&self) -> &EventBroadcaster {
         &self.0.broadcaster
     }
 

@@ -1,4 +1,4 @@
-//! Status of a thread across processes: is its run alive, and which operations does an orphaned run permit.
+//! Status of a thread across processes: detects whether its run is alive, and cancels runs that no process executes.
 
 use superstep::core::id::ThreadId;
 use superstep::core::port::{Lease, SharedCheckpointer};
@@ -42,10 +42,10 @@ impl RunService {
         matches!(self.checkpointer().status(&run.thread).await, Ok(Some(ThreadStatus::Busy)) | Err(_))
     }
 
-    /// Returns the status of the last run of a thread. A record stays `running` until a process writes the end of
-    /// the run, and that process may have died: such a run is [`RunStatus::Orphaned`] here, and a request with
-    /// [`GoOn`](crate::RunInput::Continue) continues it. Use this status, not the one of the record, to decide whether a
-    /// run may be continued.
+    /// Returns the status of the last run of a thread. A record stays `running` until a process writes the end of the
+    /// run, and that process may have died: such a run is [`RunStatus::Orphaned`] here, and a request with
+    /// [`RunInput::Continue`](crate::RunInput::Continue) continues it. Use this status, not the one of the record, to
+    /// decide whether a run may be continued.
     ///
     /// # Errors
     /// Returns an error if the checkpointer fails.
@@ -59,11 +59,11 @@ impl RunService {
         }
     }
 
-    /// Stops the run of a thread in any state: a run in this process is requested to stop; a run that awaits input
-    /// or is orphaned is marked as stopped until a client continues it.
+    /// Cancels the run of a thread in any state: a run in this process is requested to stop; a run that awaits input or
+    /// is orphaned is marked as cancelled until a client continues it.
     ///
     /// # Errors
-    /// Returns 409 if there is nothing to stop, or if another living process executes the run.
+    /// Returns 409 if there is no run to stop, or if another living process executes the run.
     pub async fn cancel(&self, thread: &ThreadId, stop: StopMode) -> Result<(), Problem> {
         match self.active_run(thread) {
             Some(_) => self.stop(thread, stop),
@@ -71,7 +71,7 @@ impl RunService {
         }
     }
 
-    /// Marks a run that awaits input or is orphaned as stopped, until a client continues it.
+    /// Marks a run that awaits input or is orphaned as cancelled, until a client continues it.
     ///
     /// # Errors
     /// Returns 409 if the run is in neither state.
@@ -79,14 +79,14 @@ impl RunService {
         // The slot and the lease keep others, here and in other processes, from resuming the run meanwhile.
         let _slot = self.0.worker.acquire_slot_over_capacity(thread, new_run_id())?;
         let thread_record = self.get_thread(thread).await?;
-        let Some(_turn) = self.try_lease_thread(thread).await? else {
-            let problem = Problem::conflict(format!("another process runs thread `{thread}`"));
-            return Err(problem.with_hint("stop it there").with_thread(thread));
+        let Some(_lease) = self.try_lease_thread(thread).await? else {
+            let problem = Problem::conflict(format!("thread `{thread}` is running in another process"));
+            return Err(problem.with_hint("stop the run in that process").with_thread(thread));
         };
         let is_match = |status: RunStatus| status == RunStatus::AwaitingInput || status.is_unfinished();
         let active = self.0.repository.run(thread_record.run).await?.filter(|record| is_match(record.status));
         let Some(mut record) = active else {
-            return Err(Problem::conflict(format!("thread `{thread}` does not run")).with_thread(thread));
+            return Err(Problem::conflict(format!("thread `{thread}` has no active run")).with_thread(thread));
         };
         record.set_ended(RunStatus::Cancelled, None);
         self.0.repository.save(&record).await

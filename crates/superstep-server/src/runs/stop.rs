@@ -45,7 +45,7 @@ impl StopHandle {
 }
 
 /// Guard that stops a run when dropped, if a stop mode is set.
-#[must_use = "one that is dropped stops the run"]
+#[must_use = "dropping the guard stops the run"]
 pub(crate) struct StopOnDrop {
     stop_handle: StopHandle,
     stop: Option<StopMode>,

@@ -100,8 +100,8 @@ impl Worker {
         self.try_acquire_slot(thread, run, self.capacity)
     }
 
-    /// Acquires a slot as [`Worker::acquire_slot`] does, but beyond the maximum number of runs: keeps other runs off the
-    /// thread.
+    /// Acquires a slot as [`Worker::acquire_slot`] does, but ignores the maximum number of runs. The slot keeps other
+    /// runs off the thread.
     ///
     /// # Errors
     /// Returns an error if the thread already has a run, or the server shuts down.
@@ -109,17 +109,17 @@ impl Worker {
         self.try_acquire_slot(thread, run, usize::MAX)
     }
 
-    fn try_acquire_slot(&self, thread: &ThreadId, run: RunId, most: usize) -> Result<RunSlot, Problem> {
+    fn try_acquire_slot(&self, thread: &ThreadId, run: RunId, max: usize) -> Result<RunSlot, Problem> {
         let mut runs = lock(&self.live.runs);
         if self.live.is_closing.load(Ordering::SeqCst) {
             return Err(Problem::shutting_down());
         }
         if runs.contains_key(thread) {
-            let detail = format!("thread `{thread}` already runs");
-            return Err(Problem::conflict(detail).with_hint("wait for its end, or stop it").with_thread(thread));
+            let detail = format!("thread `{thread}` already has a run");
+            return Err(Problem::conflict(detail).with_hint("wait for the run to end, or stop it").with_thread(thread));
         }
-        if runs.len() >= most {
-            let detail = format!("{most} runs at once are all that this server drives");
+        if runs.len() >= max {
+            let detail = format!("the server already has the maximum of {max} concurrent runs");
             return Err(Problem::too_many_requests(detail, Duration::from_secs(5)));
         }
         let active_run = ActiveRun { run, stop_handle: StopHandle::default() };
@@ -127,7 +127,7 @@ impl Worker {
         Ok(RunSlot { live: self.live.clone(), thread: thread.clone(), active_run })
     }
 
-    /// Returns true if more slots are taken than runs are permitted.
+    /// Returns true if more slots are in use than the maximum number of runs.
     pub(crate) fn is_over_capacity(&self) -> bool {
         lock(&self.live.runs).len() > self.capacity
     }
@@ -190,7 +190,7 @@ impl Worker {
         tasks.abort_all();
     }
 
-    /// Aborts all runs at once, as the death of the process would.
+    /// Aborts all runs immediately, as a crash of the process would.
     pub(crate) fn abort(&self) {
         lock(&self.tasks).abort_all();
     }
@@ -207,8 +207,8 @@ async fn drive(job: RunJob) {
         handle: mut running,
         mut record,
         repository,
-        broadcaster: hub,
-        permit: mut pass,
+        broadcaster,
+        mut permit,
         thread_before: before,
         saved: written,
         started,
@@ -219,26 +219,26 @@ async fn drive(job: RunJob) {
         && let Err(problem) = repository.save(&record).await
     {
         // The slot is free before the client is notified, so that it may try again at once.
-        drop((slot, pass));
+        drop((slot, permit));
         return drop(written.send(Err(problem)));
     }
     // From here on the run is recovered after a crash, and clients can subscribe.
-    let line = hub.open(&record.request.thread, run);
+    let broadcast = broadcaster.open(&record.request.thread, run);
     let _ = written.send(Ok(()));
     let Some(first) = running.next().await else {
         let problem = rejected_before_start(running, record, &repository, (before, slot.is_suspended())).await;
-        drop((slot, pass));
-        line.end_run(run);
+        drop((slot, permit));
+        broadcast.end_run(run);
         return drop(started.send(Err(problem)));
     };
-    line.publish(&first);
-    if let Some(pass) = &mut pass {
-        pass.mark_started();
+    broadcast.publish(&first);
+    if let Some(permit) = &mut permit {
+        permit.mark_started();
     }
     let _ = started.send(Ok(()));
     let mut gap_deadline = None;
-    while let Some(event) = next(&mut running, &line, &mut gap_deadline).await {
-        line.publish(&event);
+    while let Some(event) = next(&mut running, &broadcast, &mut gap_deadline).await {
+        broadcast.publish(&event);
     }
     let ended = running.finish().await;
     record.checkpoint = match &ended {
@@ -249,39 +249,39 @@ async fn drive(job: RunJob) {
     record.set_ended(status, failure);
     // Subscribers are notified last: a client that sees the end finds it persisted, and the thread free.
     if let Err(problem) = retry_with_backoff(|| repository.save_end(&record)).await {
-        // The record still says `running`: the next recovery reads the end from the checkpoints.
-        tracing::error!(%run, "the end of a run could not be written down: {}", problem.detail());
+        // The record keeps the status `running`: the next recovery reads the end from the checkpoints.
+        tracing::error!(%run, "the end of a run could not be persisted: {}", problem.detail());
     }
-    drop((slot, pass));
+    drop((slot, permit));
     match status {
-        RunStatus::Suspended => line.suspend_run(),
-        _ => line.end_run(run),
+        RunStatus::Suspended => broadcast.suspend_run(),
+        _ => broadcast.end_run(run),
     }
 }
 
-/// Returns the next event. If events wait for a missing one, `gap_deadline` is the time at which events already persisted
-/// are skipped over: the missing event may have been persisted without being published. An event that is still
+/// Returns the next event. If events wait for a missing one, `gap_deadline` is the time at which the gap is skipped if
+/// the missing event is already persisted: it may have been persisted without being published. An event that is still
 /// being persisted is awaited.
 async fn next(
     running: &mut RunHandle,
-    line: &ThreadBroadcast,
+    broadcast: &ThreadBroadcast,
     gap_deadline: &mut Option<Instant>,
 ) -> Option<StreamEvent> {
-    while line.has_gap() {
+    while broadcast.has_gap() {
         let at = *gap_deadline.get_or_insert_with(|| Instant::now() + GAP_TIMEOUT);
         if Instant::now() < at
             && let Ok(event) = timeout_at(at, running.next()).await
         {
             return event;
         }
-        line.skip_stored_gap();
+        broadcast.skip_stored_gap();
         *gap_deadline = None;
     }
     *gap_deadline = None;
     running.next().await
 }
 
-/// Time after which a missing event is looked for among the persisted ones. Usually it is still on its way.
+/// Time after which a missing event is read from the journal. Usually the event is published before that.
 const GAP_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Retries a storage operation with exponential backoff, for about six seconds in all.
@@ -290,7 +290,7 @@ async fn retry_with_backoff<T, F: Future<Output = Result<T, Problem>>>(attempt: 
     loop {
         match attempt().await {
             Err(problem) if pause < Duration::from_secs(5) => {
-                tracing::warn!("a record could not be written, and is tried again: {}", problem.detail());
+                tracing::warn!("a record could not be written; retrying: {}", problem.detail());
                 tokio::time::sleep(pause).await;
                 pause *= 2;
             }
@@ -306,7 +306,8 @@ async fn rejected_before_start(
     repository: &RunRepository,
     (before, is_suspended): (Option<Option<ThreadRecord>>, bool),
 ) -> Problem {
-    let error = running.finish().await.err().unwrap_or_else(|| Error::internal("a run ended without a word"));
+    let error =
+        running.finish().await.err().unwrap_or_else(|| Error::internal("the run ended without an event or an error"));
     let written = match before {
         Some(before) => retry_with_backoff(|| repository.revert_start(&record, before.clone())).await,
         // The run was recovered after its process died, and the next server recovers it again; a short outage of
@@ -321,7 +322,8 @@ async fn rejected_before_start(
         }
     };
     if let Err(problem) = written {
-        tracing::error!(run = %record.request.run, "a refused run is still written down: {}", problem.detail());
+        let run = record.request.run;
+        tracing::error!(%run, "the record of a rejected run could not be removed: {}", problem.detail());
     }
     Problem::from(error)
 }

@@ -232,7 +232,7 @@ pub(crate) async fn collect_events(runs: &RunService, thread: &str, after: Optio
     events
 }
 
-/// A wrapper of storage that follows the switches of the bench.
+/// A wrapper of storage that is controlled by a [`FaultController`].
 struct FaultyStorage<S> {
     store: S,
     bench: FaultController,

@@ -57,7 +57,7 @@ async fn a_run_whose_process_is_killed_is_recovered_by_a_running_server() {
 
 /// R-SRV-20: a run of a live server is neither recovered nor marked by another, however often that one scans.
 #[tokio::test]
-async fn a_run_of_a_server_that_lives_is_left_alone() {
+async fn a_run_of_a_live_server_is_not_recovered() {
     for (resume, status) in
         [(RecoveryMode::Automatic, RunStatus::Succeeded), (RecoveryMode::Manual, RunStatus::Orphaned)]
     {
@@ -90,7 +90,7 @@ async fn a_run_of_a_server_that_lives_is_left_alone() {
 /// R-SRV-20: of several servers that find the same orphaned runs, some running and one starting, exactly one
 /// recovers each run.
 #[tokio::test]
-async fn a_dead_run_is_recovered_by_one_of_several_servers() {
+async fn an_orphaned_run_is_recovered_by_one_of_several_servers() {
     let scratch = TempFile::new();
     let gate = Arc::new(Semaphore::new(0));
     let server = async |config: ServerConfig| {
@@ -148,7 +148,7 @@ async fn a_run_that_was_recovered_elsewhere_is_not_overwritten() {
 /// R-SRV-19: an orphaned run is reported as one that can be continued, and is continued or stopped on request; a
 /// run of another live server is reported as running.
 #[tokio::test]
-async fn a_run_that_died_is_continued_or_stopped_on_request() {
+async fn an_orphaned_run_is_continued_or_stopped_on_request() {
     let bench = FaultController::new();
     let (first, second) = (bench.serve(bench.config()).await, bench.serve(bench.config()).await);
     let (here, there) = (first.run_service(), second.run_service());

@@ -85,7 +85,7 @@ async fn every_answer_has_the_headers_of_a_closed_page() {
 
 /// R-SRV-1: a page that was not built is answered with the build command.
 #[tokio::test]
-async fn a_page_that_is_missing_says_what_to_do() {
+async fn a_missing_page_names_the_build_command() {
     let app = superstep_server::App::new("lost", "Lost").page("lost.html");
     let server = serve(vec![app], ServerConfig::new(Storage::memory()).port(0)).await.unwrap();
     let answer = client().get(server.url() + "/lost").send().await.unwrap();

@@ -1,4 +1,4 @@
-//! Tests of shutdown and restart: in order, and after a kill.
+//! Tests of graceful shutdown, and of a restart after a shutdown or a kill.
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -131,7 +131,7 @@ async fn a_superstep_that_does_not_end_is_cancelled_at_shutdown() {
 
 /// R-SRV-19: orphaned runs are found at startup; with `on request` they are marked, and one call continues them.
 #[tokio::test]
-async fn a_run_that_died_is_marked_and_continues_on_request() {
+async fn an_orphaned_run_is_marked_and_continues_on_request() {
     let scratch = TempFile::new();
     let served = start_server(on_file(&scratch).await).await;
     let id = served.start_story(json!({"topic": "sea", "rounds": 3, "gated": true})).await;
@@ -144,7 +144,7 @@ async fn a_run_that_died_is_marked_and_continues_on_request() {
     let served = start_server(config).await;
     let (runs, thread) = (served.server.run_service(), ThreadId::from(id.as_str()));
     until(runs, &thread, RunStatus::Orphaned).await;
-    // The options of the first run still apply: the rounds are gated.
+    // The context values of the first run still apply: the rounds are gated.
     runs.start(RunRequest::new("tale", &thread, RunInput::Continue)).await.unwrap();
     assert_eq!(runs.get_thread(&thread).await.unwrap().context, json!({"gated": true, "speaks": false}));
     served.gate.add_permits(2);
@@ -235,7 +235,7 @@ async fn a_server_in_a_process_of_its_own() {
     std::future::pending::<()>().await;
 }
 
-/// Starts a server in a child process with a tale of five rounds on thread `t1`, kills it in the third round, and
+/// Starts a server in a child process with a story of five rounds on thread `t1`, kills it in the third round, and
 /// returns the events received until then.
 pub(crate) async fn killed_in_the_third_round(scratch: &TempFile) -> Vec<SseEvent> {
     use tokio::io::{AsyncBufReadExt, BufReader};
@@ -290,7 +290,7 @@ async fn a_killed_server_is_followed_by_one_that_continues() {
 
 /// R-SRV-19: a resume value saved before the crash counts; the interrupt is not raised again.
 #[tokio::test]
-async fn an_answer_that_was_given_before_the_crash_counts() {
+async fn a_resume_value_saved_before_the_crash_is_used() {
     let scratch = TempFile::new();
     let served = start_server(on_file(&scratch).await).await;
     let id = served.start_story(json!({"topic": "sea", "rounds": 1, "asks": true, "gated": true})).await;

@@ -21,7 +21,7 @@ async fn stream_all(served: &TestServer) -> (String, Vec<SseEvent>) {
     (id, events)
 }
 
-/// R-SRV-6: a stream has `id`, `event` and `data` lines, a retry delay, an end, and headers against proxy
+/// R-SRV-6a: a stream has `id`, `event` and `data` lines, a retry delay, an end, and headers against proxy
 /// buffering.
 #[tokio::test]
 async fn events_come_with_rising_ids_under_their_names() {
@@ -29,8 +29,8 @@ async fn events_come_with_rising_ids_under_their_names() {
     let (id, events) = stream_all(&served).await;
     assert!(ids(&events).is_sorted_by(|a, b| a < b));
     assert_eq!((events[0].event.as_str(), events.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
-    let pieces: Vec<_> = events.iter().filter(|sent| sent.event == "on_chat_model_stream").collect();
-    assert_eq!(pieces.len(), 16);
+    let chunks: Vec<_> = events.iter().filter(|sent| sent.event == "on_chat_model_stream").collect();
+    assert_eq!(chunks.len(), 16);
     assert_eq!(events.last().unwrap().data["data"]["output"]["words"].as_array().unwrap().len(), 4);
     let answer = served.get(&format!("/api/tales/{id}/stream")).await;
     let header = |name: &str| answer.headers()[name].to_str().unwrap().to_owned();
@@ -38,6 +38,23 @@ async fn events_come_with_rising_ids_under_their_names() {
     assert_eq!(header("cache-control"), "no-cache, no-transform");
     assert_eq!(header("x-accel-buffering"), "no");
     assert!(!answer.headers().contains_key("content-encoding"));
+    served.server.shutdown().await;
+}
+
+/// R-SRV-6a: a stream starts with the retry delay, the id of each event is its `seq`, and a client that accepts gzip
+/// receives plain text.
+#[tokio::test]
+async fn a_stream_starts_with_the_retry_delay_and_is_not_compressed() {
+    let served = in_memory().await;
+    let (id, events) = stream_all(&served).await;
+    for sent in &events {
+        assert_eq!(sent.data["metadata"]["seq"], json!(sent.id), "{}", sent.event);
+    }
+    let request = served.client.get(served.url(&format!("/api/tales/{id}/stream")));
+    let answer = request.header("accept-encoding", "gzip").send().await.unwrap();
+    assert_eq!(answer.headers().get("content-encoding"), None);
+    let body = answer.text().await.unwrap();
+    assert!(body.starts_with("retry: 2000\n\n") && body.contains("\nevent: on_chain_end\n"), "{body}");
     served.server.shutdown().await;
 }
 
@@ -129,7 +146,7 @@ async fn a_lagging_reader_is_disconnected_and_reconnects() {
     assert_eq!(received, ids(&served.reader(&id, None).await.all().await));
 }
 
-/// R-SRV-6: a comment is sent as heartbeat if there are no events.
+/// R-SRV-6a: a comment is sent as heartbeat if there are no events.
 #[tokio::test]
 async fn silence_is_broken_by_comments() {
     let mut config = ServerConfig::new(Storage::memory());
@@ -148,7 +165,7 @@ async fn silence_is_broken_by_comments() {
         rest.push(sent);
     }
     assert_eq!(rest.last().unwrap().event, "on_chain_end");
-    assert!(reader.comments.iter().any(|comment| comment == "still here"));
+    assert!(reader.comments.iter().any(|comment| comment == "heartbeat"));
 }
 
 /// Reads for a moment; false if an event arrives.

@@ -26,7 +26,7 @@ fn count(events: &[(u64, String)], kind: &str) -> usize {
 
 /// R-SRV-9: events that are not persisted stay buffered beyond the buffer size, for clients that reconnect.
 #[tokio::test]
-async fn what_is_not_stored_yet_is_held_for_readers_that_come_back() {
+async fn unsaved_events_stay_buffered_for_reconnecting_clients() {
     let bench = FaultController::new();
     let mut config = bench.config();
     config.replay_buffer = ReplayBufferConfig { max_events: 20, ..ReplayBufferConfig::default() };
@@ -51,7 +51,7 @@ async fn what_is_not_stored_yet_is_held_for_readers_that_come_back() {
     assert_eq!(all.last().unwrap().1, "on_chain_end");
 }
 
-/// R-SRV-9: beyond the hard limit a client is told to wait, and then receives every event.
+/// R-SRV-9: beyond the hard limit a client receives a request to wait, and then receives every event.
 #[tokio::test]
 async fn a_reader_fails_when_events_exceed_buffer_and_store() {
     let bench = FaultController::new();
@@ -298,7 +298,7 @@ async fn a_run_that_had_saved_nothing_continues_with_its_input() {
 /// R-SRV-9, R-SRV-19: a run that had finished but died before it saved its last event still has a final event for
 /// subscribers.
 #[tokio::test]
-async fn a_run_that_died_before_its_end_was_saved_has_an_end_after_a_restart() {
+async fn a_run_that_crashed_before_its_end_was_saved_has_a_final_event() {
     for resume in [RecoveryMode::Automatic, RecoveryMode::Manual] {
         let bench = FaultController::new();
         let server = bench.serve(bench.config()).await;

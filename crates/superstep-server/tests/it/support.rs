@@ -255,7 +255,7 @@ impl TestServer {
         self.get(path).await.json().await.unwrap()
     }
 
-    /// Starts a tale, and returns its id.
+    /// Starts a story, and returns the id of its thread.
     pub(crate) async fn start_story(&self, body: Value) -> String {
         let answer = self.post("/api/tales", &body).await;
         assert_eq!(answer.status(), 202, "{}", answer.text().await.unwrap());
@@ -263,7 +263,7 @@ impl TestServer {
         answer["id"].as_str().unwrap().to_owned()
     }
 
-    /// Subscribes to the events of a tale after a number.
+    /// Subscribes to the events of a story after a number.
     pub(crate) async fn reader(&self, id: &str, after: Option<u64>) -> SseReader {
         let mut request = self.client.get(self.url(&format!("/api/tales/{id}/stream")));
         if let Some(after) = after {

@@ -8,9 +8,9 @@ use superstep_server::{PortInUse, RecoveryMode, ServerConfig};
 
 use crate::support::{in_memory, start_server};
 
-/// R-SRV-17a: liveness touches no storage; health contains storage, models, load and version, and no secret.
+/// R-SRV-17a: the server is alive; health contains storage, models, load and version, and no secret.
 #[tokio::test]
-async fn health_tells_what_there_is_and_no_secret() {
+async fn health_reports_components_and_no_secret() {
     let file = r#"
         [models.fast]
         provider = "openai"
@@ -63,7 +63,7 @@ async fn the_description_lists_every_route() {
             let method = reqwest::Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
             let answer = served.client.request(method, address).send().await.unwrap();
             let (status, text) = (answer.status(), answer.text().await.unwrap());
-            assert!(status != 405 && !text.contains("there is nothing at"), "{path}: {status} {text}");
+            assert!(status != 405 && !text.contains("no resource at"), "{path}: {status} {text}");
         }
     }
     let expected = [
@@ -83,7 +83,7 @@ async fn the_description_lists_every_route() {
 /// R-SRV-16: the server follows its settings; a list may come from an environment variable.
 #[tokio::test]
 async fn settings_reach_the_server() {
-    let file = "[server]\nbody_limit = 10\ndrain = \"2s\"\nresume = \"manual\"\nport_in_use = \"next\"";
+    let file = "[server]\nbody_limit = 10\ndrain_timeout = \"2s\"\nrecovery = \"manual\"\nport_in_use = \"next\"";
     let hosts = [("SUPERSTEP_SERVER__ALLOWED_HOSTS", r#"["studio.example"]"#)];
     let settings = Settings::parse(&SettingsSources::new().toml("superstep.toml", file).environment(hosts)).unwrap();
     let config = ServerConfig::from_settings(&settings).await.unwrap();
@@ -94,5 +94,5 @@ async fn settings_reach_the_server() {
     assert_eq!(request.send().await.unwrap().status(), 200);
     assert_eq!(served.post("/api/tales", &json!({"topic": "sea"})).await.status(), 413);
     let invalid = SettingsSources::new().toml("superstep.toml", "[server]\nallowed_hosts = \"one\"");
-    assert!(Settings::parse(&invalid).unwrap_err().to_string().contains("expected a list of text"));
+    assert!(Settings::parse(&invalid).unwrap_err().to_string().contains("expected a list of strings"));
 }

@@ -20,9 +20,9 @@ fn request(text: &str) -> ChatRequest {
 #[tokio::test]
 async fn a_response_is_streamed_in_chunks_and_counted() {
     let model = open(&tiny()).unwrap();
-    let (answer, pieces) = generate(&model, &request("hello")).await.unwrap();
-    assert_eq!(pieces.concat(), answer.message.text());
-    assert!(pieces.len() > 1, "{pieces:?}");
+    let (answer, chunks) = generate(&model, &request("hello")).await.unwrap();
+    assert_eq!(chunks.concat(), answer.message.text());
+    assert!(chunks.len() > 1, "{chunks:?}");
     assert_eq!(answer.model, ModelInfo::new("local", "tiny", ModelKind::Weights));
     assert_eq!(answer.model, model.info());
     // A control token, one token for each byte of `user\nhello`, a control token, a line break; a control token and
@@ -46,7 +46,7 @@ async fn a_file_can_be_loaded_at_the_first_request() {
     for _ in 0..2 {
         let error = generate(&late, &request("hello")).await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::ConfigInvalid);
-        assert!(error.message().contains("cannot be used as weights"), "{error}");
+        assert!(error.message().contains("is not a usable weights file"), "{error}");
     }
     assert_eq!(Weights::lazy(changed.path()).unwrap_err().code(), ErrorCode::ConfigInvalid);
     assert_eq!(Weights::lazy("no/such/file.gguf").unwrap_err().code(), ErrorCode::ConfigInvalid);
@@ -69,7 +69,7 @@ async fn an_answer_without_chance_is_always_the_same() {
 
 /// R-FWK-74: a separate output projection in the file is used.
 #[tokio::test]
-async fn weights_for_what_comes_out_are_used() {
+async fn a_separate_output_projection_is_used() {
     let other = open(&tiny_with(&[], &[("output.weight", &[259, WIDTH])])).unwrap();
     let (answer, _) = generate(&other, &request("one")).await.unwrap();
     let (tied, _) = generate(&open(&tiny()).unwrap(), &request("one")).await.unwrap();
@@ -99,15 +99,15 @@ async fn an_answer_ends_before_a_text_to_stop_at() {
     let letters: Vec<(usize, char)> = full.char_indices().collect();
     let (from, to) = (letters[letters.len() / 2].0, letters[letters.len() / 2 + 3].0);
     let stop = &full[from..to];
-    let (answer, pieces) = generate(&model, &request("hello").stop(stop).stop("never said")).await.unwrap();
+    let (answer, chunks) = generate(&model, &request("hello").stop(stop).stop("never said")).await.unwrap();
     assert_eq!(answer.stop, StopReason::Sequence);
     assert_eq!(answer.message.text(), whole[..whole.find(stop).unwrap()]);
-    assert_eq!(pieces.concat(), answer.message.text());
+    assert_eq!(chunks.concat(), answer.message.text());
 }
 
 /// R-FWK-71, R-FWK-74: a prompt beyond the context is rejected; a response that fills the context stops there.
 #[tokio::test]
-async fn what_is_in_view_is_bounded() {
+async fn the_context_length_is_enforced() {
     let model = open(&tiny()).unwrap();
     let error = generate(&model, &request(&"x".repeat(CONTEXT as usize))).await.unwrap_err();
     assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::ContextLengthExceeded));
@@ -136,7 +136,7 @@ async fn unsupported_requests_are_rejected() {
         (request("hi").tools([ToolSpec::new("look", "looks")]), "tools"),
         (request("hi").tool_choice(ToolChoice::Required), "tools"),
         (request("hi").format(ResponseFormat::new("it", schema)), "format"),
-        (request("hi").max_tokens(0), "no tokens"),
+        (request("hi").max_tokens(0), "max_tokens"),
         (ChatRequest::new([Message::user(vec![ContentPart::Other(serde_json::json!({"type": "image"}))])]), "text"),
     ];
     for (request, expected) in unsupported {

@@ -126,7 +126,7 @@ fn an_unsupported_model_is_rejected() {
         ("llama.block_count", Value::U32(1), "blk.1."),
         ("llama.context_length", Value::I32(-1), "context_length"),
         ("llama.attention.layer_norm_rms_epsilon", Value::F32(f32::NAN), "epsilon"),
-        ("llama.rope.dimension_count", Value::U32(8), "positions"),
+        ("llama.rope.dimension_count", Value::U32(8), "RoPE"),
         ("llama.rope.scaling.type", text("yarn"), "`yarn`"),
     ];
     for (key, value, expected) in changed {
@@ -153,5 +153,5 @@ fn tensors_that_share_their_bytes_are_rejected() {
     }
     // Leaves space for the largest tensor.
     file.truncate(head(&file) + 32 + 259 * WIDTH / 32 * 20);
-    assert!(open_error(&file).message().contains("share"));
+    assert!(open_error(&file).message().contains("overlap"));
 }

@@ -26,10 +26,10 @@ fn model() -> &'static Weights {
 async fn it_talks() {
     let question = "Argue the positive side of: Should AI be regulated? 2-3 sentences";
     let request = ChatRequest::new([Message::user(question)]).max_tokens(40);
-    let (answer, pieces) = generate(model(), &request).await.unwrap();
+    let (answer, chunks) = generate(model(), &request).await.unwrap();
     let text = answer.message.text();
     println!("{}: {text}", answer.model);
-    assert_eq!(pieces.concat(), text);
+    assert_eq!(chunks.concat(), text);
     assert!(answer.usage().output_tokens > 20, "{text}");
     assert!(text.split(' ').count() > 15 && text.contains("AI"), "{text}");
     assert_eq!((answer.model.provider.as_ref(), answer.model.kind), ("local", ModelKind::Weights));
@@ -68,9 +68,9 @@ async fn a_dropped_answer_frees_the_thread() {
         ChatRequest::new([Message::user("Write a very long story about a ship.")]).max_tokens(4000).temperature(2.0);
     let received = Notify::new();
     let mut first = First(&received);
-    let mut pieces = ChunkSender::new(&mut first);
+    let mut chunks = ChunkSender::new(&mut first);
     tokio::select! {
-        answer = model().generate(&long, &mut pieces) => panic!("nobody waited for {answer:?}"),
+        answer = model().generate(&long, &mut chunks) => panic!("nobody waited for {answer:?}"),
         () = received.notified() => {}
     }
     let short = ChatRequest::new([Message::user("Hi!")]).max_tokens(2);

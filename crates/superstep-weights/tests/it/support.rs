@@ -142,8 +142,8 @@ pub(crate) fn open(bytes: &[u8]) -> Result<Weights> {
 pub(crate) struct TextRecorder(pub(crate) Vec<String>);
 
 impl ChunkListener for TextRecorder {
-    fn on_chunk(&mut self, piece: MessageChunk) -> Option<BoxFuture<'_, ()>> {
-        if let MessageChunk::Text(text) = piece {
+    fn on_chunk(&mut self, chunk: MessageChunk) -> Option<BoxFuture<'_, ()>> {
+        if let MessageChunk::Text(text) = chunk {
             self.0.push(text);
         }
         None

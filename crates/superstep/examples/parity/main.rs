@@ -1,4 +1,5 @@
-//! Runs the cases of `testing/parity/cases.json` on this engine and prints one JSON line per case, as `reference.py` does.
+//! Runs the cases of `testing/parity/cases.json` on this engine and prints one JSON line per case, as `reference.py`
+//! does.
 //!
 //! `ours <cases.json> [--strict]`. The template language of the cases is described in `testing/parity/README.md`.
 

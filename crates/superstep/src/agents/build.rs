@@ -15,7 +15,7 @@ use crate::{
     SharedStore, StateGraph, TaskContext, View,
 };
 
-/// Everything from which the graph of an agent is built.
+/// Parts from which the graph of an agent is built.
 pub(super) struct AgentParts {
     pub(super) name: String,
     pub(super) model: AgentModelNode,
@@ -156,7 +156,8 @@ fn define<C: Send + Sync + 'static>(
     let mut jumps = Vec::new();
     for jump in middleware.hooks().jumps {
         let Some(end) = endpoints.at(jump) else {
-            let fact = format!("`{}` may jump to the tools, and the agent has none", middleware.name());
+            let fact =
+                format!("middleware `{}` declares a jump to the tools, but the agent has no tools", middleware.name());
             return Err(Error::new(ErrorCode::InvalidGraph, fact));
         };
         jumps.push((jump, end));
@@ -224,9 +225,9 @@ impl HookNode {
     fn end_of(&self, jump: JumpTo) -> Result<Endpoint> {
         let allowed = self.jumps.iter().find(|(allowed, _)| *allowed == jump);
         allowed.map(|(_, end)| end.clone()).ok_or_else(|| {
-            let fact = format!("`{}` jumps to `{jump:?}`, and did not say that it may", self.name);
+            let fact = format!("middleware `{}` returned the undeclared jump `{jump:?}`", self.name);
             Error::new(ErrorCode::InvalidRoute, fact)
-                .with_help("name it in its hooks: `Hooks::none()…can_jump_to([..])`")
+                .with_help("declare it in its hooks: `Hooks::none()…can_jump_to([..])`")
         })
     }
 }

@@ -21,7 +21,7 @@ pub(super) const RETURN_DIRECT: &str = "return_direct";
 pub struct ModelRequest {
     /// The model that receives the request.
     pub model: SharedModel,
-    /// The chat request.
+    /// Chat request to send.
     pub request: ChatRequest,
     /// The state of the agent.
     pub state: View<AgentState>,

@@ -9,7 +9,7 @@ use crate::tools::{ToolError, ToolOutput};
 
 macro_rules! closures_are_hooks {
     ($($kind:ident $function:ident $doc:literal;)*) => {$(
-        #[doc = concat!("A closure that is called ", $doc, ". Made by [`", stringify!($function), "`].")]
+        #[doc = concat!("A closure that is called ", $doc, ". Created by [`", stringify!($function), "`].")]
         pub struct $kind<F> {
             name: String,
             hook: F,
@@ -55,10 +55,10 @@ macro_rules! closures_are_hooks {
 }
 
 closures_are_hooks! {
-    BeforeAgent before_agent "once, before anything else of a run";
-    BeforeModel before_model "each time before the model is asked";
-    AfterModel after_model "each time after the model has answered";
-    AfterAgent after_agent "once, after everything else of a run";
+    BeforeAgent before_agent "once, at the start of a run";
+    BeforeModel before_model "before each model call";
+    AfterModel after_model "after each model call";
+    AfterAgent after_agent "once, at the end of a run";
 }
 
 /// A closure around model calls. Created by [`wrap_model_call`].

@@ -26,8 +26,8 @@ struct HandoffArgs {
     _task: Option<String>,
 }
 
-/// Returns the tool `transfer_to_<agent>`, which ends the agent that calls it. [`handoff_targets`] returns the requested
-/// agent.
+/// Returns the tool `transfer_to_<agent>`, which ends the agent that calls it. [`handoff_targets`] returns the
+/// requested agent.
 ///
 /// ```
 /// use superstep::agents::{MessagesState, handoff_targets, handoff_tool, messages_graph, react_agent};
@@ -54,12 +54,12 @@ struct HandoffArgs {
 /// ```
 pub fn handoff_tool(agent: impl Into<String>, description: impl AsRef<str>) -> SharedTool {
     let agent = agent.into();
-    let description = format!("Hands the conversation over to `{agent}`. {}", description.as_ref());
+    let description = format!("Transfers the conversation to the agent `{agent}`. {}", description.as_ref());
     tool_fn(ToolSpec::new(tool_name(&agent), description.trim_end()), move |_: HandoffArgs, _cx| {
         let agent = agent.clone();
         async move {
             let mut output = Command::<AgentState>::end().into_tool_output()?;
-            output.content = Some(format!("handed over to {agent}").into());
+            output.content = Some(format!("transferred to {agent}").into());
             output.metadata.insert(HANDOFF.to_owned(), agent.into());
             Ok::<_, ToolError>(output)
         }

@@ -18,7 +18,7 @@ use crate::{Messages, NodeError, Result, TaskContext, View};
 /// let hooks = Hooks::none().before_model().can_jump_to([JumpTo::End]);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[must_use = "a middleware says its hooks to the agent"]
+#[must_use = "hooks have no effect until a middleware returns them"]
 pub struct Hooks {
     pub(super) before_agent: bool,
     pub(super) before_model: bool,
@@ -139,7 +139,8 @@ impl HookContext {
         self.tools.specs().await
     }
 
-    /// Returns the state that this middleware saved last on the thread with [`HookUpdate::set_middleware_state`], or the default value.
+    /// Returns the state that this middleware saved last on the thread with [`HookUpdate::set_middleware_state`], or
+    /// the default value.
     ///
     /// # Errors
     /// Returns an error if the saved state does not deserialize as `T`.
@@ -153,7 +154,7 @@ impl HookContext {
 
 /// Result of a hook: changes to the conversation, middleware state, and a jump.
 #[derive(Debug, Clone, Default)]
-#[must_use = "an effect does nothing unless the hook returns it"]
+#[must_use = "a hook update has no effect until the hook returns it"]
 pub struct HookUpdate {
     pub(super) messages: MessageUpdates,
     pub(super) middleware_state: Option<Value>,

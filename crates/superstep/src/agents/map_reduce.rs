@@ -20,13 +20,13 @@ use crate::{
 #[derive(GraphState, Debug, Clone, Default, Serialize, Deserialize)]
 #[state(name = "map_reduce")]
 pub struct MapReduceState {
-    /// The input.
+    /// Input of the graph.
     pub input: Value,
     /// Results of finished items, each with the index of its item.
     #[state(private)]
     #[reduce(append)]
     results: Vec<(usize, Value)>,
-    /// The combined result.
+    /// Combined result of all items.
     pub output: Value,
 }
 
@@ -94,7 +94,7 @@ where
             Box::pin(async move { Ok(serde_json::to_value(future.await?)?) })
         }
         Err(error) => {
-            let error = Error::new(ErrorCode::InputInvalid, format!("what is given does not fit: {error}"));
+            let error = Error::new(ErrorCode::InputInvalid, format!("the input does not match its type: {error}"));
             Box::pin(std::future::ready(Err(error.into())))
         }
     })
@@ -102,11 +102,11 @@ where
 
 /// A function or graph that maps an item `T`: an async function of the item and [`TaskContext`], or a compiled graph.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be done with each `{T}`",
-    note = "give an async function `async |item: {T}, cx: TaskContext| Ok(..)`, or a compiled graph"
+    message = "`{Self}` cannot map items of type `{T}`",
+    note = "use an async function `async |item: {T}, cx: TaskContext| Ok(..)`, or a compiled graph"
 )]
 pub trait Mapper<T, Marker> {
-    /// Result of an item.
+    /// Type of the result of an item.
     type Output: DeserializeOwned;
     /// Type of the run context.
     type Context: std::marker::Send + Sync + 'static;
@@ -148,16 +148,21 @@ where
         Arc::new(move |item, cx| {
             let run = match item {
                 Value::Object(fields) => Ok(self.invoke(UncheckedUpdate::Json(fields)).nested_in(&cx)),
-                _ => Err(Error::new(ErrorCode::InputInvalid, "a graph takes an object of fields, and an item is none")),
+                _ => Err(Error::new(
+                    ErrorCode::InputInvalid,
+                    "the item must be an object of fields, because a \
+                     graph maps it",
+                )),
             };
             Box::pin(async move {
                 let done = run?.await?;
                 match done.end {
                     RunEnd::Finished | RunEnd::Truncated => Ok(serde_json::to_value(&*done.state)?),
-                    _ => {
-                        Err(NodeError::new("the graph of an item stopped, and only the run around it can go on")
-                            .fatal())
-                    }
+                    _ => Err(NodeError::new(
+                        "the graph of an item was interrupted; only its parent run can \
+                             continue it",
+                    )
+                    .fatal()),
                 }
             })
         })
@@ -165,7 +170,7 @@ where
 }
 
 /// Builder of a map-reduce graph. Created by [`map_reduce`].
-#[must_use = "call `compile`"]
+#[must_use = "a map-reduce builder has no effect until `compile` is called"]
 pub struct MapReduceBuilder<I, O, C = ()> {
     name: String,
     split: ErasedFn,
@@ -233,7 +238,7 @@ impl<I: Serialize, O: DeserializeOwned, C: std::marker::Send + Sync + 'static> M
     /// Returns an error if the input does not serialize to JSON.
     pub fn invoke(&self, input: &I) -> Result<RunBuilder<MapReduceState, C>> {
         let invalid_input =
-            |error| Error::new(ErrorCode::InputInvalid, format!("the input cannot be written as JSON: {error}"));
+            |error| Error::new(ErrorCode::InputInvalid, format!("failed to serialize the input as JSON: {error}"));
         Ok(self.graph.invoke(MapReduceState::input().input(serde_json::to_value(input).map_err(invalid_input)?)))
     }
 

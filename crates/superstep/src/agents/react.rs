@@ -54,7 +54,7 @@ pub fn react_agent(model: impl Into<SharedModel>, tools: impl Into<ToolSet>) -> 
 }
 
 /// Builder of an agent. Created by [`react_agent`].
-#[must_use = "an agent runs once it is compiled"]
+#[must_use = "an agent cannot run until it is compiled"]
 pub struct ReactAgent {
     model: SharedModel,
     tools: ToolSet,
@@ -102,15 +102,15 @@ impl ReactAgent {
     }
 
     /// Requires a structured response of type `T`. The response is validated and stored in
-    /// [`AgentState::structured_response`]. After an invalid response the model receives the validation error and is called
-    /// again, up to [`corrections`](Self::max_format_retries) times; then the run fails.
+    /// [`AgentState::structured_response`]. After an invalid response the model receives the validation error and is
+    /// called again, up to [`max_format_retries`](Self::max_format_retries) times; then the run fails.
     pub fn response_format<T: JsonSchema + DeserializeOwned>(mut self) -> Self {
         self.structured = Some(StructuredResponse::of::<T>());
         self
     }
 
-    /// Sets how the model returns the structured response of [`answer_as`](Self::response_format). Default: by response
-    /// format if the model supports a schema, otherwise by a tool.
+    /// Sets how the model returns the structured response of [`response_format`](Self::response_format). Default: by
+    /// response format if the model supports a schema, otherwise by a tool.
     pub fn response_strategy(mut self, by: ResponseStrategy) -> Self {
         self.response_strategy = Some(by);
         self
@@ -234,8 +234,8 @@ impl ReactAgent {
     /// Checks the configuration before anything runs.
     fn check(&self) -> Result<()> {
         let twice = |kind: &str, name: &str| {
-            Err(Error::new(ErrorCode::InvalidGraph, format!("two {kind} of the agent are called `{name}`"))
-                .with_help("give one another name"))
+            Err(Error::new(ErrorCode::InvalidGraph, format!("the agent has two {kind} named `{name}`"))
+                .with_help("give each a unique name"))
         };
         let mut names = BTreeSet::new();
         if let Some(spec) = self.tools.static_specs().find(|spec| !names.insert(spec.name.as_str())) {

@@ -45,11 +45,18 @@ impl AgentState {
     /// Returns an error if there is no structured response, or if the response does not deserialize as `T`.
     pub fn response<T: DeserializeOwned>(&self) -> Result<T> {
         let value = self.structured_response.clone().ok_or_else(|| {
-            Error::new(ErrorCode::OutputInvalid, "the agent has given no answer as data")
-                .with_help("tell it the form: `react_agent(..).response_format::<T>()`")
+            Error::new(ErrorCode::OutputInvalid, "the agent returned no structured response")
+                .with_help("set the response type: `react_agent(..).response_format::<T>()`")
         })?;
-        serde_json::from_value(value)
-            .map_err(|error| Error::new(ErrorCode::OutputInvalid, format!("the answer is of another type: {error}")))
+        serde_json::from_value(value).map_err(|error| {
+            Error::new(
+                ErrorCode::OutputInvalid,
+                format!(
+                    "the structured response does not \
+                 match the type: {error}"
+                ),
+            )
+        })
     }
 }
 

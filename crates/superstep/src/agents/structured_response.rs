@@ -46,7 +46,11 @@ pub(super) enum ParsedResponse {
 impl StructuredResponse {
     pub(super) fn of<T: JsonSchema + DeserializeOwned>() -> Self {
         let format = ResponseFormat::of::<T>();
-        let description = format!("Gives the answer, as `{}`. Call it once, when you know everything.", format.name);
+        let description = format!(
+            "Returns the final response as `{}`. Call it once, when you have all the \
+             information.",
+            format.name
+        );
         let spec = ToolSpec::new(&format.name, description).with_input(format.schema.clone());
         let check = |value: &Value| T::deserialize(value).map(drop).map_err(|error| error.to_string());
         Self { format, check: Arc::new(check), spec: spec.into(), by: None, corrections: 0 }
@@ -62,9 +66,9 @@ impl StructuredResponse {
         (!is_object).then(|| {
             Error::new(
                 ErrorCode::InvalidGraph,
-                format!("the answer `{}` is not an object of named fields", self.format.name),
+                format!("the response type `{}` is not an object with named fields", self.format.name),
             )
-            .with_help("put it into a struct: providers and tools take only these")
+            .with_help("wrap it in a struct; providers and tools accept only objects")
         })
     }
 
@@ -85,8 +89,8 @@ impl StructuredResponse {
             return Ok(());
         }
         if request.tools.iter().any(|tool| tool.name == self.spec.name) {
-            let fact = format!("the answer and a tool are both called `{}`", self.spec.name);
-            return Err(Error::new(ErrorCode::InvalidGraph, fact).with_help("give one another name"));
+            let fact = format!("the response type and a tool are both named `{}`", self.spec.name);
+            return Err(Error::new(ErrorCode::InvalidGraph, fact).with_help("rename one of them"));
         }
         request.tools.push(self.spec.clone());
         request.tool_choice = if is_last { ToolChoice::Named(self.spec.name.clone()) } else { ToolChoice::Required };
@@ -110,12 +114,12 @@ impl StructuredResponse {
                 |call: &&ToolCall| messages.iter().any(|message| message.tool_call_id.as_ref() == Some(&call.id));
             let open = answer.message.tool_calls.iter().filter(|call| !is_answered(call));
             let closed: Vec<Message> =
-                open.map(|call| error_tool_message(call, "not executed: there are no tools")).collect();
+                open.map(|call| error_tool_message(call, "not executed: the agent has no tools")).collect();
             [messages, closed].concat()
         };
         match reading {
             ParsedResponse::Pending => {
-                ParsedResponse::Invalid("a tool was called, and there are none".to_owned(), close(Vec::new()))
+                ParsedResponse::Invalid("the model called a tool, but the agent has none".to_owned(), close(Vec::new()))
             }
             ParsedResponse::Invalid(fault, messages) => ParsedResponse::Invalid(fault, close(messages)),
             done @ ParsedResponse::Done(..) => done,
@@ -134,8 +138,11 @@ impl StructuredResponse {
             Some(call) => self.read_call(call, &answer.message),
             None if !answer.message.tool_calls.is_empty() => ParsedResponse::Pending,
             None => {
-                let text = format!("Give the answer by a call of `{}`.", self.spec.name);
-                ParsedResponse::Invalid("the answer was not given by a call".to_owned(), vec![correction_message(text)])
+                let text = format!("Return the response with a call of `{}`.", self.spec.name);
+                ParsedResponse::Invalid(
+                    "the response was not returned with a tool call".to_owned(),
+                    vec![correction_message(text)],
+                )
             }
         }
     }
@@ -145,7 +152,10 @@ impl StructuredResponse {
         match checked.and_then(|value| (self.check)(&value).map(|()| value)) {
             Ok(value) => ParsedResponse::Done(value, Vec::new()),
             Err(fault) => {
-                let text = format!("This is not the answer that is asked for: {fault}. Answer again, with JSON only.");
+                let text = format!(
+                    "The response does not match the required schema: {fault}. Respond again \
+                     with JSON only."
+                );
                 ParsedResponse::Invalid(fault, vec![correction_message(text)])
             }
         }
@@ -160,13 +170,19 @@ impl StructuredResponse {
         match checked.and_then(|()| (self.check)(&call.args)) {
             Ok(()) => {
                 let others = message.tool_calls.iter().filter(|other| other.id != call.id);
-                let closed = others.map(|other| error_tool_message(other, "not executed: the answer was given"));
+                let closed = others.map(|other| {
+                    error_tool_message(
+                        other,
+                        "not executed: the response was \
+                     already returned",
+                    )
+                });
                 let closed = std::iter::once(accepted(call)).chain(closed).collect();
                 ParsedResponse::Done(call.args.clone(), closed)
             }
             Err(fault) => {
                 let correction =
-                    error_tool_message(call, &format!("this is not the answer that is asked for: {fault}"));
+                    error_tool_message(call, &format!("the response does not match the required schema: {fault}"));
                 ParsedResponse::Invalid(fault, vec![correction])
             }
         }
@@ -174,7 +190,7 @@ impl StructuredResponse {
 
     /// Returns the error of a model whose responses stay invalid.
     pub(super) fn failed(&self, model: &SharedModel, fault: &str) -> Error {
-        let text = format!("the answer has not the form `{}`: {fault}", self.format.name);
+        let text = format!("the response does not match `{}`: {fault}", self.format.name);
         crate::models::ModelErrorKind::InvalidResponse.error(&model.info(), text)
     }
 }

@@ -1,8 +1,8 @@
 //! In-memory checkpointer, for the lifetime of a process; the default in tests.
 //!
 //! Stores live values: a commit neither serializes to JSON nor makes deep copies, and its cost depends on the changes
-//! only. Operations never wait: no lock is held across an await point. The module `line` stores the history of one
-//! graph, `thread` manages the ownership of a thread.
+//! only. Operations never wait: no lock is held across an await point. The module `history` stores the checkpoints of
+//! one graph, `thread` the lease and the status of a thread.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

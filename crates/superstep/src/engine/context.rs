@@ -1,7 +1,7 @@
 //! Context of a running task: identity, limits, interrupts, recorded results, event stream.
 //!
-//! Passed to nodes as [`TaskContext`], and in parts by the extractors of [`crate::extract`]. The context itself is not
-//! persisted; results that must survive a crash go through `once` and `task`.
+//! Passed to nodes as [`TaskContext`], and in parts by the extractors of [`crate::graph::extract`]. The context itself
+//! is not persisted; results that must survive a crash go through `once` and `task`.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -451,7 +451,7 @@ impl TaskContext {
 pub(crate) fn token_budget_exceeded(spent: u64, budget: Option<u64>) -> Result<()> {
     match budget {
         Some(budget) if spent > budget => {
-            Err(Error::new(ErrorCode::TooLarge, format!("the run used {spent} tokens, and may use {budget}"))
+            Err(Error::new(ErrorCode::TooLarge, format!("the run used {spent} tokens of its budget of {budget}"))
                 .with_help("raise the budget, or continue the thread in a new run"))
         }
         _ => Ok(()),

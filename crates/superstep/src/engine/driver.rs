@@ -95,10 +95,10 @@ pub(crate) async fn drive(
     }
 }
 
-/// Hands the next ended task to the machine.
+/// Reports the next ended task to the machine.
 fn end_task(machine: &mut Machine, next: Result<Option<(usize, superstep_core::machine::TaskEnd)>>) -> Result<()> {
     let next = next.map_err(|error| machine.failure(error))?;
-    let (index, end) = next.ok_or_else(|| Error::internal("a run waits for tasks, and none runs"))?;
+    let (index, end) = next.ok_or_else(|| Error::internal("the run waits for tasks, but no task is running"))?;
     machine.task_ended(index, end)
 }
 
@@ -147,7 +147,7 @@ impl Drop for CommitInFlight<'_> {
 
 async fn save(shared: &RunShared, commit: &Commit) -> Result<()> {
     let Some(checkpointer) = &shared.checkpointer else {
-        return Err(Error::internal("a run without a store asked to save"));
+        return Err(Error::internal("commit requested without a checkpointer"));
     };
     let _under_way = CommitInFlight::begin(&shared.commits_in_flight);
     match &shared.observer {
@@ -234,8 +234,8 @@ pub(crate) async fn with_timeout<T>(
 }
 
 pub(crate) fn timed_out(operation: &str, time: Duration) -> Error {
-    Error::new(ErrorCode::Timeout, format!("{operation} took longer than {time:?}"))
-        .with_help("the thread stays at its last saved superstep: continue it, or raise the limit")
+    Error::new(ErrorCode::Timeout, format!("{operation} exceeded its timeout of {time:?}"))
+        .with_help("continue the thread from its last saved superstep, or raise the timeout")
 }
 
 /// Drives a machine to its end, its timeout or its cancellation, whichever comes first.

@@ -1,8 +1,8 @@
 //! Durability: commits are written with each superstep, in the background, or at the end of the run.
 //!
 //! The run loop does not know the mode: it commits to a checkpointer, and this module provides the layer in between.
-//! Buffering of the root graph until the end of the run happens in the machine; only commits of subgraphs are
-//! buffered here (see `stage`).
+//! Buffering of the root graph until the end of the run happens in the machine; only commits of subgraphs are buffered
+//! here (see `subgraph_buffer`).
 
 use std::sync::{Arc, Mutex};
 
@@ -48,11 +48,12 @@ pub enum Durability {
     #[default]
     Sync,
     /// Commits in the background and in order, while the next supersteps run. A crash also loses pending commits: see
-    /// [`crate::RunBuilder::max_pending_commits`]. Results of [`crate::TaskContext::once`] are persisted before they are returned.
+    /// [`crate::RunBuilder::max_pending_commits`]. Results of [`crate::TaskContext::once`] are persisted before they
+    /// are returned.
     Async,
     /// Commits once when the run ends, with or without an error. A crash loses the run, including results that
-    /// [`crate::TaskContext::once`] recorded in it: side effects may then be repeated with other idempotency keys. After a
-    /// crash the thread is as it was before the run.
+    /// [`crate::TaskContext::once`] recorded in it: side effects may then be repeated with other idempotency keys.
+    /// After a crash the thread is as it was before the run.
     Exit,
 }
 

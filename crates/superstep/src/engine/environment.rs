@@ -13,13 +13,13 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> i64 {
-        #[expect(clippy::disallowed_methods, reason = "the one place where real time enters")]
+        #[expect(clippy::disallowed_methods, reason = "the only place that reads the real clock")]
         let now = SystemTime::now();
         now.duration_since(UNIX_EPOCH).map_or(0, |time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX))
     }
 
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
-        #[expect(clippy::disallowed_methods, reason = "the one place where real time passes")]
+        #[expect(clippy::disallowed_methods, reason = "the only place that sleeps in real time")]
         Box::pin(tokio::time::sleep(time))
     }
 }
@@ -37,7 +37,7 @@ impl SystemEnvironment {
         let mut seed = [0; 8];
         // Without randomness ids are still unique in this process, and fenced writes detect collisions between
         // processes.
-        #[expect(clippy::disallowed_methods, reason = "the one place where randomness enters")]
+        #[expect(clippy::disallowed_methods, reason = "the only source of real randomness")]
         let _ = getrandom::fill(&mut seed);
         Self { clock, process_id: u64::from_le_bytes(seed), last: AtomicU64::new(0) }
     }

@@ -148,7 +148,7 @@ impl TaskSet {
 
 /// Runs a blocking closure on a thread of the blocking pool.
 pub(crate) async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, NodeError> {
-    #[expect(clippy::disallowed_methods, reason = "the executor owns spawning")]
+    #[expect(clippy::disallowed_methods, reason = "the executor owns spawned tasks")]
     let handle = tokio::task::spawn_blocking(work);
     match handle.await {
         Ok(value) => Ok(value),
@@ -160,10 +160,10 @@ pub(crate) async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + S
 fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
     if let Some(fault) = panic.downcast_ref::<ValidationError>() {
         let error = Error::new(fault.code.unwrap_or(ErrorCode::NodeFailed), fault.message.clone());
-        return fault.with_help.clone().into_iter().fold(error, Error::with_help);
+        return fault.help.clone().into_iter().fold(error, Error::with_help);
     }
-    Error::new(ErrorCode::NodeFailed, format!("it panicked: {}", panic_message(panic)))
-        .with_help("return an error instead of panicking; the other tasks were not harmed")
+    Error::new(ErrorCode::NodeFailed, format!("the node panicked: {}", panic_message(panic)))
+        .with_help("return an error instead of panicking; other tasks were not affected")
 }
 
 /// Creates the context of a task.
@@ -314,7 +314,10 @@ async fn attempt_once(entry: &ProgramNode, action: &Arc<dyn DynNode>, cx: &TaskC
         if let (Some(sleep), Some(time)) = (&mut limit, timeout)
             && sleep.as_mut().poll(context).is_ready()
         {
-            return Poll::Ready(AttemptEnd::Failed(timeout_error(format!("it took longer than {time:?}"))));
+            return Poll::Ready(AttemptEnd::Failed(timeout_error(format!(
+                "the attempt exceeded its timeout of \
+                 {time:?}"
+            ))));
         }
         while let (Some(sleep), Some(time)) = (&mut quiet, idle) {
             if sleep.as_mut().poll(context).is_pending() {
@@ -323,7 +326,7 @@ async fn attempt_once(entry: &ProgramNode, action: &Arc<dyn DynNode>, cx: &TaskC
             let silent = clock.now() - cx.0.cell.last_heartbeat.load(Ordering::Relaxed);
             let left = i64::try_from(time.as_micros()).unwrap_or(i64::MAX) - silent;
             if left <= 0 {
-                return Poll::Ready(AttemptEnd::Failed(timeout_error(format!("it gave no sign of life for {time:?}"))));
+                return Poll::Ready(AttemptEnd::Failed(timeout_error(format!("no heartbeat for {time:?}"))));
             }
             quiet = Some(clock.sleep(Duration::from_micros(left.unsigned_abs())));
         }
@@ -431,13 +434,10 @@ pub(crate) async fn join_limited<T: Send + 'static>(
 /// Spawns work whose end nothing in this module awaits.
 pub(crate) fn in_background(work: impl Future<Output = ()> + Send + 'static) -> RunResult<()> {
     if tokio::runtime::Handle::try_current().is_err() {
-        return Err(Error::new(
-            ErrorCode::ConfigInvalid,
-            "saving in the background needs an async runtime, and there is none",
-        )
-        .with_help("use `wait_blocking`, or `Durability::Sync`"));
+        return Err(Error::new(ErrorCode::ConfigInvalid, "asynchronous durability requires an async runtime")
+            .with_help("use `wait_blocking`, or `Durability::Sync`"));
     }
-    #[expect(clippy::disallowed_methods, reason = "the executor owns spawning")]
+    #[expect(clippy::disallowed_methods, reason = "the executor owns spawned tasks")]
     drop(tokio::task::spawn(work));
     Ok(())
 }
@@ -446,15 +446,15 @@ pub(crate) fn in_background(work: impl Future<Output = ()> + Send + 'static) -> 
 pub(crate) fn detach<T: Send + 'static>(work: BoxFuture<'static, RunResult<T>>) -> BoxFuture<'static, RunResult<T>> {
     if tokio::runtime::Handle::try_current().is_err() {
         let error = Error::new(ErrorCode::ConfigInvalid, "`spawn` was called outside an async runtime")
-            .with_help("use `wait_blocking` there");
+            .with_help("use `wait_blocking` instead");
         return Box::pin(std::future::ready(Err(error)));
     }
-    #[expect(clippy::disallowed_methods, reason = "the executor owns spawning")]
+    #[expect(clippy::disallowed_methods, reason = "the executor owns spawned tasks")]
     let handle = tokio::task::spawn(work.in_current_span());
     Box::pin(async move {
         handle.await.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => Err(panicked(&*panic)),
-            Err(_) => Err(Error::new(ErrorCode::Cancelled, "the runtime was shut down while the run went on")),
+            Err(_) => Err(Error::new(ErrorCode::Cancelled, "the runtime was shut down during the run")),
         })
     })
 }

@@ -51,7 +51,7 @@ impl fmt::Debug for LazyOutputJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.to_json() {
             Ok(value) => write!(f, "{value}"),
-            Err(_) => f.write_str("(not plain data)"),
+            Err(_) => f.write_str("(not serializable)"),
         }
     }
 }
@@ -65,7 +65,7 @@ pub(crate) fn into_outcome(shared: &RunShared, outcome: machine::MachineOutcome)
         MachineEnd::Paused(nodes) => RunEnd::Paused(nodes.iter().map(ToString::to_string).collect()),
         MachineEnd::Drained => RunEnd::Drained,
         MachineEnd::Truncated => RunEnd::Truncated,
-        MachineEnd::ParentCommand(_) => return Err(Error::internal("a command left the outermost graph")),
+        MachineEnd::ParentCommand(_) => return Err(Error::internal("a parent command reached the root graph")),
         MachineEnd::Failed(error) => return Err(error),
     };
     if status == RunEnd::Finished {
@@ -110,8 +110,8 @@ fn check_output(shared: &RunShared, state: &Arc<AnyState>, checkpoint: Option<Ch
         return Ok(());
     }
     let partial = PartialOutcome { state: Some(state.clone()), next: Vec::new(), recent: Vec::new(), checkpoint };
-    Err(Error::new(ErrorCode::OutputInvalid, format!("the run ended without {}", missing.join(", ")))
-        .with_help("the state is saved; let a node write the field before the end")
+    Err(Error::new(ErrorCode::OutputInvalid, format!("the run ended without required output {}", missing.join(", ")))
+        .with_help("the state is saved; write the field in a node before the end")
         .with_thread(shared.thread.as_ref())
         .with_partial(partial))
 }

@@ -1,6 +1,6 @@
 //! Start and end of a run: thread queue, lease, machine, outcome.
 //!
-//! The run loop itself is in `run`. Every end of a run releases the lease, also when the future is dropped.
+//! The run loop itself is in `driver`. Every end of a run releases the lease, also when the future is dropped.
 
 use std::any::Any;
 use std::pin::pin;
@@ -247,9 +247,8 @@ async fn acquire_thread(
     match call.run_timeout {
         None => entered.await,
         Some(time) => with_timeout(clock, time, entered).await.unwrap_or_else(|| {
-            let message = format!("thread `{thread}` was busy for {time:?}, all the time the run may take");
-            Err(Error::new(ErrorCode::Timeout, message)
-                .with_help("raise the limit, or say what should happen with `multitask_strategy`"))
+            let message = format!("thread `{thread}` was busy for the whole run timeout of {time:?}");
+            Err(Error::new(ErrorCode::Timeout, message).with_help("raise the timeout, or set `multitask_strategy`"))
         }),
     }
 }
@@ -264,15 +263,15 @@ async fn start_nested(call: Box<RunSpec>, caller: &CallingTask) -> Result<Erased
         (call.run_timeout.is_some() || call.step_timeout.is_some(), "a timeout"),
         (call.token_budget.is_some(), "a budget"),
         (call.durability.is_some() || call.max_pending_commits.is_some(), "a durability"),
-        (call.publisher.is_some(), "a stream of its own"),
+        (call.publisher.is_some(), "a separate stream"),
     ];
     if let Some((_, option)) = is_set.into_iter().find(|(is_set, _)| *is_set) {
-        return Err(Error::new(ErrorCode::InputInvalid, format!("{option} has no effect on a graph inside a node"))
-            .with_help("the run around it decides; leave it out, or run the graph without `nested_in`"));
+        return Err(Error::new(ErrorCode::InputInvalid, format!("{option} cannot be set on a nested graph run"))
+            .with_help("the parent run sets it; remove the option, or run the graph without `nested_in`"));
     }
     let StartInput::Values(input) = call.input else {
-        return Err(Error::new(ErrorCode::InputInvalid, "a graph inside a node starts with an input")
-            .with_help("it goes on by itself"));
+        return Err(Error::new(ErrorCode::InputInvalid, "a nested graph run requires an input")
+            .with_help("the parent run continues it"));
     };
     // The context of the calling run is used if its type is the one that the graph needs.
     if call.context.is_none() && Any::type_id(&*caller.cx.0.shared.context) != call.context_type.0 {
@@ -288,13 +287,14 @@ fn check(call: &mut RunSpec) -> Result<Arc<dyn Any + Send + Sync>> {
         return Err(Error::new(ErrorCode::InputInvalid, message.clone()));
     }
     if call.recursion_limit < 1 {
-        return Err(Error::new(ErrorCode::InputInvalid, "the recursion limit is 0")
-            .with_help("a run needs at least 1 superstep"));
+        return Err(
+            Error::new(ErrorCode::InputInvalid, "the recursion limit is 0").with_help("use a limit of at least 1")
+        );
     }
     if let Some(name) = call.unknown_breakpoints.first() {
         return Err(Error::new(ErrorCode::InputInvalid, format!("breakpoint at unknown node `{name}`")).with_help(
             did_you_mean(name, call.program.topology.names())
-                .unwrap_or_else(|| "name a node of the graph, or `*`".to_owned()),
+                .unwrap_or_else(|| "use the name of a node, or `*`".to_owned()),
         ));
     }
     check_configurable(call)?;
@@ -302,8 +302,8 @@ fn check(call: &mut RunSpec) -> Result<Arc<dyn Any + Send + Sync>> {
 }
 
 fn missing_context(program: &Program, name: &str) -> Error {
-    let message = format!("graph `{}` needs a context of type `{name}`", program.topology.name);
-    Error::new(ErrorCode::MissingContext, message).with_help("give it with the run: `.context(..)`")
+    let message = format!("graph `{}` requires a context of type `{name}`", program.topology.name);
+    Error::new(ErrorCode::MissingContext, message).with_help("set it on the run: `.context(..)`")
 }
 
 fn check_configurable(call: &RunSpec) -> Result<()> {
@@ -311,7 +311,7 @@ fn check_configurable(call: &RunSpec) -> Result<()> {
     let values = Value::Object(call.configurable.clone().into_iter().collect());
     schema.check(&values).map_err(|faults| {
         let problems = faults.into_iter().map(Diagnostic::from).collect();
-        Error::with_diagnostics(ErrorCode::InputInvalid, "the configurable values of the run are not valid", problems)
+        Error::with_diagnostics(ErrorCode::InputInvalid, "the configurable values of the run are invalid", problems)
     })
 }
 
@@ -330,17 +330,14 @@ fn thread_of(call: &RunSpec, world: &dyn Environment) -> Result<Option<ThreadId>
     let needs_store = !matches!(call.input, StartInput::Values(_)) || call.from_checkpoint.is_some();
     if call.checkpointer.is_none() {
         if needs_store {
-            return Err(Error::new(
-                ErrorCode::NoCheckpointer,
-                "going on with a thread needs a store, and there is none",
-            )
-            .with_help("give one: `graph.checkpointer(..)` or `run.checkpointer(..)`"));
+            return Err(Error::new(ErrorCode::NoCheckpointer, "continuing a thread requires a checkpointer")
+                .with_help("configure one with `graph.checkpointer(..)` or `run.checkpointer(..)`"));
         }
         return Ok(call.thread.clone());
     }
     let thread = call.thread.clone().unwrap_or_else(|| RunId::from_bits(world.new_id()).to_string().into());
     if !thread.is_valid() {
-        return Err(Error::new(ErrorCode::InputInvalid, format!("`{thread}` is no name for a thread"))
+        return Err(Error::new(ErrorCode::InputInvalid, format!("`{thread}` is not a valid thread id"))
             .with_help("use 1 to 128 letters, digits, `_`, `.`, `:` or `-`"));
     }
     Ok(Some(thread))
@@ -356,11 +353,8 @@ async fn load(
     let (Some(thread), Some(checkpointer)) = (thread, &call.checkpointer) else { return Ok((None, false)) };
     let root = CheckpointNamespace::root();
     if call.from_checkpoint.is_some() && turn.is_some_and(|turn| turn.base.is_some()) {
-        return Err(Error::new(
-            ErrorCode::InputInvalid,
-            "a roll-back starts where the run before had started, not at a checkpoint",
-        )
-        .with_help("leave out `from_checkpoint`, or use another rule for a busy thread"));
+        return Err(Error::new(ErrorCode::InputInvalid, "`rollback` cannot be combined with `from_checkpoint`")
+            .with_help("remove `from_checkpoint`, or use another multitask strategy"));
     }
     let at = match turn.and_then(|turn| turn.base) {
         Some(None) => return Ok((None, false)),
@@ -386,8 +380,8 @@ async fn load(
 }
 
 pub(crate) fn checkpoint_not_found(thread: &ThreadId, id: CheckpointId) -> Error {
-    Error::new(ErrorCode::NotFound, format!("thread `{thread}` has no checkpoint {id}"))
-        .with_help("it may have been pruned, or belong to another thread: look at the history")
+    Error::new(ErrorCode::NotFound, format!("checkpoint {id} not found in thread `{thread}`"))
+        .with_help("it may have been pruned, or belong to another thread; check the history")
         .with_thread(Some(thread))
 }
 
@@ -441,8 +435,12 @@ fn begin(machine: &mut Machine, input: StartInput, command: Option<Box<TaskOutpu
             machine.resume(resume)
         }
         (StartInput::Invalid(message), _) => Err(Error::new(ErrorCode::InputInvalid, message)),
-        (_, Some(_)) => Err(Error::new(ErrorCode::InputInvalid, "a command goes with an answer or with going on")
-            .with_help("at the newest checkpoint of a thread that has begun")),
+        (_, Some(_)) => Err(Error::new(
+            ErrorCode::InputInvalid,
+            "a command requires a resume value or \
+             `continue_thread`",
+        )
+        .with_help("use it at the latest checkpoint of a started thread")),
     }
 }
 

@@ -84,7 +84,7 @@ fn shared_input(program: &Program, cx: &TaskContext) -> Result<UncheckedUpdate> 
             Value::Object(map) => Ok(UncheckedUpdate::Json(map)),
             _ => Err(Error::new(
                 ErrorCode::InputInvalid,
-                "a graph takes an object of fields as the payload of a `SendTo`",
+                "the payload of a `SendTo` to a subgraph must be an object of fields",
             )),
         };
     }
@@ -346,7 +346,10 @@ fn warn_unused_checkpointer(machine: &mut Machine, program: &Program, cx: &TaskC
         return;
     }
     let (inner, outer) = (&program.topology.name, &cx.0.shared.program.topology.name);
-    machine.warn(format!("nothing is saved: the store of `{inner}` is not used inside `{outer}`, which has none"));
+    machine.warn(format!(
+        "nothing is saved: the checkpointer of `{inner}` is not used inside `{outer}`, which \
+         has none"
+    ));
 }
 
 fn subgraph_shared(program: &Arc<Program>, caller: &CallingTask, context: Option<ErasedContext>) -> Arc<RunShared> {

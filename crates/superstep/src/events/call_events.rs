@@ -18,13 +18,13 @@ use superstep_core::redaction::RedactionCounts;
 pub struct ModelCallInfo {
     /// Id, unique among runs, nodes, model calls and tool calls.
     pub id: RunId,
-    /// The node.
+    /// Name of the node that calls the model.
     pub node: Arc<str>,
-    /// The task.
+    /// Task that calls the model.
     pub task: TaskId,
-    /// The superstep.
+    /// Number of the superstep.
     pub step: i64,
-    /// The model.
+    /// Model that is called.
     pub model: ModelInfo,
     /// Id of the response message.
     pub message: MessageId,
@@ -38,24 +38,24 @@ pub struct ModelCallInfo {
 pub enum ModelEvent {
     /// The call starts.
     Started {
-        /// The request.
+        /// Request, after redaction.
         request: Arc<ChatRequest>,
     },
     /// A chunk of the response: a preview, not persisted yet.
     Chunk {
-        /// The chunk.
-        piece: MessageChunk,
+        /// Part of the response.
+        chunk: MessageChunk,
         /// Index of the chunk in the call, starting at 0.
         index: u64,
     },
     /// The call has ended.
     Ended {
-        /// The response.
+        /// Complete response.
         answer: Arc<ChatResponse>,
     },
     /// The call has failed.
     Failed {
-        /// The error.
+        /// Error of the call.
         error: Error,
     },
 }
@@ -66,11 +66,11 @@ pub enum ModelEvent {
 pub struct ToolExecution {
     /// Id, unique among runs, nodes, model calls and tool calls.
     pub id: RunId,
-    /// The node.
+    /// Name of the node that runs the tool.
     pub node: Arc<str>,
-    /// The task.
+    /// Task that runs the tool.
     pub task: TaskId,
-    /// The superstep.
+    /// Number of the superstep.
     pub step: i64,
     /// Name of the tool.
     pub tool: String,

@@ -1,8 +1,8 @@
 //! Event stream of a run: bounded, and created only if there is a subscriber.
 //!
 //! The stream *is* the run: polling it drives the run, dropping it stops the run at its next await point. A slow
-//! subscriber slows the run down; no event is skipped, and the buffer is bounded. `parts` projects events to stream
-//! modes, `events` to the format of `stream_events`; both read the one stream of this module.
+//! subscriber slows the run down; no event is skipped, and the buffer is bounded. `mode_stream` projects events to
+//! stream modes, `event_stream` to the format of `stream_events`; both read the one stream of this module.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -79,9 +79,9 @@ pub enum EventKind {
     Machine(MachineEvent),
     /// A custom event of a node.
     Custom {
-        /// The node.
+        /// Name of the node.
         node: Arc<str>,
-        /// The task.
+        /// Task of the node.
         task: TaskId,
         /// Name of the event, if the node named it.
         name: Option<Arc<str>>,
@@ -90,23 +90,23 @@ pub enum EventKind {
     },
     /// An event of a model call.
     Model {
-        /// The call.
+        /// Model call that the event is about.
         call: Arc<ModelCallInfo>,
         /// Content of the event.
         event: ModelEvent,
     },
     /// An event of a tool call.
     Tool {
-        /// The call.
+        /// Tool call that the event is about.
         call: Arc<ToolExecution>,
         /// Content of the event.
         event: ToolEvent,
     },
     /// A failed node is retried.
     Retry {
-        /// The node.
+        /// Name of the node.
         node: Arc<str>,
-        /// The task.
+        /// Task of the node.
         task: TaskId,
         /// Number of the failed attempt, starting at 1.
         attempt: u32,
@@ -118,7 +118,7 @@ pub enum EventKind {
 }
 
 /// Event stream of a run. Ends after the last event of the run.
-#[must_use = "a stream drives its run only while it is polled"]
+#[must_use = "a run makes progress only while its stream is polled"]
 pub struct RunStream<T> {
     run: Option<BoxFuture<'static, Result<T>>>,
     events: mpsc::Receiver<RunEvent>,
@@ -151,7 +151,7 @@ impl<T> RunStream<T> {
         T: Unpin,
     {
         while self.next().await.is_some() {}
-        self.result.unwrap_or_else(|| Err(Error::internal("a stream ended without a result")))
+        self.result.unwrap_or_else(|| Err(Error::internal("the stream ended without a result")))
     }
 
     fn assign_seq(&mut self, mut event: RunEvent) -> RunEvent {

@@ -26,7 +26,7 @@ pub enum EventFormat {
 }
 
 /// Run as a stream of protocol events. Ends after the end event of the run.
-#[must_use = "a stream drives its run only while it is polled"]
+#[must_use = "a run makes progress only while its stream is polled"]
 pub struct EventStream<T> {
     run: RunStream<T>,
     projection: Projection,
@@ -39,13 +39,13 @@ impl<T: Unpin> EventStream<T> {
     }
 
     /// Sets the format of events.
-    pub fn format(mut self, form: EventFormat) -> Self {
-        self.projection = Projection::new(form);
+    pub fn format(mut self, format: EventFormat) -> Self {
+        self.projection = Projection::new(format);
         self
     }
 
-    /// Returns events as [`crate::RunBuilder::journal_events`] stores them: the input of a node or a model is omitted, its
-    /// `checkpoint_id` identifies it.
+    /// Returns events as [`crate::RunBuilder::journal_events`] stores them: the input of a node or a model is omitted,
+    /// its `checkpoint_id` identifies it.
     pub fn as_journaled(mut self) -> Self {
         self.projection = Projection::stored(0);
         self

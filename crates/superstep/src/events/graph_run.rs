@@ -23,7 +23,7 @@ pub struct GraphRun {
     pub graph: Arc<str>,
     /// Namespace; empty for the root graph.
     pub namespace: CheckpointNamespace,
-    /// The thread.
+    /// Thread of the run, or `None` if the run has no thread.
     pub thread: Option<ThreadId>,
     /// The task in which the graph runs, with its graph.
     pub parent: Option<(TaskId, Arc<GraphRun>)>,

@@ -63,15 +63,15 @@ pub(crate) fn messages(topology: &Topology, update: &Update) -> Vec<Message> {
     added
 }
 
-pub(crate) fn interrupts(questions: &[Interrupt]) -> Value {
-    let form = |question: &Interrupt| {
-        let mut form = json!({"id": question.id.to_string(), "value": question.value, "node": &*question.node});
-        if let Some(schema) = &question.resume_schema {
-            form["schema"] = schema.clone();
+pub(crate) fn interrupts(interrupts: &[Interrupt]) -> Value {
+    let encode = |interrupt: &Interrupt| {
+        let mut encoded = json!({"id": interrupt.id.to_string(), "value": interrupt.value, "node": &*interrupt.node});
+        if let Some(schema) = &interrupt.resume_schema {
+            encoded["schema"] = schema.clone();
         }
-        form
+        encoded
     };
-    questions.iter().map(form).collect()
+    interrupts.iter().map(encode).collect()
 }
 
 pub(crate) fn error(error: &Error) -> Value {
@@ -84,19 +84,19 @@ pub(crate) fn error(error: &Error) -> Value {
 }
 
 /// Encodes a chunk of a response as LangChain does: as a partial message.
-pub(crate) fn langchain_chunk(piece: &MessageChunk, id: &str) -> Value {
-    let mut chunk = json!({
+pub(crate) fn langchain_chunk(chunk: &MessageChunk, id: &str) -> Value {
+    let mut encoded = json!({
         "type": "AIMessageChunk", "id": id, "content": "", "additional_kwargs": {}, "response_metadata": {},
         "tool_calls": [], "tool_call_chunks": [],
     });
-    match piece {
-        MessageChunk::Text(text) => chunk["content"] = text.as_str().into(),
-        MessageChunk::Reasoning(text) => chunk["additional_kwargs"] = json!({"reasoning_content": text}),
+    match chunk {
+        MessageChunk::Text(text) => encoded["content"] = text.as_str().into(),
+        MessageChunk::Reasoning(text) => encoded["additional_kwargs"] = json!({"reasoning_content": text}),
         MessageChunk::ToolCall(ToolCallChunk { index, id, name, args }) => {
             let call = json!({"type": "tool_call_chunk", "index": index, "id": id, "name": name, "args": args});
-            chunk["tool_call_chunks"] = json!([call]);
+            encoded["tool_call_chunks"] = json!([call]);
         }
         _ => {}
     }
-    chunk
+    encoded
 }

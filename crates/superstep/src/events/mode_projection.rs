@@ -75,11 +75,11 @@ impl ModeProjection {
             EventKind::Custom { value, .. } if self.has(StreamMode::Custom) => {
                 add(StreamMode::Custom, StreamPartData::Json(value));
             }
-            EventKind::Model { call, event: ModelEvent::Chunk { piece, index } } if self.has(StreamMode::Messages) => {
+            EventKind::Model { call, event: ModelEvent::Chunk { chunk, index } } if self.has(StreamMode::Messages) => {
                 if index == 0 {
                     self.seen_messages.insert(call.message.clone());
                 }
-                add(StreamMode::Messages, StreamPartData::Chunk { piece, call });
+                add(StreamMode::Messages, StreamPartData::Chunk { chunk, call });
             }
             EventKind::Tool { call, event } if self.has(StreamMode::Tools) => {
                 let mut data = match event {

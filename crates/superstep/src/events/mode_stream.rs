@@ -128,18 +128,18 @@ pub enum StreamPartData {
     Json(Value),
     /// A chunk of a model response. Serialized as `[message, metadata]`, as in LangGraph.
     Chunk {
-        /// The chunk.
-        piece: MessageChunk,
-        /// The model call.
+        /// Part of the response.
+        chunk: MessageChunk,
+        /// Model call that produced the chunk.
         call: Arc<ModelCallInfo>,
     },
     /// A complete message. Serialized as `[message, metadata]`.
     Message {
-        /// The message.
+        /// Message that a node wrote.
         message: Arc<Message>,
-        /// The node that wrote the message.
+        /// Name of the node that wrote the message.
         node: Arc<str>,
-        /// The superstep.
+        /// Number of the superstep.
         step: i64,
     },
     /// An event of protocol version 2.
@@ -151,7 +151,7 @@ impl StreamPartData {
     #[must_use]
     pub fn text(&self) -> Option<std::borrow::Cow<'_, str>> {
         match self {
-            Self::Chunk { piece: MessageChunk::Text(text), .. } => Some(text.as_str().into()),
+            Self::Chunk { chunk: MessageChunk::Text(text), .. } => Some(text.as_str().into()),
             Self::Message { message, .. } => Some(message.text()),
             _ => None,
         }
@@ -170,10 +170,10 @@ impl Serialize for StreamPartData {
         match self {
             Self::Json(value) => value.serialize(serializer),
             Self::Event(event) => event.serialize(serializer),
-            Self::Chunk { piece, call } => {
+            Self::Chunk { chunk, call } => {
                 let mut metadata = task_metadata(&call.node, call.step);
                 metadata["model"] = json!(call.model);
-                (json::langchain_chunk(piece, call.message.as_str()), metadata).serialize(serializer)
+                (json::langchain_chunk(chunk, call.message.as_str()), metadata).serialize(serializer)
             }
             Self::Message { message, node, step } => {
                 (message.to_langchain(), task_metadata(node, *step)).serialize(serializer)
@@ -183,7 +183,7 @@ impl Serialize for StreamPartData {
 }
 
 /// Run as a stream by modes. Ends when the run has ended.
-#[must_use = "a stream drives its run only while it is polled"]
+#[must_use = "a run makes progress only while its stream is polled"]
 pub struct ModeStream<T> {
     run: RunStream<T>,
     modes: ModeProjection,

@@ -21,7 +21,7 @@ use crate::events::stream_event::{EventData, PROGRESS, StreamEvent};
 
 /// Projection of run events to protocol events.
 pub(crate) struct Projection {
-    form: EventFormat,
+    format: EventFormat,
     /// True if start events include states and requests.
     includes_inputs: bool,
     /// Number of the last event.
@@ -40,9 +40,9 @@ struct GraphScope {
 type EventQueue<'a> = &'a mut VecDeque<StreamEvent>;
 
 impl Projection {
-    pub(crate) fn new(form: EventFormat) -> Self {
+    pub(crate) fn new(format: EventFormat) -> Self {
         let (graphs, tasks, calls) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { form, includes_inputs: true, seq: 0, graphs, tasks, calls }
+        Self { format, includes_inputs: true, seq: 0, graphs, tasks, calls }
     }
 
     /// Creates a projection for journaled events, which omit states in start events: they would take as much space as
@@ -104,16 +104,16 @@ impl Projection {
     }
 
     fn is_native_format(&self) -> bool {
-        self.form == EventFormat::Superstep
+        self.format == EventFormat::Superstep
     }
 
     fn graph(&mut self, graph: &Arc<GraphRun>) -> &mut GraphScope {
-        let form = self.form;
+        let format = self.format;
         self.graphs.entry(graph.id).or_insert_with(|| {
             let mut parents = graph.path_ids();
             parents.pop();
             let (tags, graph) = (graph.tags.to_vec(), graph.clone());
-            let scope = Arc::new(EventScope { graph, form, task: None, model: None, parents, tags });
+            let scope = Arc::new(EventScope { graph, format, task: None, model: None, parents, tags });
             GraphScope { scope, written: Vec::new() }
         })
     }
@@ -183,16 +183,16 @@ impl Projection {
     }
 
     fn open_task(&mut self, graph: &Arc<GraphRun>, task: TaskScope) -> Arc<EventScope> {
-        let (id, form) = (task.id, self.form);
+        let (id, format) = (task.id, self.format);
         let mut tags = graph.tags.to_vec();
-        if form == EventFormat::LangChain {
+        if format == EventFormat::LangChain {
             tags.push(format!("graph:step:{}", task.step));
         }
         if let Some(node) = graph.topology.find_node(&task.node) {
             tags.extend(graph.topology.node(node).tags.iter().cloned());
         }
         let (graph, parents) = (graph.clone(), graph.path_ids());
-        let scope = Arc::new(EventScope { graph, form, task: Some(task), model: None, parents, tags });
+        let scope = Arc::new(EventScope { graph, format, task: Some(task), model: None, parents, tags });
         self.tasks.insert(id, scope.clone());
         scope
     }
@@ -214,7 +214,7 @@ impl Projection {
         let mut parents = outer.parents.clone();
         parents.push(task.to_string());
         let (graph, task, tags) = (outer.graph.clone(), outer.task.clone(), outer.tags.clone());
-        let mut scope = EventScope { graph, form: self.form, task, model: None, parents, tags };
+        let mut scope = EventScope { graph, format: self.format, task, model: None, parents, tags };
         of(&mut scope);
         let scope = Arc::new(scope);
         self.calls.insert(id, scope.clone());
@@ -239,9 +239,9 @@ impl Projection {
                 let messages = if self.is_native_format() { json!(messages) } else { json!([messages]) };
                 ("on_chat_model_start", EventData::Json(json!({"input": {"messages": messages}})))
             }
-            ModelEvent::Chunk { piece, index } => {
-                let (piece, message, index) = (piece.clone(), call.message.clone(), *index);
-                ("on_chat_model_stream", EventData::Piece { piece, message, index, form: self.form })
+            ModelEvent::Chunk { chunk, index } => {
+                let (chunk, message, index) = (chunk.clone(), call.message.clone(), *index);
+                ("on_chat_model_stream", EventData::Chunk { chunk, message, index, format: self.format })
             }
             ModelEvent::Ended { answer } => {
                 self.calls.remove(&call.id);
@@ -257,7 +257,7 @@ impl Projection {
     }
 
     fn message(&self, message: &Message) -> Value {
-        match self.form {
+        match self.format {
             EventFormat::LangChain => message.to_langchain(),
             EventFormat::Superstep => serde_json::to_value(message).unwrap_or_default(),
         }
@@ -265,7 +265,7 @@ impl Projection {
 
     fn answer(&self, answer: &ChatResponse) -> Value {
         let output = self.message(&answer.message);
-        match self.form {
+        match self.format {
             EventFormat::LangChain => json!({"output": output}),
             EventFormat::Superstep => json!({"output": output, "usage": answer.message.usage}),
         }

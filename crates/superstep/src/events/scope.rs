@@ -14,7 +14,7 @@ use crate::events::event_stream::EventFormat;
 /// Scope of an event.
 pub(crate) struct EventScope {
     pub(crate) graph: Arc<GraphRun>,
-    pub(crate) form: EventFormat,
+    pub(crate) format: EventFormat,
     pub(crate) task: Option<TaskScope>,
     pub(crate) model: Option<ModelInfo>,
     /// Ids of all enclosing graph runs and tasks, the outermost first.
@@ -63,8 +63,8 @@ impl EventMetadata {
 
 impl Serialize for EventMetadata {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let EventScope { graph, task, model, form, .. } = &*self.scope;
-        let (step, node, path, checkpoint) = match form {
+        let EventScope { graph, task, model, format, .. } = &*self.scope;
+        let (step, node, path, checkpoint) = match format {
             EventFormat::Superstep => ("step", "node", "path", "checkpoint_id"),
             EventFormat::LangChain => ("langgraph_step", "langgraph_node", "langgraph_checkpoint_ns", "checkpoint_id"),
         };

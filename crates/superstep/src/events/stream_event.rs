@@ -45,7 +45,7 @@ impl StreamEvent {
     /// Returns true for a preview: an event that is not journaled, and whose content is part of a later event.
     #[must_use]
     pub fn is_preview(&self) -> bool {
-        matches!(self.data, EventData::Piece { .. }) || (self.event == "on_custom_event" && &*self.name == PROGRESS)
+        matches!(self.data, EventData::Chunk { .. }) || (self.event == "on_custom_event" && &*self.name == PROGRESS)
     }
 }
 
@@ -70,15 +70,15 @@ pub enum EventData {
     /// A JSON value.
     Json(Value),
     /// A chunk of a response.
-    Piece {
-        /// The chunk.
-        piece: MessageChunk,
+    Chunk {
+        /// Part of the response.
+        chunk: MessageChunk,
         /// Id of the message.
         message: MessageId,
         /// Index of the chunk, starting at 0.
         index: u64,
         /// Format of the event.
-        form: EventFormat,
+        format: EventFormat,
     },
 }
 
@@ -87,7 +87,7 @@ impl EventData {
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match self {
-            Self::Piece { piece: MessageChunk::Text(text), .. } => Some(text),
+            Self::Chunk { chunk: MessageChunk::Text(text), .. } => Some(text),
             _ => None,
         }
     }
@@ -95,15 +95,15 @@ impl EventData {
 
 impl Serialize for EventData {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (piece, message, index) = match self {
+        let (chunk, message, index) = match self {
             Self::Json(value) => return value.serialize(serializer),
-            Self::Piece { piece, message, form: EventFormat::LangChain, .. } => {
-                return json!({"chunk": json::langchain_chunk(piece, message.as_str())}).serialize(serializer);
+            Self::Chunk { chunk, message, format: EventFormat::LangChain, .. } => {
+                return json!({"chunk": json::langchain_chunk(chunk, message.as_str())}).serialize(serializer);
             }
-            Self::Piece { piece, message, index, .. } => (piece, message, index),
+            Self::Chunk { chunk, message, index, .. } => (chunk, message, index),
         };
         let mut map = serializer.serialize_map(None)?;
-        match piece {
+        match chunk {
             MessageChunk::Text(text) => map.serialize_entry("chunk", text)?,
             MessageChunk::Reasoning(text) => {
                 map.serialize_entry("chunk", "")?;

@@ -1,6 +1,6 @@
 //! Builds a graph from a parsed file and its components.
 //!
-//! `rust` writes the same steps as Rust code; change both together.
+//! `codegen` writes the same steps as Rust code; change both together.
 
 use std::sync::Arc;
 use std::time::Duration;

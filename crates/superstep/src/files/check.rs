@@ -47,7 +47,7 @@ impl FileChecker<'_> {
         for (name, node) in &description.nodes {
             let at = below("/nodes", name);
             if name == START || name == END {
-                self.problems.at_key(&at, format!("`{name}` cannot be the name of a node"), None);
+                self.problems.at_key(&at, format!("`{name}` is not a valid node name"), None);
             }
             match &node.kind {
                 NodeKindConfig::Model(model) => self.model(name, &at, model),
@@ -93,15 +93,31 @@ impl FileChecker<'_> {
             None => true,
         };
         if model.output.is_none() && model.messages.is_none() {
-            self.problems.at(at, "`output` is missing", Some("without `messages` it has nowhere to write".to_owned()));
+            self.problems.at(
+                at,
+                "`output` is missing",
+                Some(
+                    "without `messages`, the node requires a field \
+                 for its response"
+                        .to_owned(),
+                ),
+            );
         }
         if model.schema.is_some() && writes_messages {
-            let help = "let `output` name a field that holds a value, not messages";
-            self.problems.at(&below(at, "schema"), "an answer with a schema is a value", Some(help.to_owned()));
+            let help = "set `output` to a field that is not a message list";
+            self.problems.at(
+                &below(at, "schema"),
+                "a response with a schema cannot be written to a message list",
+                Some(help.to_owned()),
+            );
         }
         if !model.tools.is_empty() && !writes_messages {
-            let help = "leave `output` out: the calls stand in the message";
-            self.problems.at(&below(at, "tools"), "a model with tools must write messages", Some(help.to_owned()));
+            let help = "remove `output`; tool calls are part of the message";
+            self.problems.at(
+                &below(at, "tools"),
+                "a model node with tools must write to a message list",
+                Some(help.to_owned()),
+            );
         }
         self.check_duplicates(&below(at, "tools"), &model.tools);
     }
@@ -148,7 +164,7 @@ impl FileChecker<'_> {
             TestCheck::Field { field, at: value_pointer, .. } => {
                 self.value(node, &below(at, "field"), field);
                 if value_pointer.as_ref().is_some_and(|pointer| !pointer.is_empty() && !pointer.starts_with('/')) {
-                    let help = Some("a JSON pointer begins with `/`".to_owned());
+                    let help = Some("a JSON pointer must start with `/`".to_owned());
                     self.problems.at(&below(at, "at"), "not a JSON pointer", help);
                 }
             }
@@ -163,7 +179,11 @@ impl FileChecker<'_> {
         self.target(&below(at, "else"), &map.otherwise);
         let pointer = below(at, "to");
         if map.to == END || map.to == START {
-            self.problems.at(&pointer, format!("`{}` cannot run for an item", map.to), Some("name a node".to_owned()));
+            self.problems.at(
+                &pointer,
+                format!("`{}` cannot be the target of a map", map.to),
+                Some("use the name of a node".to_owned()),
+            );
             return;
         }
         self.node(&pointer, &map.to);
@@ -171,7 +191,7 @@ impl FileChecker<'_> {
         for name in target.map(writes).unwrap_or_default() {
             let single = self.schema.find(name).map(|id| self.schema.field(id)).filter(|field| field.reducer.is_none());
             if single.is_some_and(|field| !is_messages(field)) {
-                let fact = format!("several tasks of `{}` write `{name}`, which keeps one value", map.to);
+                let fact = format!("several tasks of `{}` write `{name}`, which has no reducer", map.to);
                 self.problems.at(&pointer, fact, Some(format!("give `{name}` a reducer, such as `append`")));
             }
         }
@@ -187,8 +207,8 @@ impl FileChecker<'_> {
 
     fn subgraph(&mut self, at: &str, subgraph: &SubgraphNodeConfig) {
         if subgraph.graph.is_some() == subgraph.file.is_some() {
-            let fact = "a subgraph has either `graph` or `file`";
-            self.problems.at(at, fact, Some("`graph` is a name among the parts, `file` a path".to_owned()));
+            let fact = "set either `graph` or `file`, not both";
+            self.problems.at(at, fact, Some("`graph` is the name of a component, `file` is a path".to_owned()));
         }
     }
 
@@ -203,12 +223,12 @@ impl FileChecker<'_> {
             for field in fields {
                 let pointer = below(&below(at, key), field);
                 if self.find_field(&pointer, field, true).is_some() && !written.insert(field) {
-                    self.problems.at_key(&pointer, format!("`{field}` is written twice by this node"), None);
+                    self.problems.at_key(&pointer, format!("the node writes `{field}` twice"), None);
                 }
             }
         }
         if written.is_empty() && set.values.len() + set.templates.len() + set.copies.len() == 0 {
-            self.problems.at(at, "the node sets nothing", Some("give it `values`, `templates` or `copies`".to_owned()));
+            self.problems.at(at, "the node writes no field", Some("add `values`, `templates` or `copies`".to_owned()));
         }
         for (field, value) in &set.values {
             let target_field =
@@ -234,12 +254,12 @@ impl FileChecker<'_> {
             (Some(_), Some(_)) => {
                 self.problems.at(
                     at,
-                    "a node has either `prompt` or `prompt_file`",
+                    "set either `prompt` or `prompt_file`, not both",
                     Some("remove one of them".to_owned()),
                 );
             }
             (None, None) if required => {
-                self.problems.at(at, "`prompt` is missing", Some("write `prompt` or `prompt_file`".to_owned()));
+                self.problems.at(at, "`prompt` is missing", Some("add `prompt` or `prompt_file`".to_owned()));
             }
             _ => {}
         }
@@ -310,7 +330,7 @@ impl FileChecker<'_> {
     /// Checks the target of a goto.
     fn target(&mut self, at: &str, name: &str) {
         if name == START {
-            self.problems.at(at, "nothing leads to `START`", None);
+            self.problems.at(at, "`START` cannot be a target", None);
         } else if name != END {
             self.node(at, name);
         }
@@ -320,7 +340,7 @@ impl FileChecker<'_> {
         let mut node_names: Vec<&str> = self.description.nodes.iter().map(|(name, _)| name.as_str()).collect();
         if !node_names.contains(&name) && !self.problems.is_full() {
             node_names.push(END);
-            let fact = format!("there is no node `{}`", super::value_type::truncate_for_message(name));
+            let fact = format!("no node `{}`", super::value_type::truncate_for_message(name));
             self.problems.at(at, fact, Some(did_you_mean_or_list(name, &node_names)));
         }
     }
@@ -329,7 +349,7 @@ impl FileChecker<'_> {
         let mut seen = BTreeSet::new();
         for (pointer, name) in item_pointers(at, names) {
             if !seen.insert(name) {
-                self.problems.at(&pointer, format!("`{name}` is named twice"), Some("remove one of them".to_owned()));
+                self.problems.at(&pointer, format!("duplicate name `{name}`"), Some("remove one of them".to_owned()));
             }
         }
     }

@@ -27,7 +27,7 @@ impl GraphFile {
     pub fn to_rust(&self) -> String {
         let mut page = RustModule::default();
         let graph = write_graph(self, &mut page);
-        let head = format!("//! The graph `{}`, written from a graph file.\n", one_line(self.name()));
+        let head = format!("//! The graph `{}`, generated from a graph file.\n", one_line(self.name()));
         let about = self.description().map(|text| format!("//!\n//! {}\n", one_line(text))).unwrap_or_default();
         let functions = page.functions();
         let json = if functions.contains("json!(") { "use serde_json::json;\n" } else { "" };
@@ -35,10 +35,10 @@ impl GraphFile {
         let opening = "use superstep::prelude::*;\n\
                        use superstep::{CompiledGraph, DynamicState, Result, Schema};\n\n";
         let build = format!(
-            "/// The graph, with the parts it calls by name.\n\
-             ///\n/// # Errors\n/// When a part is missing.\n\
-             pub fn build(parts: &Components) -> Result<CompiledGraph<DynamicState>> {{\n    \
-             let mut graph = {graph}(parts)?;\n    parts.apply_storage(&mut graph);\n    graph.compile()\n}}\n"
+            "/// Builds the graph from the components that it refers to by name.\n///\n/// # Errors\n/// \
+                 Returns an error if a component is missing.\npub fn build(parts: &Components) -> \
+                 Result<CompiledGraph<DynamicState>> {{\n    let mut graph = {graph}(parts)?;\n    \
+                 parts.apply_storage(&mut graph);\n    graph.compile()\n}}\n"
         );
         format!(
             "{head}{about}\n{json}use superstep::files::*;\n{prompt}{opening}{}{build}{functions}",

@@ -45,7 +45,7 @@ pub struct Components {
     store: Option<SharedStore>,
 }
 
-/// A node or graph among the components; a node of any graph over [`DynamicState`].
+/// A registered node or graph, usable as a node of any graph over [`DynamicState`].
 #[derive(Clone)]
 pub struct ComponentNode {
     action: Arc<dyn DynNode>,
@@ -179,6 +179,6 @@ fn find<T: Clone>(kind: &str, components: &BTreeMap<String, T>, name: &str) -> R
             [] => format!("add it: `Components::new().{kind}(..)`"),
             names => did_you_mean_or_list(name, names),
         };
-        Error::new(ErrorCode::InvalidGraph, format!("there is no {kind} `{name}` among the parts")).with_help(help)
+        Error::new(ErrorCode::InvalidGraph, format!("the components have no {kind} `{name}`")).with_help(help)
     })
 }

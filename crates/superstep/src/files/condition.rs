@@ -108,7 +108,7 @@ impl Condition {
 
     /// Creates a condition that is true if this one is false.
     #[must_use]
-    #[expect(clippy::should_implement_trait, reason = "it is the word of the file format, beside `all` and `any`")]
+    #[expect(clippy::should_implement_trait, reason = "named after the key `not` of graph files")]
     pub fn not(test: Self) -> Self {
         Self(ConditionKind::Not(Box::new(test)))
     }
@@ -219,8 +219,8 @@ impl TryFrom<RawCondition> for Condition {
             .or(words.at_most.map(Comparison::AtMost))
             .or(words.contains.map(Comparison::Contains))
             .or(words.exists.map(Comparison::Exists))
-            .ok_or("a test without a word")?;
-        let field = words.field.ok_or("a test without a field")?;
+            .ok_or("a condition without an operator")?;
+        let field = words.field.ok_or("a condition without a field")?;
         Ok(Self(ConditionKind::Field { field, at: words.at, is }))
     }
 }

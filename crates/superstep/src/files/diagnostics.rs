@@ -66,7 +66,7 @@ impl Diagnostics {
     }
 
     pub(super) fn fault(&mut self, pointer: &str, fault: ValidationError) {
-        self.at(&format!("{pointer}{}", fault.pointer), fault.message, fault.with_help);
+        self.at(&format!("{pointer}{}", fault.pointer), fault.message, fault.help);
     }
 
     /// Adds the diagnostics of another file, which have their own locations; if the error has none, the error itself.
@@ -116,10 +116,10 @@ impl Diagnostics {
             .collect();
         let error = Error::with_diagnostics(
             ErrorCode::InvalidGraph,
-            format!("the graph file `{}` cannot be used", source.name),
+            format!("graph file `{}` is invalid", source.name),
             problems,
         );
-        if more == 0 { error } else { error.with_help(format!("{more} more problems are not listed")) }
+        if more == 0 { error } else { error.with_help(format!("and {more} more problems")) }
     }
 }
 

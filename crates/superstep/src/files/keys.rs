@@ -4,7 +4,7 @@
 
 use super::value_type::{FileKey, ValueType};
 
-/// A kind of node, with its keys in addition to [`COMMON`].
+/// A kind of node, with its keys in addition to [`COMMON_NODE_KEYS`].
 pub(super) struct NodeKindSpec {
     pub(super) name: &'static str,
     pub(super) description: &'static str,
@@ -23,19 +23,19 @@ static NAMES: ValueType = ValueType::List(&ValueType::Name);
 
 /// Keys of the file itself.
 pub(super) static TOP_LEVEL_KEYS: [FileKey; 13] = [
-    required("name", &ValueType::Name, "the name of the graph"),
-    optional("version", &ValueType::Integer(1), "the version of the state's shape; 1 unless told"),
-    optional("description", &ValueType::Text, "what the graph is for, in words"),
-    required("state", &ValueType::Fields, "the fields of the state, with type, reducer, default"),
-    optional("input", &NAMES, "the fields an input may have; all that are not private unless told"),
-    optional("output", &NAMES, "the fields an output has; all that are not private unless told"),
-    optional("recursion_limit", &ValueType::Integer(1), "how many supersteps a run may have; 25 unless told"),
-    optional("interrupt_before", &NAMES, "nodes before which a run stops; `*` is all"),
-    optional("interrupt_after", &NAMES, "nodes after which a run stops; `*` is all"),
-    required("nodes", &ValueType::Map(&ValueType::Node), "the nodes, by name"),
-    required("edges", &ValueType::List(&EDGE), "what leads on always"),
-    optional("retry", &RETRY, "how failed nodes are tried again, for nodes that do not say otherwise"),
-    optional("migrations", &ValueType::List(&MIGRATION), "how threads of earlier versions of the state are read"),
+    required("name", &ValueType::Name, "name of the graph"),
+    optional("version", &ValueType::Integer(1), "version of the state schema; default: 1"),
+    optional("description", &ValueType::Text, "description of the graph"),
+    required("state", &ValueType::Fields, "fields of the state, with type, reducer and default value"),
+    optional("input", &NAMES, "fields of the input; default: all fields that are not private"),
+    optional("output", &NAMES, "fields of the output; default: all fields that are not private"),
+    optional("recursion_limit", &ValueType::Integer(1), "maximum number of supersteps of a run; default: 25"),
+    optional("interrupt_before", &NAMES, "nodes before which a run is interrupted; `*` selects all nodes"),
+    optional("interrupt_after", &NAMES, "nodes after which a run is interrupted; `*` selects all nodes"),
+    required("nodes", &ValueType::Map(&ValueType::Node), "nodes by name"),
+    required("edges", &ValueType::List(&EDGE), "edges between nodes"),
+    optional("retry", &RETRY, "default retry policy of the nodes"),
+    optional("migrations", &ValueType::List(&MIGRATION), "migrations of threads from earlier versions of the state"),
 ];
 
 static EDGE: ValueType = ValueType::Table(&EDGE_KEYS);
@@ -43,192 +43,210 @@ pub(super) static EDGE_KEYS: [FileKey; 2] = [
     required(
         "from",
         &ValueType::OneOrMore(&ValueType::Name),
-        "a node or `START`; a list joins: all of them must have finished",
+        "source: a node or `START`; a list is a join, which fires when all of its nodes have finished",
     ),
-    required("to", &ValueType::OneOrMore(&ValueType::Name), "a node or `END`; a list leads to each of them"),
+    required("to", &ValueType::OneOrMore(&ValueType::Name), "target: a node or `END`; a list runs all of its nodes"),
 ];
 
 static RETRY: ValueType = ValueType::Table(&RETRY_KEYS);
 pub(super) static RETRY_KEYS: [FileKey; 5] = [
-    required("max_attempts", &ValueType::Integer(1), "how often it is tried in all"),
-    optional("initial_interval", &ValueType::Seconds, "seconds before the second attempt; 0.5 unless told"),
-    optional("backoff", &ValueType::Number, "what each wait is multiplied with; 2 unless told"),
-    optional("max_interval", &ValueType::Seconds, "the longest wait in seconds; 128 unless told"),
-    optional("jitter", &ValueType::Bool, "whether waits vary by up to a tenth; they do unless told"),
+    required("max_attempts", &ValueType::Integer(1), "maximum number of attempts, including the first"),
+    optional("initial_interval", &ValueType::Seconds, "delay before the second attempt, in seconds; default: 0.5"),
+    optional("backoff", &ValueType::Number, "factor by which the delay grows; default: 2"),
+    optional("max_interval", &ValueType::Seconds, "maximum delay, in seconds; default: 128"),
+    optional("jitter", &ValueType::Bool, "if true, delays vary randomly by up to 10 %; default: true"),
 ];
 
 static TIMEOUT: ValueType = ValueType::Table(&TIMEOUT_KEYS);
 pub(super) static TIMEOUT_KEYS: [FileKey; 2] = [
-    optional("run", &ValueType::Seconds, "seconds for one attempt"),
-    optional("idle", &ValueType::Seconds, "seconds without a sign of life"),
+    optional("run", &ValueType::Seconds, "maximum duration of one attempt, in seconds"),
+    optional("idle", &ValueType::Seconds, "maximum time without a heartbeat, in seconds"),
 ];
 
 static MIGRATION: ValueType = ValueType::Table(&MIGRATION_KEYS);
 pub(super) static MIGRATION_KEYS: [FileKey; 6] = [
-    required("from", &ValueType::Integer(1), "the version it begins at"),
-    required("to", &ValueType::Integer(1), "the version it leads to"),
-    optional("rename", &ValueType::Map(&ValueType::Name), "fields that have another name: old = new"),
-    optional("add", &ValueType::Map(&ValueType::Value), "fields that are new, with their value"),
-    optional("remove", &NAMES, "fields that are gone"),
-    optional("rename_nodes", &ValueType::Map(&ValueType::Name), "nodes that have another name: old = new"),
+    required("from", &ValueType::Integer(1), "version before the migration"),
+    required("to", &ValueType::Integer(1), "version after the migration"),
+    optional("rename", &ValueType::Map(&ValueType::Name), "renamed fields: old = new"),
+    optional("add", &ValueType::Map(&ValueType::Value), "added fields, with their values"),
+    optional("remove", &NAMES, "removed fields"),
+    optional("rename_nodes", &ValueType::Map(&ValueType::Name), "renamed nodes: old = new"),
 ];
 
 static TEST: ValueType = ValueType::Table(&TEST_KEYS);
 pub(super) static TEST_KEYS: [FileKey; 12] = [
-    optional("field", &ValueType::Name, "the field that is looked at"),
-    optional("at", &ValueType::Text, "a JSON pointer into its value, such as `/score`"),
-    optional("equals", &ValueType::Value, "holds when the value is this"),
-    optional("one_of", &ValueType::List(&ValueType::Value), "holds when the value is one of these"),
+    optional("field", &ValueType::Name, "field to test"),
+    optional("at", &ValueType::Text, "JSON pointer into the value of the field, such as `/score`"),
+    optional("equals", &ValueType::Value, "true if the value equals this one"),
+    optional("one_of", &ValueType::List(&ValueType::Value), "true if the value is in this list"),
     optional(
         "at_least",
         &ValueType::Value,
-        "holds when the value is a number, not below this, or a text, not before it",
+        "true if the value is a number or string greater than or equal to this one",
     ),
-    optional("at_most", &ValueType::Value, "holds when the value is a number, not above this, or a text, not after it"),
+    optional("at_most", &ValueType::Value, "true if the value is a number or string less than or equal to this one"),
     optional(
         "contains",
         &ValueType::Value,
-        "holds when the value is a text with this in it, or a list that has this item",
+        "true if the value is a string that contains this one, or a list that contains this item",
     ),
-    optional(
-        "exists",
-        &ValueType::Bool,
-        "holds when there is a value other than null, or with `false` when there is none",
-    ),
-    optional("wants_tools", &ValueType::Name, "holds when the last message of this field asks for tools"),
-    optional("all", &ValueType::List(&TEST), "holds when all of these tests hold"),
-    optional("any", &ValueType::List(&TEST), "holds when one of these tests holds"),
-    optional("not", &TEST, "holds when this test does not"),
+    optional("exists", &ValueType::Bool, "true if the value exists and is not null; with `false`, true if it does not"),
+    optional("wants_tools", &ValueType::Name, "true if the last message of this field has tool calls"),
+    optional("all", &ValueType::List(&TEST), "true if all of these conditions are true"),
+    optional("any", &ValueType::List(&TEST), "true if at least one of these conditions is true"),
+    optional("not", &TEST, "true if this condition is false"),
 ];
 
 static ROUTE: ValueType = ValueType::Table(&ROUTE_KEYS);
-pub(super) static ROUTE_KEYS: [FileKey; 2] =
-    [required("when", &TEST, "the test"), required("to", &ValueType::Name, "the node, or `END`, where it holds")];
+pub(super) static ROUTE_KEYS: [FileKey; 2] = [
+    required("when", &TEST, "condition"),
+    required(
+        "to",
+        &ValueType::Name,
+        "target if the condition is true: a \
+         node or `END`",
+    ),
+];
 
 static POLICY: ValueType = ValueType::Table(&POLICY_KEYS);
 pub(super) static POLICY_KEYS: [FileKey; 3] = [
-    optional("allow", &NAMES, "tools that run without a question; `*` is all that are not named"),
-    optional("ask", &NAMES, "tools a person is asked about"),
+    optional("allow", &NAMES, "tools that run without approval; `*` selects all tools that are not listed"),
+    optional("ask", &NAMES, "tools that require the approval of a person"),
     optional("deny", &NAMES, "tools that never run"),
 ];
 
 /// Keys of every node.
 pub(super) static COMMON_NODE_KEYS: [FileKey; 6] = [
-    required("kind", &ValueType::Name, "the kind of the node"),
-    optional("description", &ValueType::Text, "what the node is for; shown in drawings"),
-    optional("retry", &RETRY, "how it is tried again when it fails"),
-    optional("timeout", &ValueType::SecondsOr(&TIMEOUT), "how long it may take, in seconds"),
-    optional("defer", &ValueType::Bool, "waits until nothing else is due"),
-    optional("was", &NAMES, "names it had before: threads that are due there go on here"),
+    required("kind", &ValueType::Name, "kind of the node"),
+    optional("description", &ValueType::Text, "description of the node, shown in diagrams"),
+    optional("retry", &RETRY, "retry policy of the node"),
+    optional("timeout", &ValueType::SecondsOr(&TIMEOUT), "timeout of an attempt, in seconds"),
+    optional("defer", &ValueType::Bool, "if true, the node runs only when no other task is scheduled"),
+    optional("was", &NAMES, "former names of the node, under which existing threads may have scheduled it"),
 ];
 
 /// The kinds of nodes.
 pub(super) static KINDS: [NodeKindSpec; 8] = [
-    NodeKindSpec { name: "model", description: "asks a model", keys: &MODEL },
-    NodeKindSpec { name: "tools", description: "runs the tools that the last message asks for", keys: &TOOLS },
+    NodeKindSpec { name: "model", description: "calls a model", keys: &MODEL },
+    NodeKindSpec { name: "tools", description: "runs the tool calls of the last message", keys: &TOOLS },
     NodeKindSpec {
         name: "condition",
-        description: "leads on by tests of fields; the first that holds wins",
+        description: "selects the next node by conditions on fields; the first true condition wins",
         keys: &CONDITION,
     },
-    NodeKindSpec { name: "map", description: "starts a task of a node for each item of a list", keys: &MAP },
-    NodeKindSpec { name: "interrupt", description: "asks a person and waits for the answer", keys: &INTERRUPT },
+    NodeKindSpec { name: "map", description: "runs a node once for each item of a list", keys: &MAP },
+    NodeKindSpec {
+        name: "interrupt",
+        description: "interrupts the run and waits for a resume value",
+        keys: &INTERRUPT,
+    },
     NodeKindSpec {
         name: "subgraph",
-        description: "runs another graph; fields of the same name are shared",
+        description: "runs another graph; fields with the same name are shared",
         keys: &SUBGRAPH,
     },
-    NodeKindSpec { name: "set", description: "writes fields: constants, texts with placeholders, copies", keys: &SET },
-    NodeKindSpec { name: "rust", description: "runs a node that is written in Rust", keys: &RUST },
+    NodeKindSpec {
+        name: "set",
+        description: "writes fields: constants, templates with placeholders, copies of \
+         other fields",
+        keys: &SET,
+    },
+    NodeKindSpec { name: "rust", description: "runs a node that is implemented in Rust", keys: &RUST },
 ];
 
 static MODEL: [FileKey; 9] = [
-    required("model", &ValueType::Name, "the model, by its name among the parts"),
-    optional("prompt", &ValueType::Text, "what the model is told, with `{{fields}}`"),
-    optional("prompt_file", &ValueType::Name, "a prompt in a file beside this one"),
-    optional(
-        "messages",
-        &ValueType::Name,
-        "the message list it goes on with; without one the prompt is the whole question",
-    ),
-    optional("tools", &NAMES, "tools it may ask for, by name among the parts"),
-    optional("output", &ValueType::Name, "the field its answer is written to; the message list unless told"),
-    optional("schema", &ValueType::Schema, "the JSON Schema its answer must fit; the field then holds the value"),
-    optional("temperature", &ValueType::Number, "how much chance there is in the answer"),
-    optional("max_tokens", &ValueType::Integer(1), "the longest answer, in tokens"),
+    required("model", &ValueType::Name, "model, by its name in the components"),
+    optional("prompt", &ValueType::Text, "system prompt, with placeholders such as `{{field}}`"),
+    optional("prompt_file", &ValueType::Name, "prompt file in the folder of the graph file"),
+    optional("messages", &ValueType::Name, "message list to send; without one the prompt is sent as the only message"),
+    optional("tools", &NAMES, "tools that the model may call, by their names in the components"),
+    optional("output", &ValueType::Name, "field for the response; default: the message list"),
+    optional("schema", &ValueType::Schema, "JSON Schema of the response; the field then holds the parsed value"),
+    optional("temperature", &ValueType::Number, "sampling temperature"),
+    optional("max_tokens", &ValueType::Integer(1), "maximum length of the response, in tokens"),
 ];
 
 static TOOLS: [FileKey; 7] = [
-    required("tools", &NAMES, "the tools, by name among the parts"),
-    optional("messages", &ValueType::Name, "the message list; `messages` unless told"),
+    required("tools", &NAMES, "tools, by their names in the components"),
+    optional("messages", &ValueType::Name, "field with the message list; default: `messages`"),
     optional(
         "policy",
         &POLICY,
-        "which tools run, are asked about, never run; destructive ones are asked about unless told",
+        "tools that run, require approval, or never run; default: destructive tools require approval",
     ),
     optional(
         "errors",
         &ValueType::Enum(&["text", "propagate"]),
-        "whether the model is told of failures (`text`), or the node fails",
+        "on failure of a tool call: `text` returns the error to the model, `propagate` fails the node",
     ),
-    optional("call_timeout", &ValueType::Seconds, "seconds for one call; 60 unless told"),
-    optional("max_concurrency", &ValueType::Integer(1), "how many calls of a message run at once"),
-    optional("ask_together", &ValueType::Bool, "whether all calls of a message are one question"),
+    optional("call_timeout", &ValueType::Seconds, "timeout of a tool call, in seconds; default: 60"),
+    optional("max_concurrency", &ValueType::Integer(1), "maximum number of concurrent tool calls"),
+    optional(
+        "ask_together",
+        &ValueType::Bool,
+        "if true, one interrupt requests approval for all tool calls of \
+         a message",
+    ),
 ];
 
 static CONDITION: [FileKey; 2] = [
-    required("routes", &ValueType::List(&ROUTE), "the tests, in order, and where they lead"),
-    required("else", &ValueType::Name, "the node, or `END`, where no test holds"),
+    required("routes", &ValueType::List(&ROUTE), "conditions and targets, in order"),
+    required("else", &ValueType::Name, "target if no condition is true: a node or `END`"),
 ];
 
 static MAP: [FileKey; 4] = [
-    required("over", &ValueType::Name, "the field with the list"),
-    required("to", &ValueType::Name, "the node that runs once for each item"),
-    optional("as", &ValueType::Name, "what the item is called there; `item` unless told"),
-    optional("else", &ValueType::Name, "the node where the list is empty; `END` unless told"),
+    required("over", &ValueType::Name, "field with the list"),
+    required("to", &ValueType::Name, "node that runs once for each item"),
+    optional("as", &ValueType::Name, "field that holds the item in the input of the node; default: `item`"),
+    optional("else", &ValueType::Name, "target if the list is empty: a node or `END`; default: `END`"),
 ];
 
 static INTERRUPT: [FileKey; 5] = [
-    optional("prompt", &ValueType::Text, "the question, with `{{fields}}`"),
-    optional("prompt_file", &ValueType::Name, "the question, in a file beside this one"),
-    required("output", &ValueType::Name, "the field the answer is written to"),
-    optional("answer", &ValueType::Type, "the type of the answer; any value unless told"),
-    optional("show", &NAMES, "fields that are shown with the question"),
+    optional("prompt", &ValueType::Text, "question, with placeholders such as `{{field}}`"),
+    optional("prompt_file", &ValueType::Name, "file with the question, in the folder of the graph file"),
+    required("output", &ValueType::Name, "field for the resume value"),
+    optional("answer", &ValueType::Type, "type of the resume value; default: any value"),
+    optional("show", &NAMES, "fields to show with the question"),
 ];
 
 static SUBGRAPH: [FileKey; 2] = [
-    optional("graph", &ValueType::Name, "a graph, by its name among the parts"),
-    optional("file", &ValueType::Name, "a graph file beside this one"),
+    optional("graph", &ValueType::Name, "graph, by its name in the components"),
+    optional("file", &ValueType::Name, "graph file in the folder of this file"),
 ];
 
 static SET: [FileKey; 3] = [
-    optional("values", &ValueType::Map(&ValueType::Value), "fields and the constants they get"),
-    optional("templates", &ValueType::Map(&ValueType::Text), "fields and the texts they get, with `{{fields}}`"),
-    optional("copies", &ValueType::Map(&ValueType::Name), "fields and the fields they are copied from"),
+    optional("values", &ValueType::Map(&ValueType::Value), "fields and their constant values"),
+    optional(
+        "templates",
+        &ValueType::Map(&ValueType::Text),
+        "fields and their templates, with placeholders \
+         such as `{{field}}`",
+    ),
+    optional("copies", &ValueType::Map(&ValueType::Name), "target fields and the fields they are copied from"),
 ];
 
 static RUST: [FileKey; 4] = [
-    required("node", &ValueType::Name, "the node, by its name among the parts"),
-    optional("goto", &NAMES, "where its commands may lead"),
-    optional("reads", &NAMES, "private fields it reads"),
-    optional("writes", &NAMES, "private fields it writes"),
+    required("node", &ValueType::Name, "node, by its name in the components"),
+    optional("goto", &NAMES, "`goto` targets of its commands"),
+    optional("reads", &NAMES, "private fields that the node reads"),
+    optional("writes", &NAMES, "private fields that the node writes"),
 ];
 
 /// Returns all tables of keys, for the book and the schema.
 pub(super) fn tables() -> Vec<(&'static str, &'static str, &'static [FileKey])> {
     let mut tables: Vec<(&str, &str, &[FileKey])> = vec![
-        ("the file", "", &TOP_LEVEL_KEYS),
-        ("an edge", "one of `edges`", &EDGE_KEYS),
-        ("every node", "one of `nodes`", &COMMON_NODE_KEYS),
+        ("graph file", "", &TOP_LEVEL_KEYS),
+        ("edge", "an item of `edges`", &EDGE_KEYS),
+        ("all nodes", "an item of `nodes`", &COMMON_NODE_KEYS),
     ];
     tables.extend(KINDS.iter().map(|kind| (kind.name, kind.description, kind.keys)));
     tables.extend([
-        ("a route", "one of the `routes` of a condition", &ROUTE_KEYS[..]),
-        ("a test", "what stands under `when`; one test word each", &TEST_KEYS[..]),
-        ("retry", "of a node, or of the file", &RETRY_KEYS[..]),
-        ("timeout", "where it is a table", &TIMEOUT_KEYS[..]),
-        ("policy", "of a `tools` node", &POLICY_KEYS[..]),
-        ("a migration", "one of `migrations`", &MIGRATION_KEYS[..]),
+        ("route", "an item of `routes` of a `condition` node", &ROUTE_KEYS[..]),
+        ("condition", "the value of `when`; exactly one operator each", &TEST_KEYS[..]),
+        ("retry", "of a node, or of the graph file", &RETRY_KEYS[..]),
+        ("timeout", "the value of `timeout`, if it is a table", &TIMEOUT_KEYS[..]),
+        ("policy", "the value of `policy` of a `tools` node", &POLICY_KEYS[..]),
+        ("migration", "an item of `migrations`", &MIGRATION_KEYS[..]),
     ]);
     tables
 }

@@ -67,7 +67,7 @@ impl FileLoader {
         self.files.push(path.to_owned());
         let format = format(path)?;
         let unreadable = |reason: String| {
-            Error::new(ErrorCode::InvalidGraph, format!("the graph file `{}` cannot be read: {reason}", path.display()))
+            Error::new(ErrorCode::InvalidGraph, format!("failed to read graph file `{}`: {reason}", path.display()))
         };
         let real = path.canonicalize().map_err(|error| unreadable(error.to_string()))?;
         let text = read(&real, MAX_FILE_BYTES).map_err(unreadable)?;
@@ -110,7 +110,7 @@ impl FileLoader {
         let mut description = match GraphFileModel::read(tree) {
             Ok(description) => description,
             Err(error) => {
-                problems.at("", format!("it cannot be read: {error}"), None);
+                problems.at("", format!("unreadable: {error}"), None);
                 return None;
             }
         };
@@ -149,11 +149,11 @@ impl FileLoader {
     fn graph(&mut self, source: &SourceText, name: &str, path: &Path) -> Result<Arc<GraphFile>> {
         let invalid = |fact: String| Error::new(ErrorCode::InvalidGraph, fact);
         if self.load_stack.iter().any(|open| open == path) {
-            return Err(invalid(format!("`{name}` leads back to itself")).with_help("a graph cannot contain itself"));
+            return Err(invalid(format!("`{name}` includes itself")).with_help("a graph cannot contain itself"));
         }
         let loaded = self.loaded_graphs.get(path);
         if self.load_stack.len() + loaded.map_or(1, |loaded| loaded.depth) > DEPTH {
-            return Err(invalid(format!("graph files lead to graph files more than {DEPTH} deep")));
+            return Err(invalid(format!("graph files are nested more than {DEPTH} levels deep")));
         }
         if let Some(LoadedGraph { graph, files, .. }) = loaded {
             self.files.extend_from_within(files.clone());
@@ -161,7 +161,7 @@ impl FileLoader {
         }
         let format = format(path)?;
         let text =
-            read(path, MAX_FILE_BYTES).map_err(|reason| invalid(format!("`{name}` cannot be read: {reason}")))?;
+            read(path, MAX_FILE_BYTES).map_err(|reason| invalid(format!("failed to read `{name}`: {reason}")))?;
         let display_path = Path::new(&source.name).parent().unwrap_or(Path::new("")).join(name);
         let before = self.files.len();
         self.load_stack.push(path.to_owned());
@@ -188,7 +188,7 @@ impl FileLoader {
         let path = self.resolve_in_folder(folder, file)?;
         let invalid = |fact: String| Error::new(ErrorCode::InvalidGraph, fact);
         let text =
-            read(&path, MAX_PROMPT_BYTES).map_err(|reason| invalid(format!("`{file}` cannot be read: {reason}")))?;
+            read(&path, MAX_PROMPT_BYTES).map_err(|reason| invalid(format!("failed to read `{file}`: {reason}")))?;
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         Prompt::named(&text, stem).map_err(|error| {
             let fact = invalid(format!("`{file}`: {}", error.message()));
@@ -200,12 +200,13 @@ impl FileLoader {
     fn resolve_in_folder(&mut self, folder: Option<&Path>, file: &str) -> Result<PathBuf> {
         let invalid = |fact: String| Error::new(ErrorCode::InvalidGraph, fact);
         let Some(folder) = folder else {
-            let help = "open the graph as a file: `GraphFile::open(path)`";
-            return Err(invalid(format!("`{file}` stands beside nothing: the graph is not in a file")).with_help(help));
+            let help = "load the graph from a file: `GraphFile::open(path)`";
+            return Err(invalid(format!("`{file}` has no folder, because the graph was not loaded from a file"))
+                .with_help(help));
         };
         let leaves = || {
-            invalid(format!("`{file}` leads out of the folder of the graph file"))
-                .with_help("keep it beside the file or below")
+            invalid(format!("`{file}` is outside the folder of the graph file"))
+                .with_help("move it into the folder of the graph file or below")
         };
         if Path::new(file).components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
             return Err(leaves());
@@ -215,14 +216,14 @@ impl FileLoader {
         }
         let path = folder.join(file);
         self.files.push(path.clone());
-        let real = path.canonicalize().map_err(|error| invalid(format!("`{file}` cannot be read: {error}")))?;
+        let real = path.canonicalize().map_err(|error| invalid(format!("failed to read `{file}`: {error}")))?;
         if real.starts_with(folder) { Ok(real) } else { Err(leaves()) }
     }
 }
 
 fn too_many() -> Error {
-    Error::new(ErrorCode::InvalidGraph, format!("graph files lead to more than {FILES} files"))
-        .with_help("a file counts as often as it is named")
+    Error::new(ErrorCode::InvalidGraph, format!("graph files refer to more than {FILES} files"))
+        .with_help("each reference to a file counts")
 }
 
 /// Returns the nesting depth of graph files, including this one.
@@ -241,8 +242,8 @@ fn schema(tree: &SpannedValue, problems: &mut Diagnostics) -> Option<Arc<Schema>
     let version =
         tree.get("version").and_then(|tree| tree.to_json().as_u64()).and_then(|version| version.try_into().ok());
     for entry in state.entries().iter().filter(|entry| !matches!(entry.value.kind, SpannedKind::Map(_))) {
-        let help = Some("write the options in a table, such as `{ type = \"string\" }`".to_owned());
-        problems.at(&below("/state", &entry.key), format!("field `{}` is not a table", entry.key), help);
+        let help = Some("use a table of options, such as `{ type = \"string\" }`".to_owned());
+        problems.at(&below("/state", &entry.key), format!("field `{}` must be a table", entry.key), help);
     }
     let name = name.as_ref().and_then(|name| name.as_str()).unwrap_or_default();
     let built = Schema::builder(name).version(version.unwrap_or(1)).fields_from_json(&state.to_json()).build();
@@ -276,8 +277,8 @@ fn format(path: &Path) -> Result<FileFormat> {
         Some("toml") => Ok(FileFormat::Toml),
         Some("json") => Ok(FileFormat::Json),
         _ => {
-            let fact = format!("`{}` is no graph file by its name", path.display());
-            Err(Error::new(ErrorCode::InvalidGraph, fact).with_help("its name ends in `.toml` or `.json`"))
+            let fact = format!("`{}` has no file extension of a graph file", path.display());
+            Err(Error::new(ErrorCode::InvalidGraph, fact).with_help("use the extension `.toml` or `.json`"))
         }
     }
 }
@@ -285,7 +286,7 @@ fn format(path: &Path) -> Result<FileFormat> {
 fn read(path: &Path, most: u64) -> Result<String, String> {
     let is_file = |result: std::io::Result<Metadata>| match result {
         Ok(metadata) if metadata.is_file() => Ok(()),
-        Ok(_) => Err("it is not a file".to_owned()),
+        Ok(_) => Err("not a file".to_owned()),
         Err(error) => Err(error.to_string()),
     };
     // Before the file is opened, because opening a pipe waits for a writer; and after, because only then it is
@@ -296,7 +297,7 @@ fn read(path: &Path, most: u64) -> Result<String, String> {
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > most {
-        return Err(format!("it is longer than {most} bytes"));
+        return Err(format!("longer than {most} bytes"));
     }
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+    String::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())
 }

@@ -140,7 +140,7 @@ pub(super) struct PromptConfig {
     pub(super) text: Option<String>,
     #[serde(rename = "prompt_file")]
     pub(super) file: Option<String>,
-    /// Set when the file is loaded.
+    /// Prompt of the file; set when the graph file is loaded.
     #[serde(skip)]
     pub(super) read: Option<Prompt>,
 }
@@ -225,7 +225,7 @@ pub(super) struct InterruptNodeConfig {
 pub(super) struct SubgraphNodeConfig {
     pub(super) graph: Option<String>,
     pub(super) file: Option<String>,
-    /// Set when the file is loaded.
+    /// Referenced graph file; set when the graph file is loaded.
     #[serde(skip)]
     pub(super) read: Option<Arc<GraphFile>>,
 }

@@ -139,8 +139,8 @@ impl ReloadingGraph {
     /// Returns an error outside an async runtime.
     pub fn watch(&self) -> Result<()> {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| {
-            Error::new(ErrorCode::ConfigInvalid, "files are watched in an async runtime, and there is none")
-                .with_help("call `reload` where there is none")
+            Error::new(ErrorCode::ConfigInvalid, "watching files requires an async runtime")
+                .with_help("call `reload` instead")
         })?;
         let mut watcher = lock(&self.watcher);
         watcher.abort_all();

@@ -127,7 +127,7 @@ impl SpannedValue {
 }
 
 fn reject_deep(offset: usize, problems: &mut Diagnostics) {
-    problems.at_offset(offset, format!("values are nested more than {DEPTH} deep"), None);
+    problems.at_offset(offset, format!("values are nested more than {DEPTH} levels deep"), None);
 }
 
 /// Returns the offset of the first value that is nested too deep.

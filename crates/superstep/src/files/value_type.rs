@@ -88,7 +88,7 @@ pub(super) fn check(form: &ValueType, tree: &SpannedValue, pointer: &str, proble
         (ValueType::Enum(words), SpannedKind::Text(text)) if !words.contains(&text.as_str()) => {
             problems.at(
                 pointer,
-                format!("unknown word `{}`", truncate_for_message(text)),
+                format!("unknown value `{}`", truncate_for_message(text)),
                 Some(did_you_mean_or_list(text, words)),
             );
         }
@@ -123,16 +123,16 @@ const SECONDS: f64 = 315_360_000.0;
 /// Returns the name of a type for messages.
 fn type_name(form: &ValueType) -> String {
     match form {
-        ValueType::Text | ValueType::Enum(_) => "a text".to_owned(),
-        ValueType::Name => "a name".to_owned(),
+        ValueType::Text | ValueType::Enum(_) => "a string".to_owned(),
+        ValueType::Name => "a non-empty string".to_owned(),
         ValueType::Bool => "`true` or `false`".to_owned(),
-        ValueType::Integer(least) => format!("a whole number of at least {least}"),
-        ValueType::Number => "a number of at least 0".to_owned(),
-        ValueType::Seconds => "a number of seconds".to_owned(),
-        ValueType::SecondsOr(_) => "a number of seconds, or a table".to_owned(),
+        ValueType::Integer(least) => format!("an integer of at least {least}"),
+        ValueType::Number => "a non-negative number".to_owned(),
+        ValueType::Seconds => "a duration in seconds".to_owned(),
+        ValueType::SecondsOr(_) => "a duration in seconds, or a table".to_owned(),
         ValueType::Value => "a value".to_owned(),
         ValueType::Type => "a type".to_owned(),
-        ValueType::Schema => "a JSON Schema in a table".to_owned(),
+        ValueType::Schema => "a table with a JSON Schema".to_owned(),
         ValueType::List(_) => "a list".to_owned(),
         ValueType::OneOrMore(inner) => format!("{} or a list", type_name(inner)),
         ValueType::Table(_) | ValueType::Map(_) | ValueType::Fields | ValueType::Node => "a table".to_owned(),
@@ -145,8 +145,8 @@ fn describe_value(kind: &SpannedKind) -> String {
         SpannedKind::Flag(flag) => format!("`{flag}`"),
         SpannedKind::Number(number) => format!("`{number}`"),
         SpannedKind::Text(text) => format!("\"{}\"", truncate_for_message(text)),
-        SpannedKind::List(items) => format!("a list of {}", items.len()),
-        SpannedKind::Map(entries) => format!("a table of {}", entries.len()),
+        SpannedKind::List(items) => format!("a list of {} items", items.len()),
+        SpannedKind::Map(entries) => format!("a table of {} keys", entries.len()),
     }
 }
 
@@ -164,13 +164,13 @@ fn check_node(tree: &SpannedValue, pointer: &str, problems: &mut Diagnostics) {
     let kind = match tree.get("kind").map(|tree| &tree.kind) {
         Some(SpannedKind::Text(text)) => text.as_str(),
         Some(other) => {
-            let fact = format!("expected the kind of the node, found {}", describe_value(other));
+            let fact = format!("expected a node kind, found {}", describe_value(other));
             return problems.at(&below(pointer, "kind"), fact, Some(did_you_mean_or_list("", &names)));
         }
         None => return problems.at(pointer, "the node has no `kind`", Some(did_you_mean_or_list("", &names))),
     };
     let Some(NodeKind { keys, .. }) = KINDS.iter().find(|spec| spec.name == kind) else {
-        let fact = format!("unknown kind of node `{}`", truncate_for_message(kind));
+        let fact = format!("unknown node kind `{}`", truncate_for_message(kind));
         return problems.at(&below(pointer, "kind"), fact, Some(did_you_mean_or_list(kind, &names)));
     };
     check_table(&COMMON_NODE_KEYS.iter().chain(keys.iter()).collect::<Vec<_>>(), tree, pointer, problems);
@@ -190,7 +190,7 @@ fn check_table(keys: &[&FileKey], tree: &SpannedValue, pointer: &str, problems: 
         }
     }
     for key in keys.iter().filter(|key| key.required && tree.get(key.name).is_none()) {
-        problems.at(pointer, format!("`{}` is missing", key.name), Some(format!("it is {}", key.description)));
+        problems.at(pointer, format!("`{}` is missing", key.name), Some(format!("description: {}", key.description)));
     }
     if keys.first().is_some_and(|first| std::ptr::eq(*first, &raw const TEST_KEYS[0])) {
         check_condition_keys(tree, pointer, problems);
@@ -204,22 +204,22 @@ fn check_condition_keys(tree: &SpannedValue, pointer: &str, problems: &mut Diagn
         [word] => {
             let reads_field = FIELD_CONDITION_KEYS.contains(word);
             if reads_field && tree.get("field").is_none() {
-                problems.at(pointer, "the test has no `field`", Some(format!("`{word}` looks at a field")));
+                problems.at(pointer, "the condition has no `field`", Some(format!("`{word}` requires a field")));
             }
             for key in ["field", "at"].into_iter().filter(|key| !reads_field && tree.get(key).is_some()) {
-                problems.at_key(&below(pointer, key), format!("`{word}` has no `{key}`"), Some("remove it".to_owned()));
+                problems.at_key(
+                    &below(pointer, key),
+                    format!("`{word}` does not take `{key}`"),
+                    Some("remove it".to_owned()),
+                );
             }
         }
-        [] => problems.at(
-            pointer,
-            "the test does not say what must hold",
-            Some(did_you_mean_or_list("", &CONDITION_KEYS)),
-        ),
+        [] => problems.at(pointer, "the condition has no operator", Some(did_you_mean_or_list("", &CONDITION_KEYS))),
         words => {
-            let help = "put them under `all` or `any`, one in each test";
+            let help = "combine conditions with `all` or `any`, one operator each";
             problems.at(
                 pointer,
-                format!("the test has {} words: `{}`", words.len(), words.join("`, `")),
+                format!("the condition has {} operators: `{}`", words.len(), words.join("`, `")),
                 Some(help.to_owned()),
             );
         }

@@ -87,7 +87,7 @@ impl<S, C> StateGraph<S, C> {
         S: GraphState,
         C: Send + Sync + 'static,
     {
-        let schema = S::schema().expect("a dynamic state has no schema of its own: use `StateGraph::with_schema`");
+        let schema = S::schema().expect("a dynamic state has no static schema: use `StateGraph::with_schema`");
         Self::with_schema(name, schema)
     }
 
@@ -160,7 +160,7 @@ impl<S: GraphState, C: Send + Sync + 'static> StateGraph<S, C> {
     fn owns_handle(&mut self, handle: NodeHandle) -> bool {
         let is_mine = handle.graph == self.tag;
         if !is_mine {
-            self.builder.add_diagnostic("a handle of another graph was used");
+            self.builder.add_diagnostic("node handle of another graph");
         }
         is_mine
     }
@@ -193,7 +193,7 @@ impl<S: GraphState, C: Send + Sync + 'static> StateGraph<S, C> {
     ) -> &mut Self {
         let decide: RouteFn = Arc::new(move |state| match state.downcast_ref::<S>() {
             Some(state) => decide(state).into_goto(),
-            None => Err(ValidationError::new("a route was given a state of another type")),
+            None => Err(ValidationError::new("a conditional edge received a state of another type")),
         });
         self.builder.route(from, decide, targets.into().0);
         self
@@ -215,7 +215,7 @@ impl<S: GraphState, C: Send + Sync + 'static> StateGraph<S, C> {
         let decide: RouteFn = Arc::new(move |state| {
             let state = state
                 .downcast_ref::<S>()
-                .ok_or_else(|| ValidationError::new("a route was given a state of another type"))?;
+                .ok_or_else(|| ValidationError::new("a conditional edge received a state of another type"))?;
             crate::graph::routing::look_up(&map, otherwise.as_ref(), &decide(state).into())
         });
         self.builder.route(from, decide, Some(targets));
@@ -273,8 +273,8 @@ impl<S: GraphState, C: Send + Sync + 'static> StateGraph<S, C> {
 
     /// Adds a migration of threads from version `from` of the state.
     ///
-    /// Reads do not write: a thread is stored in the new version with its next commit. Versions are those of the
-    /// state: `#[state(version = 2)]`, or `JsonSchemaValidator::builder(..).version(2)`. Default: 1. Migrations are chained;
+    /// Reads do not write: a thread is stored in the new version with its next commit. Versions are those of the state:
+    /// `#[state(version = 2)]`, or `Schema::builder(..).version(2)`. Default: 1. Migrations are chained;
     /// [`StateGraph::compile`] reports missing ones.
     ///
     /// ```
@@ -382,7 +382,7 @@ impl<S: GraphState, C: Send + Sync + 'static> StateGraph<S, C> {
         match schema.and_then(|schema| FieldType::schema(schema).map_err(|fault| fault.to_string())) {
             Ok(schema) => self.settings.configurable = Some(schema),
             Err(problem) => {
-                self.builder.add_diagnostic(format!("the schema of the configurable values is not valid: {problem}"))
+                self.builder.add_diagnostic(format!("the schema of the configurable values is invalid: {problem}"))
             }
         }
         self
@@ -444,7 +444,7 @@ impl<S: GraphState, C: Send + Sync + 'static> StateGraph<S, C> {
         let mut nodes = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
             let (action, policies) =
-                node.clone().ok_or_else(|| Error::new(ErrorCode::InvalidGraph, "a node has no action"))?;
+                node.clone().ok_or_else(|| Error::new(ErrorCode::InvalidGraph, "every node has a handler"))?;
             nodes.push(self.node_entry(action, policies));
         }
         let mut settings = self.settings.clone();

@@ -53,7 +53,7 @@ impl<S: GraphState, C: Send + Sync + 'static> CompiledGraph<S, C> {
         let answer = serde_json::to_value(answer).map_err(|error| error.to_string());
         let input = match answer {
             Ok(answer) => StartInput::Resume(Resume::Single(answer)),
-            Err(error) => StartInput::Invalid(format!("the answer cannot be written as JSON: {error}")),
+            Err(error) => StartInput::Invalid(format!("failed to serialize the resume value as JSON: {error}")),
         };
         RunBuilder::new(self, input).thread(thread)
     }
@@ -124,7 +124,8 @@ impl<S: GraphState, C: Send + Sync + 'static> CompiledGraph<S, C> {
         &self.program.topology.warnings
     }
 
-    /// Runs the graph once per input, with at most `max_concurrency` concurrent runs. Results are in the order of the inputs.
+    /// Runs the graph once per input, with at most `max_concurrency` concurrent runs. Results are in the order of the
+    /// inputs.
     pub async fn batch(
         &self,
         inputs: impl IntoIterator<Item = impl IntoUpdate>,

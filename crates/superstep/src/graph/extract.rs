@@ -61,7 +61,7 @@ impl<S: fmt::Debug> fmt::Debug for View<S> {
 
 impl<S: Send + Sync + 'static, C> FromTask<S, C> for View<S> {
     fn from_task(cx: &TaskContext) -> Result<Self, NodeError> {
-        Ok(Self(cx.view().clone().downcast().map_err(|_| Error::internal("a node was given a state of another type"))?))
+        Ok(Self(cx.view().clone().downcast().map_err(|_| Error::internal("a node received a state of another type"))?))
     }
 }
 
@@ -84,7 +84,7 @@ impl<C> Clone for RunContext<C> {
 impl<S, C: Send + Sync + 'static> FromTask<S, C> for RunContext<C> {
     fn from_task(cx: &TaskContext) -> Result<Self, NodeError> {
         let context = cx.0.shared.context.clone().downcast();
-        Ok(Self(context.map_err(|_| Error::internal("a node was given a context of another type"))?))
+        Ok(Self(context.map_err(|_| Error::internal("a node received a context of another type"))?))
     }
 }
 
@@ -124,15 +124,15 @@ impl<T> Deref for SendPayload<T> {
 impl<S, C, T: DeserializeOwned + Clone + Any + Send + Sync> FromTask<S, C> for SendPayload<T> {
     fn from_task(cx: &TaskContext) -> Result<Self, NodeError> {
         let Some(payload) = cx.0.task.payload().cloned() else {
-            let text = "it takes the payload of a `SendTo`, and was reached by an edge";
+            let text = "the node takes the payload of a `SendTo`, but an edge scheduled it";
             return Err(Error::new(ErrorCode::InvalidRoute, text)
-                .with_help("send to it: `SendTo::new(node, payload)`")
+                .with_help("schedule it with `SendTo::new(node, payload)`")
                 .into());
         };
         payload.into_value().map(Self).map_err(|fault| {
             Error::new(
                 ErrorCode::TypeMismatch,
-                format!("the payload sent to it is not a `{}`: {fault}", std::any::type_name::<T>()),
+                format!("the payload of the `SendTo` does not match `{}`: {fault}", std::any::type_name::<T>()),
             )
             .into()
         })
@@ -207,7 +207,7 @@ impl<S, C> FromTask<S, C> for Interrupts {
 
 impl<S, C> FromTask<S, C> for NodeFailure {
     fn from_task(cx: &TaskContext) -> Result<Self, NodeError> {
-        cx.0.failure.clone().ok_or_else(|| NodeError::new("only an error handler can take a `NodeFailure`"))
+        cx.0.failure.clone().ok_or_else(|| NodeError::new("`NodeFailure` is only available in error handlers"))
     }
 }
 

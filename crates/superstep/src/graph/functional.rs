@@ -1,7 +1,7 @@
 //! Functional API: a graph of one function with durable steps.
 //!
-//! The function is the only node of the graph. Results of [`TaskContext::task`] and [`TaskContext::once`] are recorded, so that an
-//! interrupted, failed or crashed run continues without repeating them.
+//! The function is the only node of the graph. Results of [`TaskContext::task`] and [`TaskContext::once`] are recorded,
+//! so that an interrupted, failed or crashed run continues without repeating them.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ type EntrypointFn =
     Arc<dyn Fn(Value, TaskContext) -> BoxFuture<'static, Result<(Value, Value), NodeError>> + Send + Sync>;
 
 /// Builder of an entry point.
-#[must_use = "call `compile`"]
+#[must_use = "an entrypoint has no effect until `compile` is called"]
 pub struct EntrypointBuilder<I, O> {
     name: String,
     work: EntrypointFn,
@@ -106,7 +106,7 @@ where
         let input = match serde_json::from_value(input) {
             Ok(input) => input,
             Err(error) => {
-                let error = Error::new(ErrorCode::InputInvalid, format!("the input does not fit: {error}"));
+                let error = Error::new(ErrorCode::InputInvalid, format!("the input does not match its type: {error}"));
                 return Box::pin(std::future::ready(Err(error.into())));
             }
         };
@@ -186,7 +186,7 @@ impl<I: Serialize, O: DeserializeOwned, C: Send + Sync + 'static> Entrypoint<I, 
             Ok(input) => self.graph.invoke(json!({ "input": input })),
             Err(error) => RunBuilder::new(
                 &self.graph,
-                StartInput::Invalid(format!("the input cannot be written as JSON: {error}")),
+                StartInput::Invalid(format!("failed to serialize the input as JSON: {error}")),
             ),
         }
     }

@@ -1,7 +1,7 @@
 //! Plain async functions as nodes.
 //!
-//! A node is any function over extractors (see [`crate::extract`]) that returns a supported output (see
-//! [`crate::output`]). This module erases its type: the run loop only sees an [`DynNode`].
+//! A node is any function over extractors (see [`crate::graph::extract`]) that returns a supported output (see
+//! [`crate::graph::output`]). This module erases its type: the run loop only sees a [`DynNode`].
 
 use std::future::ready;
 use std::marker::PhantomData;
@@ -48,7 +48,7 @@ pub trait Node<S, C = ()>: Send + Sync + 'static {
 /// A type that can be a node of a graph over state `S` with context `C`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a node of a graph over `{S}`",
-    label = "this cannot be a node",
+    label = "not a valid node",
     note = "a node is an `async fn` (or a closure, or a plain `fn`) whose arguments are extractors: `View<State>`, `RunContext<Context>`, `SendPayload<T>`, `Interrupts`, `StreamWriter`, `TaskInfo`, `TaskContext`",
     note = "and which returns nothing, an update such as `{S}::update()`, a `Command`, `SendTo`s, or a `Result` of these"
 )]

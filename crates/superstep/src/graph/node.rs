@@ -75,18 +75,21 @@ impl NodePolicies {
     pub(crate) fn problems(&self, name: &str, has_cache: bool) -> Vec<String> {
         let mut problems = Vec::new();
         if self.cache.is_some() && !has_cache {
-            problems.push(format!("node `{name}` has a cache policy, and the graph has no cache: add `cache(..)`"));
+            problems.push(format!("node `{name}` has a cache policy, but the graph has no cache: add `cache(..)`"));
         }
         if self.timeout.is_some() && self.is_sync {
             let help = "make it `async`, or wrap it in `blocking(..)`";
-            problems.push(format!("node `{name}` has a timeout, and nothing can stop a plain function: {help}"));
+            problems.push(format!(
+                "node `{name}` has a timeout, but is a plain function, which cannot be \
+                 cancelled: {help}"
+            ));
         }
         problems
     }
 }
 
 /// Builder of a node. Created by [`node`].
-#[must_use = "give it to a graph"]
+#[must_use = "a node has no effect until it is added to a graph"]
 pub struct NodeBuilder<F, H = ()> {
     pub(crate) node: F,
     pub(crate) handler: H,

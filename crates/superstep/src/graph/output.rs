@@ -57,7 +57,7 @@ impl NodeError {
 
     /// Creates the value that reports a stopped subgraph, which is not a failure.
     pub(crate) fn stopped(stopped: SubgraphStop) -> Self {
-        Self { stopped: Some(stopped), ..Self::new("a graph inside stopped") }
+        Self { stopped: Some(stopped), ..Self::new("the subgraph was interrupted") }
     }
 
     /// Marks the error as retryable.
@@ -138,7 +138,7 @@ impl<E: StdError + std::marker::Send + Sync + 'static> From<E> for NodeError {
 ///     if draft.text.len() > 10 { Command::goto("send") } else { Command::goto("write").update(Draft::update().text("longer, please")) }
 /// }
 /// ```
-#[must_use = "a command does nothing unless the node returns it"]
+#[must_use = "a command has no effect until the node returns it"]
 pub struct Command<S> {
     updates: Vec<UncheckedUpdate>,
     goto: Option<Goto>,
@@ -307,7 +307,7 @@ impl<S: GraphState> IntoOutput<S> for Vec<Command<S>> {
             all.updates.extend(output.updates);
             all.sends.extend(output.sends);
             if all.parent_command.is_some() && output.parent_command.is_some() {
-                return Err(NodeError::new("a node gives one command to the graph around it, and gave two").fatal());
+                return Err(NodeError::new("the node returned two parent commands; at most one is permitted").fatal());
             }
             all.parent_command = all.parent_command.or(output.parent_command);
             if let Some(go) = output.goto {

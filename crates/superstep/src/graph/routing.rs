@@ -8,7 +8,7 @@ use crate::graph::builder::NodeHandle;
 
 /// A return type of a conditional edge: a target, several, sends, or a `Result` of these.
 #[diagnostic::on_unimplemented(
-    message = "a route cannot return `{Self}`",
+    message = "a conditional edge cannot return `{Self}`",
     note = "return `Goto::node(node)`, `Goto::end()`, a node handle, a node's name, a `SendTo` or several of these"
 )]
 pub trait IntoGoto {
@@ -73,8 +73,8 @@ pub(crate) fn look_up(
         Some(to) => Ok(Goto::node(to.clone())),
         None => {
             let keys: Vec<String> = map.iter().map(|(key, _)| format!("`{key}`")).collect();
-            Err(ValidationError::new(format!("it returned `{key}`, known are {}", keys.join(", ")))
-                .with_help("add the key, or a default"))
+            Err(ValidationError::new(format!("the conditional edge returned `{key}`; known: {}", keys.join(", ")))
+                .with_help("add the key, or a default target"))
         }
     }
 }

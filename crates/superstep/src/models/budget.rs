@@ -13,7 +13,7 @@ use crate::engine::environment::SystemClock;
 
 /// Budget of a model call. Fields that are not set are unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[must_use = "a budget limits a model only once it is given to one"]
+#[must_use = "a budget has no effect until it is added to a model"]
 pub struct CallBudget {
     tokens: Option<u64>,
     cents: Option<f64>,
@@ -109,7 +109,10 @@ impl BudgetedModel {
         let Some(tokens) = self.budget.tokens else { return Ok(None) };
         match tokens.checked_sub(input).filter(|remaining| *remaining > 0) {
             Some(remaining) => Ok(Some(remaining)),
-            None => Err(self.over(format!("about {input} tokens to read, and the call may take {tokens} in all"))),
+            None => Err(self.over(format!(
+                "the request has about {input} input tokens, but the call is limited \
+                 to {tokens} tokens"
+            ))),
         }
     }
 
@@ -120,9 +123,10 @@ impl BudgetedModel {
         let (reading, each) = (price.cents(input, 0), price.cents(0, 1));
         let left = cents - reading;
         if left < each {
-            return Err(
-                self.over(format!("reading alone costs about {reading:.4} cents, and the call may cost {cents}"))
-            );
+            return Err(self.over(format!(
+                "the input alone costs about {reading:.4} cents, but the call is limited to \
+                     {cents} cents"
+            )));
         }
         // A response without cost may have any length.
         Ok((each > 0.0).then(|| (left / each) as u64))
@@ -135,8 +139,8 @@ impl BudgetedModel {
 
 fn no_price(model: &ModelInfo) -> Error {
     let name = format!("{}/{}", model.provider, model.name);
-    Error::new(ErrorCode::ConfigInvalid, format!("model `{name}` has a budget in money and no price"))
-        .with_help(format!("add `[\"{name}\"]` with `input` and `output` to the prices, or set no budget in money"))
+    Error::new(ErrorCode::ConfigInvalid, format!("model `{name}` has a cost budget, but no price"))
+        .with_help(format!("add `[\"{name}\"]` with `input` and `output` to the prices, or remove the cost budget"))
 }
 
 impl Model for BudgetedModel {
@@ -146,12 +150,12 @@ impl Model for BudgetedModel {
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         let request = self.limit_request(request)?;
-        let Some(time) = self.budget.time else { return self.model.answer(&request, out).await };
+        let Some(time) = self.budget.time else { return self.model.generate(&request, out).await };
         tokio::select! {
             biased;
-            answer = self.model.answer(&request, out) => answer,
+            answer = self.model.generate(&request, out) => answer,
             () = self.clock.sleep(time) => {
-                Err(ModelErrorKind::Timeout.error(&self.model.info(), format!("no answer within {time:?}")))
+                Err(ModelErrorKind::Timeout.error(&self.model.info(), format!("no response within {time:?}")))
             }
         }
     }

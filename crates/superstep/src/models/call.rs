@@ -43,7 +43,7 @@ use crate::telemetry::traced_model_call;
 /// assert_eq!(done.state.messages.last().unwrap().text(), "Hello!");
 /// # Ok::<(), superstep::Error>(())
 /// ```
-#[must_use = "a model is only asked when the call is awaited"]
+#[must_use = "a model call has no effect until it is awaited"]
 pub struct ModelCallBuilder {
     pub(crate) cx: TaskContext,
     pub(crate) model: SharedModel,
@@ -137,7 +137,7 @@ impl ModelCallBuilder {
     pub(crate) async fn execute(self) -> Result<ChatResponse> {
         let Self { cx, mut model, mut request, tags } = self;
         // Providers reject a message list with an open tool call.
-        if let Cow::Owned(closed) = add_missing_tool_results(&request.messages, "the run went on without it") {
+        if let Cow::Owned(closed) = add_missing_tool_results(&request.messages, "the run continued without it") {
             request.messages = closed;
         }
         if let Some(redaction) = cx.0.shared.redaction() {
@@ -149,8 +149,8 @@ impl ModelCallBuilder {
         let mut listener = EventChunkListener { cx: &cx, call: &call, index: 0 };
         listener.publish(ModelEvent::Started { request: request.clone() }).await;
         let wants_chunks = listener.wants_chunks();
-        let mut pieces = if wants_chunks { ChunkSender::new(&mut listener) } else { ChunkSender::discard() };
-        let answered = model.answer(&request, &mut pieces).await;
+        let mut chunks = if wants_chunks { ChunkSender::new(&mut listener) } else { ChunkSender::discard() };
+        let answered = model.generate(&request, &mut chunks).await;
         let answered = answered.and_then(|answer| finalize_response(&cx, &call, &request, answer));
         match answered {
             Ok(answer) => {
@@ -247,12 +247,12 @@ impl EventChunkListener<'_> {
 }
 
 impl ChunkListener for EventChunkListener<'_> {
-    fn on_chunk(&mut self, piece: MessageChunk) -> Option<BoxFuture<'_, ()>> {
+    fn on_chunk(&mut self, chunk: MessageChunk) -> Option<BoxFuture<'_, ()>> {
         let index = self.index;
         self.index += 1;
         self.cx.heartbeat_if_idle_timeout();
         let sink = self.cx.0.shared.publisher.as_ref()?;
-        let late = sink.try_send_chunk(self.cx, self.call, ModelEvent::Chunk { piece, index })?;
+        let late = sink.try_send_chunk(self.cx, self.call, ModelEvent::Chunk { chunk, index })?;
         Some(Box::pin(sink.model(self.cx, self.call, late)))
     }
 }

@@ -16,7 +16,7 @@ pub struct EvaluationScore {
 }
 
 impl EvaluationScore {
-    /// Creates a score of `right` correct cases out of `of`.
+    /// Creates a score of `correct` cases out of `total`.
     #[must_use]
     pub fn new(correct: u32, total: u32) -> Self {
         Self { correct, total }
@@ -38,7 +38,7 @@ impl fmt::Display for EvaluationScore {
 /// A small model that may replace rules, with the facts that are displayed about it.
 #[derive(Clone)]
 pub struct ModelCandidate {
-    /// The model.
+    /// Model to evaluate.
     pub model: SharedModel,
     /// Size of its weights in bytes.
     pub size: u64,
@@ -49,7 +49,7 @@ pub struct ModelCandidate {
 impl fmt::Display for ModelCandidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mebibytes = self.size as f64 / f64::from(1 << 20);
-        write!(f, "{}, {mebibytes:.1} MiB, made from {}", self.model.info(), self.data)
+        write!(f, "{}, {mebibytes:.1} MiB, trained on {}", self.model.info(), self.data)
     }
 }
 
@@ -70,8 +70,8 @@ pub struct EvaluationResult {
 /// One line for display: the model in use, and both scores.
 impl fmt::Display for EvaluationResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} right, rules {}", self.candidate_name, self.candidate, self.rules)?;
-        if self.candidate_wins { Ok(()) } else { f.write_str("; the rules stay") }
+        write!(f, "{}: {} correct, rules {}", self.candidate_name, self.candidate, self.rules)?;
+        if self.candidate_wins { Ok(()) } else { f.write_str("; the rules stay in use") }
     }
 }
 
@@ -97,7 +97,7 @@ impl fmt::Display for EvaluationResult {
 /// })
 /// .await?;
 /// assert!(verdict.candidate_wins);
-/// assert!(verdict.to_string().ends_with("1.0 MiB, made from a table of squares: 2 of 2 right, rules 1 of 2"));
+/// assert!(verdict.to_string().ends_with("1.0 MiB, trained on a table of squares: 2 of 2 correct, rules 1 of 2"));
 /// # Ok(()) }
 /// ```
 ///
@@ -109,13 +109,13 @@ pub async fn evaluate_candidate(
     check: impl AsyncFn(SharedModel) -> Result<EvaluationScore>,
 ) -> Result<EvaluationResult> {
     if candidate.data.trim().is_empty() || candidate.size == 0 {
-        return Err(Error::new(ErrorCode::ConfigInvalid, "a model in place of rules must say its size and its data")
-            .with_help("people see both, beside what kind of model answers"));
+        return Err(Error::new(ErrorCode::ConfigInvalid, "a candidate model requires its size and its training data")
+            .with_help("users see both next to the kind of the model"));
     }
     let rules = rules.into();
     let scores = (check(rules.clone()).await?, check(candidate.model.clone()).await?);
     if scores.0.total == 0 || scores.1.total == 0 {
-        return Err(Error::new(ErrorCode::ConfigInvalid, "a check without questions decides nothing"));
+        return Err(Error::new(ErrorCode::ConfigInvalid, "a check requires at least one case"));
     }
     let is_replaced = scores.1.is_better_than(scores.0);
     let candidate_name = candidate.to_string();

@@ -10,8 +10,8 @@ use crate::graph::retry::RetryPolicy;
 
 /// Extension methods for every model, whether it is a type of its own or already shared.
 ///
-/// The wrapper that is added last is called first: `model.retrying(..).budget(..)` has one budget for all attempts,
-/// `model.budget(..).retrying(..)` one for each attempt.
+/// The wrapper that is added last is called first: `model.with_retry(..).with_budget(..)` has one budget for all
+/// attempts, `model.with_budget(..).with_retry(..)` one for each attempt.
 pub trait ModelExt: Into<SharedModel> + Sized {
     /// Converts to a shared model.
     fn share(self) -> SharedModel {

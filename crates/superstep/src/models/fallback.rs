@@ -10,10 +10,11 @@ use superstep_core::port::{ChunkSender, Model, SharedModel};
 ///
 /// The next model is called after a missing or rejected key, a rate limit, an overload, a lost connection, an invalid
 /// response, a timeout, and for a model that does not exist. After rejected content or too long messages, the next
-/// model is called only if [`also_on`](Self::fallback_on) requests it. Once a chunk of a response was published, no other
-/// model is called.
+/// model is called only if [`fallback_on`](Self::fallback_on) requests it. Once a chunk of a response was published, no
+/// other model is called.
 ///
-/// Created by [`ModelExt::with_fallback`](super::ModelExt::with_fallback). The response names the model that created it.
+/// Created by [`ModelExt::with_fallback`](super::ModelExt::with_fallback). The response names the model that created
+/// it.
 #[derive(Clone)]
 pub struct FallbackModel {
     models: Vec<SharedModel>,
@@ -79,7 +80,7 @@ impl Model for FallbackModel {
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         let mut earlier = Vec::new();
         for model in &self.models {
-            let error = match model.answer(request, out).await {
+            let error = match model.generate(request, out).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -89,7 +90,7 @@ impl Model for FallbackModel {
             }
             earlier.push((model.info(), error));
         }
-        Err(Error::internal("a fallback without models"))
+        Err(Error::internal("a fallback requires at least one model"))
     }
 }
 
@@ -102,7 +103,7 @@ fn combined_error(mut earlier: Vec<ModelFailure>, last: ModelFailure) -> Error {
     }
     let (code, kind) = (last.1.code(), ModelErrorKind::from_error(&last.1));
     earlier.push(last);
-    let fact = format!("none of the {} models that were asked answered", earlier.len());
+    let fact = format!("all {} models failed", earlier.len());
     let mut error = Error::with_diagnostics(code, fact, earlier.iter().map(problem).collect())
         .with_retryable(earlier.iter().any(|(_, error)| error.is_retryable()));
     if let Some(wait) = earlier.iter().filter_map(|(_, error)| error.retry_after()).min() {

@@ -64,11 +64,11 @@ impl Prices {
     /// invalid prices are named.
     pub fn from_toml(text: &str) -> Result<Self> {
         let prices: BTreeMap<String, Price> = toml::from_str(text)
-            .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("the prices cannot be read: {error}")))?;
+            .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("invalid prices: {error}")))?;
         let problems: Vec<Diagnostic> = prices.iter().filter_map(|(model, price)| problem(model, price)).collect();
         match problems.is_empty() {
             true => Ok(Self(prices)),
-            false => Err(Error::with_diagnostics(ErrorCode::ConfigInvalid, "the prices are wrong", problems)),
+            false => Err(Error::with_diagnostics(ErrorCode::ConfigInvalid, "the prices are invalid", problems)),
         }
     }
 
@@ -79,7 +79,7 @@ impl Prices {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|error| {
-            Error::new(ErrorCode::ConfigInvalid, format!("the prices in `{}` cannot be read: {error}", path.display()))
+            Error::new(ErrorCode::ConfigInvalid, format!("failed to read the prices in `{}`: {error}", path.display()))
         })?;
         Self::from_toml(&text)
     }
@@ -125,9 +125,9 @@ fn problem(model: &str, price: &Price) -> Option<Diagnostic> {
     let message = match model.split_once('/') {
         Some((provider, name)) if !provider.is_empty() && !name.is_empty() => {
             let is_right = is_price(price.input) && is_price(price.output);
-            (!is_right).then(|| format!("`{model}`: a price is a number that is not below 0"))
+            (!is_right).then(|| format!("`{model}`: a price must be a non-negative number"))
         }
-        _ => Some(format!("`{model}` is not `provider/name`")),
+        _ => Some(format!("`{model}` is not of the form `provider/name`")),
     };
     message.map(|message| Diagnostic { pointer: String::new(), message, help: None })
 }

@@ -33,7 +33,7 @@ const FENCE: &str = "+++";
 pub struct Prompt {
     name: String,
     version: String,
-    pieces: Vec<TemplatePart>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Prompt {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| invalid_prompt(format!("the prompt `{}` cannot be read: {error}", path.display())))?;
+            .map_err(|error| invalid_prompt(format!("failed to read prompt `{}`: {error}", path.display())))?;
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         Self::named(&text, stem).map_err(|error| {
             let help = error.help().unwrap_or("see the guide on models").to_owned();
@@ -78,10 +78,10 @@ impl Prompt {
     pub(crate) fn named(text: &str, name: Option<String>) -> Result<Self> {
         let text = text.replace("\r\n", "\n");
         let (head, body) = split(&text).ok_or_else(|| {
-            invalid_prompt("the prompt has no head").with_help("begin with `+++`, `version = \"1\"`, `+++`")
+            invalid_prompt("the prompt has no front matter").with_help("start with `+++`, `version = \"1\"`, `+++`")
         })?;
         let head: FrontMatter = toml::from_str(head)
-            .map_err(|error| invalid_prompt(format!("the head of the prompt: {}", error.message())))?;
+            .map_err(|error| invalid_prompt(format!("the front matter of the prompt: {}", error.message())))?;
         let name = head
             .name
             .or(name)
@@ -105,11 +105,11 @@ impl Prompt {
         for (label, text) in [("name", &name), ("version", &version)] {
             if text.is_empty() || text.contains(|letter: char| letter.is_whitespace() || letter == '@') {
                 return Err(invalid_prompt(format!(
-                    "the {label} `{text}` of the prompt is empty, or has a blank or `@` in it"
+                    "the {label} `{text}` of the prompt is empty, or contains whitespace or `@`"
                 )));
             }
         }
-        Ok(Self { name, version, pieces: pieces(text)? })
+        Ok(Self { name, version, parts: parse_parts(text)? })
     }
 
     /// Returns the name.
@@ -127,7 +127,7 @@ impl Prompt {
     /// Returns the text, including placeholders.
     #[must_use]
     pub fn text(&self) -> String {
-        let written = self.pieces.iter().map(|piece| match piece {
+        let written = self.parts.iter().map(|part| match part {
             TemplatePart::Text(text) => text.replace("{{", "\\{{"),
             TemplatePart::Placeholder(name) => format!("{{{{{name}}}}}"),
         });
@@ -143,7 +143,7 @@ impl Prompt {
     /// Returns the names of the placeholders.
     #[must_use]
     pub fn placeholders(&self) -> BTreeSet<&str> {
-        let placeholders = self.pieces.iter().filter_map(|piece| match piece {
+        let placeholders = self.parts.iter().filter_map(|part| match part {
             TemplatePart::Placeholder(name) => Some(name.as_str()),
             TemplatePart::Text(_) => None,
         });
@@ -157,7 +157,7 @@ impl Prompt {
     pub fn render(&self, values: &[(&str, &str)]) -> Result<Message> {
         let value = |name: &str| values.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
         self.check(values)?;
-        let text = self.pieces.iter().map(|piece| match piece {
+        let text = self.parts.iter().map(|part| match part {
             TemplatePart::Text(text) => text.as_str(),
             TemplatePart::Placeholder(name) => value(name).unwrap_or_default(),
         });
@@ -185,13 +185,11 @@ impl Prompt {
         let mut problems = Vec::new();
         for (name, _) in values {
             if !placeholders.contains(name) {
-                problems.push((
-                    format!("there is no placeholder `{name}`"),
-                    did_you_mean(name, placeholders.iter().copied()),
-                ));
+                problems
+                    .push((format!("unknown placeholder `{name}`"), did_you_mean(name, placeholders.iter().copied())));
             }
             if !seen.insert(*name) {
-                problems.push((format!("`{name}` is given twice"), None));
+                problems.push((format!("duplicate value for `{name}`"), None));
             }
         }
         let missing = placeholders.difference(&seen).map(|name| (format!("`{name}` has no value"), None));
@@ -200,7 +198,7 @@ impl Prompt {
             return Ok(());
         }
         let problems = problems.into_iter().map(|(message, help)| Diagnostic { pointer: String::new(), message, help });
-        let fact = format!("the values do not fit the prompt `{}`", self.label());
+        let fact = format!("the values do not match the prompt `{}`", self.label());
         Err(Error::with_diagnostics(ErrorCode::InputInvalid, fact, problems.collect()))
     }
 }
@@ -218,8 +216,8 @@ fn split(text: &str) -> Option<(&str, &str)> {
     Some((head, body.strip_suffix('\n').unwrap_or(body)))
 }
 
-fn pieces(mut text: &str) -> Result<Vec<TemplatePart>> {
-    let (mut pieces, mut plain) = (Vec::new(), String::new());
+fn parse_parts(mut text: &str) -> Result<Vec<TemplatePart>> {
+    let (mut parts, mut plain) = (Vec::new(), String::new());
     while let Some(at) = text.find("{{") {
         let (before, rest) = (&text[..at], &text[at + 2..]);
         if let Some(before) = before.strip_suffix('\\') {
@@ -232,16 +230,18 @@ fn pieces(mut text: &str) -> Result<Vec<TemplatePart>> {
         let name =
             rest.split_once("}}").map(|(name, _)| name.trim()).filter(|name| is_name(name)).ok_or_else(|| {
                 let excerpt: String = rest.chars().take(20).collect();
-                invalid_prompt(format!("`{{{{{excerpt}` is not a placeholder"))
-                    .with_help("a placeholder is `{{name}}` with letters, digits and `_`; write `\\{{` for two braces")
+                invalid_prompt(format!("`{{{{{excerpt}` is not a valid placeholder")).with_help(
+                    "a placeholder is `{{name}}` with letters, digits and `_`; write `\\{{` for two \
+                         literal braces",
+                )
             })?;
-        pieces.push(TemplatePart::Text(std::mem::take(&mut plain)));
-        pieces.push(TemplatePart::Placeholder(name.to_owned()));
+        parts.push(TemplatePart::Text(std::mem::take(&mut plain)));
+        parts.push(TemplatePart::Placeholder(name.to_owned()));
         text = rest.split_once("}}").map_or("", |(_, after)| after);
     }
     plain.push_str(text);
-    pieces.push(TemplatePart::Text(plain));
-    Ok(pieces)
+    parts.push(TemplatePart::Text(plain));
+    Ok(parts)
 }
 
 fn is_name(name: &str) -> bool {

@@ -2,8 +2,8 @@
 //! recorded one.
 //!
 //! A line contains the canonical form of a request (see
-//! [`ChatRequest::canonical_json`](superstep_core::model::Request::canonical)), which has no keys, headers or addresses, and
-//! its response.
+//! [`ChatRequest::canonical_json`](superstep_core::model::ChatRequest::canonical_json)), which has no keys, headers or
+//! addresses, and its response.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -63,7 +63,7 @@ impl RecordedCall {
     fn check(self) -> Result<Self, String> {
         match self.key == key(&self.request) {
             true => Ok(self),
-            false => Err("the key does not belong to the request".to_owned()),
+            false => Err("the key does not match the request".to_owned()),
         }
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn key(request: &Value) -> String {
 /// Reads the lines of a file, and returns a note about a partial last line.
 pub(super) fn read(path: &Path) -> Result<(Vec<RecordedCall>, Option<String>)> {
     let bytes = std::fs::read(path).map_err(|error| {
-        let unreadable = recording_error(path, format!("cannot be read: {error}"));
+        let unreadable = recording_error(path, format!("failed to read: {error}"));
         if error.kind() == ErrorKind::NotFound {
             unreadable.with_help("record it with `RecordingModel` first")
         } else {
@@ -89,9 +89,8 @@ pub(super) fn read(path: &Path) -> Result<(Vec<RecordedCall>, Option<String>)> {
         let line = parse(line).map_err(|fact| recording_error(path, format!("line {}: {fact}", number + 1)))?;
         lines.push(line);
     }
-    let note = (!half.is_empty()).then(|| {
-        format!("`{}`: the last line is only half there ({} bytes) and was left out", path.display(), half.len())
-    });
+    let note = (!half.is_empty())
+        .then(|| format!("`{}`: the last line is incomplete ({} bytes) and was skipped", path.display(), half.len()));
     Ok((lines, note))
 }
 
@@ -108,15 +107,15 @@ fn parse(line: &[u8]) -> Result<RecordedCall, String> {
         format: u32,
     }
     let version: FormatVersion =
-        serde_json::from_slice(line).map_err(|error| format!("not a recorded answer: {error}"))?;
+        serde_json::from_slice(line).map_err(|error| format!("not a recorded response: {error}"))?;
     if version.format != FORMAT {
-        return Err(format!("version {} of the format, and this program knows version {FORMAT}", version.format));
+        return Err(format!("format version {}; the supported version is {FORMAT}", version.format));
     }
-    serde_json::from_slice::<RecordedCall>(line).map_err(|error| format!("not a recorded answer: {error}"))?.check()
+    serde_json::from_slice::<RecordedCall>(line).map_err(|error| format!("not a recorded response: {error}"))?.check()
 }
 
 pub(super) fn recording_error(path: &Path, fact: String) -> Error {
-    Error::new(ErrorCode::ConfigInvalid, format!("recorded answers `{}`: {fact}", path.display()))
+    Error::new(ErrorCode::ConfigInvalid, format!("recording `{}`: {fact}", path.display()))
 }
 
 /// Returns the differences between a request and the nearest recorded one.
@@ -157,7 +156,7 @@ fn differing(requested: &[(String, &Value)], recorded: &[(String, &Value)]) -> V
     let differ = pairs.filter(|(_, requested, recorded)| requested != recorded);
     let problem = |(name, requested, recorded): (&String, Option<Value>, Option<Value>)| Diagnostic {
         pointer: name.clone(),
-        message: format!("asked {}, recorded {}", format_value(requested), format_value(recorded)),
+        message: format!("requested {}, recorded {}", format_value(requested), format_value(recorded)),
         help: None,
     };
     differ.map(problem).collect()

@@ -36,13 +36,13 @@ impl RecordingModel {
         let info = self.model.info();
         let line = RecordedCall::new(info.clone(), request.canonical_json(&info), answer);
         let mut bytes = serde_json::to_vec(&line)
-            .map_err(|error| recording_error(&self.path, format!("the answer cannot be written: {error}")))?;
+            .map_err(|error| recording_error(&self.path, format!("failed to serialize the response: {error}")))?;
         bytes.push(b'\n');
         self.append(&bytes)
     }
 
     fn append(&self, bytes: &[u8]) -> Result<()> {
-        self.try_append(bytes).map_err(|error| recording_error(&self.path, format!("cannot be written: {error}")))
+        self.try_append(bytes).map_err(|error| recording_error(&self.path, format!("failed to write: {error}")))
     }
 
     fn try_append(&self, bytes: &[u8]) -> std::io::Result<()> {
@@ -80,7 +80,7 @@ impl Model for RecordingModel {
     }
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-        let answer = self.model.answer(request, out).await?;
+        let answer = self.model.generate(request, out).await?;
         self.record(request, &answer)?;
         Ok(answer)
     }

@@ -47,10 +47,10 @@ impl Model for RedactedModel {
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         let request = redact_request(&self.redaction, request.clone());
         let answered = match out.has_listener() {
-            false => self.model.answer(&request, out).await,
+            false => self.model.generate(&request, out).await,
             true => {
                 let mut held = RedactingListener::new(&self.redaction, out);
-                let answered = self.model.answer(&request, &mut ChunkSender::new(&mut held)).await;
+                let answered = self.model.generate(&request, &mut ChunkSender::new(&mut held)).await;
                 held.finish().await;
                 answered
             }
@@ -90,8 +90,8 @@ enum ChunkSource {
 }
 
 impl ChunkSource {
-    fn of(piece: &MessageChunk) -> Option<Self> {
-        match piece {
+    fn from_chunk(chunk: &MessageChunk) -> Option<Self> {
+        match chunk {
             MessageChunk::Text(_) => Some(Self::Text),
             MessageChunk::Reasoning(_) => Some(Self::Reasoning),
             MessageChunk::ToolCall(call) => Some(Self::Call(call.index)),
@@ -99,7 +99,7 @@ impl ChunkSource {
         }
     }
 
-    fn piece(self, text: String) -> MessageChunk {
+    fn chunk(self, text: String) -> MessageChunk {
         match self {
             Self::Text => MessageChunk::Text(text),
             Self::Reasoning => MessageChunk::Reasoning(text),
@@ -116,9 +116,9 @@ impl<'a, 'b> RedactingListener<'a, 'b> {
     }
 
     /// Returns the part of a chunk that can be delivered, or `None`.
-    fn release_safe_prefix(&mut self, piece: MessageChunk) -> Option<MessageChunk> {
+    fn release_safe_prefix(&mut self, chunk: MessageChunk) -> Option<MessageChunk> {
         let non_empty = |text: String| Some(text).filter(|text| !text.is_empty());
-        match piece {
+        match chunk {
             MessageChunk::Text(text) => non_empty(self.stream.push(&text)).map(MessageChunk::Text),
             MessageChunk::Reasoning(text) => non_empty(self.stream.push(&text)).map(MessageChunk::Reasoning),
             MessageChunk::ToolCall(mut call) => {
@@ -134,7 +134,7 @@ impl<'a, 'b> RedactingListener<'a, 'b> {
     fn release_rest(&mut self) -> Option<MessageChunk> {
         let source = self.open.take()?;
         let text = self.stream.finish();
-        (!text.is_empty()).then(|| source.piece(text))
+        (!text.is_empty()).then(|| source.chunk(text))
     }
 
     /// Delivers the text that is held back.
@@ -147,17 +147,17 @@ impl<'a, 'b> RedactingListener<'a, 'b> {
 
 impl ChunkListener for RedactingListener<'_, '_> {
     /// Text of another source is delivered first, so that chunks stay in order.
-    fn on_chunk(&mut self, piece: MessageChunk) -> Option<BoxFuture<'_, ()>> {
-        let source = ChunkSource::of(&piece);
+    fn on_chunk(&mut self, chunk: MessageChunk) -> Option<BoxFuture<'_, ()>> {
+        let source = ChunkSource::from_chunk(&chunk);
         let rest = if source == self.open { None } else { self.release_rest() };
         self.open = source;
-        let piece = self.release_safe_prefix(piece);
-        if rest.is_none() && piece.is_none() {
+        let chunk = self.release_safe_prefix(chunk);
+        if rest.is_none() && chunk.is_none() {
             return None;
         }
         Some(Box::pin(async move {
-            for piece in rest.into_iter().chain(piece) {
-                self.out.send(piece).await;
+            for chunk in rest.into_iter().chain(chunk) {
+                self.out.send(chunk).await;
             }
         }))
     }

@@ -13,8 +13,8 @@ use super::recording_format::{RecordedCall, differences, key, read, recording_er
 use super::scripted_reply::send_message;
 use crate::engine::context::lock;
 
-/// A model that returns the responses of a [`RecordingModel`](super::RecordingModel) file, by request. Clones share their
-/// position.
+/// A model that returns the responses of a [`RecordingModel`](super::RecordingModel) file, by request. Clones share
+/// their position.
 ///
 /// If the same request was recorded several times, its responses are returned in order, and the last one is repeated.
 /// A request that was not recorded is rejected with the differences to the nearest one. Responses name the model that
@@ -84,13 +84,13 @@ impl ReplayModel {
         let Some(info) = matching.first().map(|line| line.requested_model.clone()) else {
             let of = model.map(|model| format!(" of `{model}`")).unwrap_or_default();
             return Err(
-                recording_error(path, format!("there are no answers{of}")).with_help(note.unwrap_or(has(&names)))
+                recording_error(path, format!("no recorded responses{of}")).with_help(note.unwrap_or(has(&names)))
             );
         };
         if model.is_none() && names.len() > 1 {
-            let fact = "there are answers of several models".to_owned();
+            let fact = "recorded responses of several models".to_owned();
             return Err(recording_error(path, fact)
-                .with_help(format!("say which with `ReplayModel::open_model`; {}", has(&names))));
+                .with_help(format!("select one with `ReplayModel::open_model`; {}", has(&names))));
         }
         let mut lines: BTreeMap<String, Vec<RecordedCall>> = BTreeMap::new();
         for line in matching {
@@ -102,13 +102,13 @@ impl ReplayModel {
     fn unknown(&self, request: &Value) -> Error {
         let recorded = self.0.lines.values().flatten().map(|line| &line.request);
         let fact = format!(
-            "model `{}`: this request is not among the {} recorded in `{}`; beside the nearest one:",
+            "model `{}`: no match for this request among the {} recorded in `{}`; differences to the nearest one:",
             name(&self.0.info),
             self.0.lines.len(),
             self.0.path.display(),
         );
         let help = self.note().map_or_else(
-            || "record it with `RecordingModel`, or ask what was recorded".to_owned(),
+            || "record it with `RecordingModel`, or send a recorded request".to_owned(),
             |note| format!("record it with `RecordingModel`; {note}"),
         );
         Error::with_diagnostics(ErrorCode::ConfigInvalid, fact, differences(request, recorded)).with_help(help)
@@ -121,7 +121,7 @@ fn name(model: &ModelInfo) -> String {
 
 fn has(names: &BTreeSet<String>) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    if names.is_empty() { "the file is empty".to_owned() } else { format!("the file has {}", names.join(", ")) }
+    if names.is_empty() { "the file is empty".to_owned() } else { format!("the file contains {}", names.join(", ")) }
 }
 
 impl Model for ReplayModel {

@@ -24,28 +24,28 @@ const BUFFER: usize = 16;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> superstep::Result<()> {
 /// let mut stream = ScriptedModel::new(["It is noon."]).stream("How late is it?");
-/// while let Some(piece) = stream.next().await {
-///     if let MessageChunk::Text(text) = piece? {
+/// while let Some(chunk) = stream.next().await {
+///     if let MessageChunk::Text(text) = chunk? {
 ///         print!("{text}");
 ///     }
 /// }
 /// assert_eq!(stream.finish().await?.message.text(), "It is noon.");
 /// # Ok(()) }
 /// ```
-#[must_use = "a stream drives its model only while it is polled"]
+#[must_use = "a model call makes progress only while its stream is polled"]
 pub struct ResponseStream {
     call: Option<BoxFuture<'static, Result<ChatResponse>>>,
-    pieces: mpsc::Receiver<MessageChunk>,
+    chunks: mpsc::Receiver<MessageChunk>,
     result: Option<Result<ChatResponse>>,
     error_emitted: bool,
 }
 
 impl ResponseStream {
     pub(super) fn new(model: SharedModel, request: ChatRequest) -> Self {
-        let (sender, pieces) = mpsc::channel(BUFFER);
+        let (sender, chunks) = mpsc::channel(BUFFER);
         let mut listener = ChannelListener(sender);
-        let call = Box::pin(async move { model.answer(&request, &mut ChunkSender::new(&mut listener)).await });
-        Self { call: Some(call), pieces, result: None, error_emitted: false }
+        let call = Box::pin(async move { model.generate(&request, &mut ChunkSender::new(&mut listener)).await });
+        Self { call: Some(call), chunks, result: None, error_emitted: false }
     }
 
     /// Returns the next chunk, or `None` at the end of the response. An error is the last item.
@@ -62,7 +62,7 @@ impl ResponseStream {
     /// Returns the error of the model, also if the stream has already returned it.
     pub async fn finish(mut self) -> Result<ChatResponse> {
         while self.next().await.is_some() {}
-        self.result.unwrap_or_else(|| Err(Error::internal("a stream ended without an answer")))
+        self.result.unwrap_or_else(|| Err(Error::internal("the stream ended without a response")))
     }
 }
 
@@ -71,8 +71,8 @@ impl Stream for ResponseStream {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<MessageChunk>>> {
         let this = &mut *self;
-        if let Poll::Ready(Some(piece)) = this.pieces.poll_recv(context) {
-            return Poll::Ready(Some(Ok(piece)));
+        if let Poll::Ready(Some(chunk)) = this.chunks.poll_recv(context) {
+            return Poll::Ready(Some(Ok(chunk)));
         }
         if let Some(call) = &mut this.call
             && let Poll::Ready(result) = call.as_mut().poll(context)
@@ -80,8 +80,8 @@ impl Stream for ResponseStream {
             this.result = Some(result);
             this.call = None;
         }
-        match this.pieces.poll_recv(context) {
-            Poll::Ready(Some(piece)) => Poll::Ready(Some(Ok(piece))),
+        match this.chunks.poll_recv(context) {
+            Poll::Ready(Some(chunk)) => Poll::Ready(Some(Ok(chunk))),
             Poll::Pending if this.call.is_some() => Poll::Pending,
             _ => Poll::Ready(this.take_error()),
         }
@@ -104,9 +104,9 @@ impl ResponseStream {
 struct ChannelListener(mpsc::Sender<MessageChunk>);
 
 impl ChunkListener for ChannelListener {
-    fn on_chunk(&mut self, piece: MessageChunk) -> Option<BoxFuture<'_, ()>> {
-        match self.0.try_send(piece) {
-            Err(TrySendError::Full(piece)) => Some(Box::pin(async move { drop(self.0.send(piece).await) })),
+    fn on_chunk(&mut self, chunk: MessageChunk) -> Option<BoxFuture<'_, ()>> {
+        match self.0.try_send(chunk) {
+            Err(TrySendError::Full(chunk)) => Some(Box::pin(async move { drop(self.0.send(chunk).await) })),
             _ => None,
         }
     }

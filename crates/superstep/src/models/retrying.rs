@@ -18,8 +18,8 @@ const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(60);
 /// A model that retries calls after a transient error.
 ///
 /// The delay is that of the policy, or the one that the provider requests if it is longer, and at most
-/// [`longest_wait`](Self::max_wait). Once a chunk of the response was published, the error is returned, because
-/// the chunk cannot be withdrawn.
+/// [`max_wait`](Self::max_wait). Once a chunk of the response was published, the error is returned, because the chunk
+/// cannot be withdrawn.
 ///
 /// ```
 /// use superstep::RetryPolicy;
@@ -79,7 +79,7 @@ impl Model for RetryingModel {
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         let mut attempt = 1;
         loop {
-            let error = match self.model.answer(request, out).await {
+            let error = match self.model.generate(request, out).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };

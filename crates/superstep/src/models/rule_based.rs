@@ -110,7 +110,7 @@ impl Model for RuleBasedModel {
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         let Some((_, answer)) = self.rules.iter().find(|(matches, _)| matches(request)) else {
             let fact = format!("rules `local/{}`: none of {} rules matches the request", self.name, self.rules.len());
-            return Err(Error::new(ErrorCode::ConfigInvalid, fact).with_help("end the rules with `default_reply`"));
+            return Err(Error::new(ErrorCode::ConfigInvalid, fact).with_help("add a final rule with `default_reply`"));
         };
         let reply = answer(request, &mut self.dice(request));
         reply.send(request, self.info(), out).await

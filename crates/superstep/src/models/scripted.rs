@@ -133,13 +133,16 @@ impl ScriptedModel {
     fn script_exhausted(&self, play: &ScriptState, request: &ChatRequest) -> Error {
         let last = request.messages.last().map(|message| message.text().chars().take(80).collect::<String>());
         let fact = format!(
-            "model `scripted/{}`: the script is used up: answers in it: {}, and request {} (`{}`) wants one more",
+            "model `scripted/{}`: no reply left after {}; request {} (`{}`) requires one more",
             self.name,
             play.script.len(),
             play.requests.len(),
             last.unwrap_or_default(),
         );
-        Error::new(ErrorCode::ConfigInvalid, fact).with_help("give the script another answer, or ask less often")
+        Error::new(ErrorCode::ConfigInvalid, fact).with_help(
+            "add a reply to the script, or call the model \
+             less often",
+        )
     }
 }
 

@@ -18,10 +18,10 @@ use superstep_core::port::ChunkSender;
 /// # let _ = (plain, asks);
 /// ```
 #[derive(Debug, Clone)]
-#[must_use = "a reply does nothing until a model gives it"]
+#[must_use = "a reply has no effect until it is added to a model"]
 pub struct ScriptedReply {
     kind: ReplyKind,
-    pieces: Option<Vec<String>>,
+    chunks: Option<Vec<String>>,
     stop: Option<StopReason>,
     usage: Option<TokenUsage>,
     breaks_off: Option<ModelErrorKind>,
@@ -41,9 +41,9 @@ impl ScriptedReply {
     }
 
     /// Creates a text reply, streamed in these chunks.
-    pub fn pieces<P: Into<String>>(pieces: impl IntoIterator<Item = P>) -> Self {
-        let pieces: Vec<String> = pieces.into_iter().map(Into::into).collect();
-        Self { pieces: Some(pieces.clone()), ..Self::text(pieces.concat()) }
+    pub fn chunks<P: Into<String>>(chunks: impl IntoIterator<Item = P>) -> Self {
+        let chunks: Vec<String> = chunks.into_iter().map(Into::into).collect();
+        Self { chunks: Some(chunks.clone()), ..Self::text(chunks.concat()) }
     }
 
     /// Creates a reply that calls a tool. The call gets the next id that is unused in the conversation.
@@ -100,9 +100,9 @@ impl ScriptedReply {
         };
         assign_call_ids(&mut message, request);
         let usage = self.usage.or_else(|| message.usage.take()).unwrap_or_else(|| estimate(request, &message));
-        send_message(&message, self.pieces, out).await;
+        send_message(&message, self.chunks, out).await;
         if let Some(kind) = self.breaks_off {
-            return Err(kind.error(&model, format!("{kind} after {} letters", message.text().chars().count())));
+            return Err(kind.error(&model, format!("{kind} after {} characters", message.text().chars().count())));
         }
         let answer = ChatResponse::new(message, model).with_usage(usage);
         Ok(match self.stop {
@@ -121,15 +121,15 @@ fn assign_call_ids(message: &mut Message, request: &ChatRequest) {
 }
 
 /// Streams a complete message: its text in these chunks or word by word, then its tool calls.
-pub(super) async fn send_message(message: &Message, pieces: Option<Vec<String>>, out: &mut ChunkSender<'_>) {
+pub(super) async fn send_message(message: &Message, chunks: Option<Vec<String>>, out: &mut ChunkSender<'_>) {
     if !out.has_listener() {
         return;
     }
     let text = message.text();
-    match pieces {
-        Some(pieces) => {
-            for piece in &pieces {
-                out.text(piece).await;
+    match chunks {
+        Some(chunks) => {
+            for chunk in &chunks {
+                out.text(chunk).await;
             }
         }
         None => {
@@ -147,7 +147,7 @@ pub(super) async fn send_message(message: &Message, pieces: Option<Vec<String>>,
 
 impl From<ReplyKind> for ScriptedReply {
     fn from(kind: ReplyKind) -> Self {
-        Self { kind, pieces: None, stop: None, usage: None, breaks_off: None }
+        Self { kind, chunks: None, stop: None, usage: None, breaks_off: None }
     }
 }
 

@@ -95,7 +95,7 @@ pub(crate) struct RunSpec {
 /// assert_eq!(done.state.n, 42);
 /// # Ok::<(), superstep::Error>(())
 /// ```
-#[must_use = "a run does nothing until it is awaited or streamed"]
+#[must_use = "a run does not start until it is awaited or streamed"]
 pub struct RunBuilder<S, C = ()> {
     pub(crate) call: Box<RunSpec>,
     types: PhantomData<fn() -> (S, C)>,
@@ -328,7 +328,7 @@ impl<S: GraphState, C: Send + Sync + 'static> RunBuilder<S, C> {
         }
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(|error| {
-                Error::new(ErrorCode::ConfigInvalid, format!("the runtime does not start: {error}"))
+                Error::new(ErrorCode::ConfigInvalid, format!("failed to start the runtime: {error}"))
             })?;
         runtime.block_on(self.into_future())
     }
@@ -392,7 +392,7 @@ pub struct Outcome<S> {
 impl<S: Send + Sync + 'static> Outcome<S> {
     fn from_erased(raw: ErasedOutcome) -> Result<Self> {
         let state =
-            raw.state.downcast::<S>().map_err(|_| Error::internal("a run ended with a state of another type"))?;
+            raw.state.downcast::<S>().map_err(|_| Error::internal("the run ended with a state of another type"))?;
         let ErasedOutcome { status, thread, run, checkpoint, next, supersteps, warnings, output, usage, .. } = raw;
         let state = View::new(state);
         Ok(Self {

@@ -74,8 +74,8 @@ impl ThreadQueues {
         let guard = match (lane.lock.clone().try_lock_owned(), when_busy) {
             (Ok(guard), _) => guard,
             (Err(_), MultitaskStrategy::Reject) => {
-                return Err(Error::new(ErrorCode::ThreadBusy, format!("thread `{thread}` already runs"))
-                    .with_help("wait for it, or say what should happen with `multitask_strategy`"));
+                return Err(Error::new(ErrorCode::ThreadBusy, format!("thread `{thread}` already has a run"))
+                    .with_help("wait for it, or set `multitask_strategy`"));
             }
             (Err(_), MultitaskStrategy::Enqueue) => lane.lock.clone().lock_owned().await,
             (Err(_), MultitaskStrategy::Interrupt | MultitaskStrategy::Rollback) => {

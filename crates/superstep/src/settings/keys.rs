@@ -1,7 +1,7 @@
 //! Declarations of all settings, one row each, from which the page of the book is generated.
 //!
-//! Parsing, validation, suggestions and documentation all use this table. Values are not parsed here (see `value`),
-//! and origins are not known here (see `origin`).
+//! Parsing, validation, suggestions and documentation all use this table. Values are not parsed here (see `value`), and
+//! origins are not known here (see `source`).
 
 use superstep_core::suggest::nearest;
 
@@ -73,7 +73,7 @@ pub(crate) const DURABILITIES: &[&str] = &["sync", "async", "exit"];
 /// Values of `server.port_in_use`.
 pub(crate) const PORTS_IN_USE: &[&str] = &["error", "next"];
 
-/// Values of `server.resume`.
+/// Values of `server.recovery`.
 pub(crate) const RESUMES: &[&str] = &["auto", "manual"];
 
 /// Formats of graph files.
@@ -93,14 +93,26 @@ const fn key(
 
 /// All settings, in the order of the book.
 pub(crate) const KEYS: &[SettingKey] = &[
-    key("secrets_file", SettingType::Path, None, "TOML file of `name = \"value\"` lines that `secret:NAME` refers to"),
+    key(
+        "secrets_file",
+        SettingType::Path,
+        None,
+        "TOML file with lines `name = \"value\"`, to which \
+         `secret:NAME` refers",
+    ),
     key(
         "graphs.<name>.path",
         SettingType::GraphPath,
         None,
-        "file of the graph, or `rust:NAME` for a graph built in Rust",
+        "path of the graph file, or `rust:NAME` for a graph built in Rust",
     ),
-    key("graphs.<name>.kind", SettingType::Choice(GRAPH_KINDS), None, "format of the file; default: by its extension"),
+    key(
+        "graphs.<name>.kind",
+        SettingType::Choice(GRAPH_KINDS),
+        None,
+        "format of the file; default: from its \
+         extension",
+    ),
     key("models.<name>.provider", SettingType::Provider, None, "provider of the model; required"),
     key(
         "models.<name>.model",
@@ -116,7 +128,7 @@ pub(crate) const KEYS: &[SettingKey] = &[
         "storage.durability",
         SettingType::Choice(DURABILITIES),
         Some("sync"),
-        "when a superstep is written to disk: before the next one starts, in the background, or at the end of the run",
+        "when commits are written: before the next superstep starts, in the background, or at the end of the run",
     ),
     key(
         "mcp_servers.<name>.command",
@@ -124,7 +136,7 @@ pub(crate) const KEYS: &[SettingKey] = &[
         None,
         "program and arguments of an MCP server started over stdio",
     ),
-    key("mcp_servers.<name>.env.<variable>", SettingType::Open, None, "environment variable of that program"),
+    key("mcp_servers.<name>.env.<variable>", SettingType::Open, None, "environment variable of the program"),
     key("mcp_servers.<name>.url", SettingType::Address, None, "URL of an MCP server over HTTP"),
     key("server.host", SettingType::Text, Some("127.0.0.1"), "address the server listens on"),
     key(
@@ -137,7 +149,7 @@ pub(crate) const KEYS: &[SettingKey] = &[
         "server.port_in_use",
         SettingType::Choice(PORTS_IN_USE),
         Some("error"),
-        "if the port is in use: fail, or use the next free port",
+        "behavior if the port is in use: fail, or use the next free port",
     ),
     key("server.allowed_hosts", SettingType::List, Some("[]"), "permitted `Host` names, in addition to loopback names"),
     key(
@@ -152,7 +164,7 @@ pub(crate) const KEYS: &[SettingKey] = &[
         "server.drain_timeout",
         SettingType::Duration,
         Some("8s"),
-        "time for running supersteps to finish when the server stops",
+        "maximum time for running supersteps to finish when the server stops",
     ),
     key(
         "server.recovery",

@@ -2,7 +2,7 @@
 //! ones.
 //!
 //! Every source is validated completely, also values that are overridden, so that all problems are listed at once.
-//! References are not resolved here, and sections are not built (see `section`).
+//! References are not resolved here, and sections are not built (see `sections`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -204,14 +204,14 @@ pub(crate) fn problem(path: &str, origin: &SettingOrigin, fault: ValidationError
     let pointer: String =
         path.split('.').map(|part| format!("/{}", part.replace('~', "~0").replace('/', "~1"))).collect();
     let pointer = if path.is_empty() { String::new() } else { pointer };
-    Diagnostic { pointer, message: format!("{origin}: {}", fault.message), help: fault.with_help }
+    Diagnostic { pointer, message: format!("{origin}: {}", fault.message), help: fault.help }
 }
 
 fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",
         DeValue::Integer(_) | DeValue::Float(_) => "a number",
-        DeValue::Boolean(_) => "a yes or no",
+        DeValue::Boolean(_) => "a boolean",
         DeValue::Datetime(_) => "a date",
         DeValue::Array(_) => "a list",
         DeValue::Table(_) => "a table",
@@ -221,7 +221,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
 fn unknown(path: &[&str]) -> ValidationError {
     let dotted = path.join(".");
     if is_section(path) {
-        return ValidationError::new(format!("`{dotted}` is a section"))
+        return ValidationError::new(format!("`{dotted}` is a section, not a setting"))
             .with_help(did_you_mean_or_list("", &children(path)));
     }
     let fault = ValidationError::new(format!("unknown setting `{dotted}`"));
@@ -239,8 +239,8 @@ fn bad_name(path: &[&str]) -> Option<ValidationError> {
         let is_single = !name.contains("__") && !name.starts_with('_') && !name.ends_with('_');
         !letters(name) || (*placeholder == "<name>" && !is_single)
     })?;
-    let fault = ValidationError::new(format!("`{name}` cannot be a name here"));
-    Some(fault.with_help("use letters, digits, `-` and single `_`, so that an environment variable can say it"))
+    let fault = ValidationError::new(format!("invalid name `{name}`"));
+    Some(fault.with_help("use letters, digits, `-` and single `_`, so that an environment variable can express it"))
 }
 
 /// Returns the parts of a path that are names, each with its placeholder.
@@ -285,9 +285,9 @@ fn unknown_variable(rest: &str) -> ValidationError {
     let suggestion: Vec<&str> = suggestion.iter().map(String::as_str).collect();
     let help = match find(&suggestion) {
         Some(_) => format!("did you mean `{}`?", keys::variable(suggestion)),
-        None => "two underscores stand between the parts of a key, as in `SUPERSTEP_SERVER__PORT`".to_owned(),
+        None => "separate the parts of a key with two underscores, as in `SUPERSTEP_SERVER__PORT`".to_owned(),
     };
-    ValidationError::new("no setting has this variable").with_help(help)
+    ValidationError::new("no setting uses this variable").with_help(help)
 }
 
 /// Returns the name for a part of a variable: a known name, or the part in lower case.
@@ -297,7 +297,7 @@ fn name_of(segment: &str, names: Option<&BTreeSet<String>>) -> Result<String, Va
     match matching[..] {
         [] => Ok(segment.to_lowercase()),
         [name] => Ok(name.clone()),
-        [first, second, ..] => Err(ValidationError::new(format!("`{segment}` may be `{first}` or `{second}`"))
+        [first, second, ..] => Err(ValidationError::new(format!("`{segment}` is ambiguous: `{first}` or `{second}`"))
             .with_help("rename one of the two")),
     }
 }

@@ -1,7 +1,7 @@
 //! Loading of settings: reads `superstep.toml`, the environment and the files that settings reference. The only I/O
 //! of this module tree.
 //!
-//! Parsing is done by `GraphSettings::parse`, which is pure.
+//! Parsing is done by `Settings::parse`, which is pure.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -26,7 +26,7 @@ impl Settings {
             Ok(text) => Some(text),
             Err(error) if error.kind() == ErrorKind::NotFound && path.is_none() => None,
             Err(error) => {
-                let message = format!("file `{name}` cannot be read: {}", error.kind());
+                let message = format!("failed to read file `{name}`: {}", error.kind());
                 return Err(Error::new(ErrorCode::ConfigInvalid, message));
             }
         };
@@ -94,6 +94,6 @@ mod tests {
     fn a_file_that_was_named_must_be_there() {
         let error = Settings::load(Some(Path::new("/nowhere/superstep.toml")), &[]).unwrap_err();
         assert_eq!(error.code(), ErrorCode::ConfigInvalid);
-        assert_eq!(error.message(), "file `/nowhere/superstep.toml` cannot be read: entity not found");
+        assert_eq!(error.message(), "failed to read file `/nowhere/superstep.toml`: entity not found");
     }
 }

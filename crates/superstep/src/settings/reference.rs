@@ -12,7 +12,7 @@ use super::keys::{KEYS, SettingKey, SettingType};
 /// ```
 #[must_use]
 pub fn reference() -> String {
-    let mut page = String::from("| key | variable | default | value | meaning |\n|---|---|---|---|---|\n");
+    let mut page = String::from("| key | variable | default | value | description |\n|---|---|---|---|---|\n");
     for key in KEYS {
         let default = key.default.map_or_else(|| "none".to_owned(), |default| format!("`{default}`"));
         let variable = key.variable();
@@ -27,12 +27,12 @@ fn allowed(key: &SettingKey) -> String {
         SettingType::Text => "text".to_owned(),
         SettingType::Path => "path".to_owned(),
         SettingType::Count(least, most) => format!("{least} to {most}"),
-        SettingType::Duration => "time span".to_owned(),
+        SettingType::Duration => "duration".to_owned(),
         SettingType::Choice(words) => list(words),
-        SettingType::Words | SettingType::List => "list of text".to_owned(),
+        SettingType::Words | SettingType::List => "list of strings".to_owned(),
         SettingType::Secret => "secret".to_owned(),
-        SettingType::Open => "text or secret".to_owned(),
-        SettingType::Address => "HTTP address or secret".to_owned(),
+        SettingType::Open => "string or secret".to_owned(),
+        SettingType::Address => "HTTP URL or secret".to_owned(),
         SettingType::GraphPath => "path or `rust:NAME`".to_owned(),
         SettingType::Store => list(&["memory", "sqlite:PATH", "postgres"]),
         SettingType::Provider => format!("{}, `rust:NAME`", list(super::keys::PROVIDERS)),

@@ -54,10 +54,10 @@ impl Layers {
         let Some(SettingValue::Text(path)) = &entry.value else { return Err(Vec::new()) };
         let reject = |fault| vec![problem("secrets_file", &entry.origin, fault)];
         let Some(read_file) = sources.files else {
-            return Err(reject(ValidationError::new(format!("file `{path}` cannot be read where files are not read"))));
+            return Err(reject(ValidationError::new(format!("file `{path}` cannot be read: file access is disabled"))));
         };
         let unread = |error: std::io::Error| {
-            reject(ValidationError::new(format!("file `{path}` cannot be read: {}", error.kind())))
+            reject(ValidationError::new(format!("failed to read file `{path}`: {}", error.kind())))
         };
         parse(path, &read_file(path).map_err(unread)?).map(Some)
     }
@@ -65,17 +65,17 @@ impl Layers {
 
 fn parse(name: &str, text: &str) -> Result<BTreeMap<String, Secret>, Vec<Diagnostic>> {
     let reject = |offset: usize, fact: &str| {
-        let fault = ValidationError::new(fact).with_help("each line is `name = \"value\"`");
+        let fault = ValidationError::new(fact).with_help("use lines of the form `name = \"value\"`");
         problem("", &SettingOrigin::in_file(name, text, offset), fault)
     };
     let (document, errors) = DeTable::parse_recoverable(text);
     let mut problems: Vec<Diagnostic> =
-        errors.iter().map(|error| reject(error.span().map_or(0, |span| span.start), "this is not TOML")).collect();
+        errors.iter().map(|error| reject(error.span().map_or(0, |span| span.start), "invalid TOML")).collect();
     let mut secrets = BTreeMap::new();
     for (key, value) in document.get_ref() {
         match value.get_ref().as_str() {
             Some(secret) => drop(secrets.insert(key.get_ref().to_string(), Secret::new(secret))),
-            None if errors.is_empty() => problems.push(reject(value.span().start, "expected text in quotes")),
+            None if errors.is_empty() => problems.push(reject(value.span().start, "expected a quoted string")),
             None => {}
         }
     }

@@ -115,15 +115,13 @@ impl SecretReference {
         // An invalid name is not repeated in the error: the secret itself may have been pasted after the colon.
         let named = |make: fn(String) -> Self| match is_name(name) {
             true => Ok(make(name.to_owned())),
-            false => {
-                Err(ValidationError::new(format!("`{scheme}:` is not followed by a name")).with_help(REFERENCE_HELP))
-            }
+            false => Err(ValidationError::new(format!("`{scheme}:` requires a name")).with_help(REFERENCE_HELP)),
         };
         match scheme {
             "env" => Some(named(Self::Variable)),
             "secret" => Some(named(Self::Named)),
             "file" if name.is_empty() => {
-                Some(Err(ValidationError::new("`file:` is not followed by a path").with_help(REFERENCE_HELP)))
+                Some(Err(ValidationError::new("`file:` requires a path").with_help(REFERENCE_HELP)))
             }
             "file" => Some(Ok(Self::File(name.to_owned()))),
             _ => None,
@@ -133,7 +131,7 @@ impl SecretReference {
 
 /// Help text for secret references.
 pub(crate) const REFERENCE_HELP: &str =
-    "refer to it: `env:NAME`, `file:PATH`, or `secret:NAME` for a line of the secrets file";
+    "use a reference: `env:NAME`, `file:PATH`, or `secret:NAME` for a line of the secrets file";
 
 /// Returns true for letters, digits, `_` and `-`: valid in environment variables and in bare TOML keys.
 fn is_name(name: &str) -> bool {
@@ -178,31 +176,30 @@ impl SecretSources {
     fn variable(&self, name: &str) -> Result<Secret, ValidationError> {
         self.environment.get(name).cloned().ok_or_else(|| {
             let near = did_you_mean(name, self.environment.keys().map(String::as_str));
-            let help = near.unwrap_or_else(|| format!("set `{name}`, or refer to another place"));
+            let help = near.unwrap_or_else(|| format!("set `{name}`, or change the reference"));
             ValidationError::new(format!("environment variable `{name}` is not set")).with_help(help)
         })
     }
 
     fn line(&self, name: &str) -> Result<Secret, ValidationError> {
         let Some(named) = &self.named else {
-            return Err(
-                ValidationError::new(format!("`secret:{name}` needs a secrets file")).with_help("set `secrets_file`")
-            );
+            return Err(ValidationError::new(format!("`secret:{name}` requires a secrets file"))
+                .with_help("set `secrets_file`"));
         };
         named.get(name).cloned().ok_or_else(|| {
             let near = did_you_mean(name, named.keys().map(String::as_str));
-            let help = near.unwrap_or_else(|| format!("add a line `{name} = \"...\"` to it"));
+            let help = near.unwrap_or_else(|| format!("add the line `{name} = \"...\"` to it"));
             ValidationError::new(format!("the secrets file has no `{name}`")).with_help(help)
         })
     }
 
     fn file(&self, path: &str) -> Result<Secret, ValidationError> {
         let Some(read_file) = self.read_file else {
-            return Err(ValidationError::new(format!("`file:{path}` cannot be followed where files are not read")));
+            return Err(ValidationError::new(format!("`file:{path}` cannot be read: file access is disabled")));
         };
         match read_file(path) {
             Ok(text) => Ok(Secret::new(text.trim_end_matches(['\r', '\n']))),
-            Err(error) => Err(ValidationError::new(format!("file `{path}` cannot be read: {}", error.kind()))),
+            Err(error) => Err(ValidationError::new(format!("failed to read file `{path}`: {}", error.kind()))),
         }
     }
 }
@@ -211,7 +208,7 @@ impl SecretReference {
     fn description(&self) -> String {
         match self {
             Self::Variable(name) => format!("environment variable `{name}`"),
-            Self::Named(name) => format!("`{name}` of the secrets file"),
+            Self::Named(name) => format!("`{name}` in the secrets file"),
             Self::File(path) => format!("file `{path}`"),
         }
     }
@@ -243,7 +240,7 @@ mod tests {
             ("env:TOKN", Err("environment variable `TOKN` is not set")),
             ("env:EMPTY", Err("environment variable `EMPTY` is empty")),
             ("secret:grok", Err("the secrets file has no `grok`")),
-            ("file:run/keys", Err("file `run/keys` cannot be read: entity not found")),
+            ("file:run/keys", Err("failed to read file `run/keys`: entity not found")),
         ];
         for (text, expected) in rows {
             let reference = SecretReference::read(text).unwrap().unwrap();
@@ -252,7 +249,7 @@ mod tests {
             assert_eq!(resolved, expected, "{text}");
         }
         assert_eq!(
-            secret_sources().resolve(&SecretReference::Variable("TOKN".into())).unwrap_err().with_help.unwrap(),
+            secret_sources().resolve(&SecretReference::Variable("TOKN".into())).unwrap_err().help.unwrap(),
             "did you mean `TOKEN`?"
         );
     }

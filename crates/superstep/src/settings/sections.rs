@@ -80,7 +80,7 @@ pub enum CheckpointerSettings {
     Postgres(Secret),
 }
 
-/// An MCP server.
+/// Connection to an MCP server: a program, or a URL.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -136,7 +136,10 @@ impl Layers {
                 Some("json") => Some(GraphSource::File { path: path.into(), kind: GraphFileFormat::Json }),
                 _ if layers.is_rejected(&format!("{at}.kind")) => None,
                 _ => {
-                    let fault = ValidationError::new("the format of the graph file is not clear from its name");
+                    let fault = ValidationError::new(
+                        "the file extension does not determine the format of the \
+                         graph file",
+                    );
                     layers.reject_at(&format!("{at}.path"), fault.with_help("set `kind` to `toml` or `json`"));
                     None
                 }
@@ -181,8 +184,7 @@ impl Layers {
             None => CheckpointerSettings::Memory,
         };
         if self.entries.contains_key("storage.url") {
-            let fault =
-                ValidationError::new("`storage.url` belongs to `postgres`, which `storage.checkpointer` does not name");
+            let fault = ValidationError::new("`storage.url` requires the checkpointer `postgres`");
             self.reject_at(
                 "storage.url",
                 fault.with_help("set `storage.checkpointer` to `postgres`, or remove `storage.url`"),
@@ -198,8 +200,8 @@ impl Layers {
             let env = layers.environment_of(&format!("{at}.env."));
             match (layers.entries.contains_key(&command), layers.entries.contains_key(&url)) {
                 (true, true) => {
-                    let fault = ValidationError::new("a server has `command` or `url`, not both")
-                        .with_help("remove one of the two");
+                    let fault = ValidationError::new("an MCP server has either `command` or `url`, not both")
+                        .with_help("remove one of them");
                     layers.reject_at(&url, fault);
                     None
                 }
@@ -209,13 +211,13 @@ impl Layers {
                 },
                 (false, true) if env.is_empty() => layers.guarded(&url).map(McpServerSettings::Url),
                 (false, true) => {
-                    layers.reject_at(&url, ValidationError::new("`env` belongs to `command`, which is not set"));
+                    layers.reject_at(&url, ValidationError::new("`env` requires `command`"));
                     None
                 }
                 (false, false) if layers.is_unparsable => None,
                 (false, false) => {
                     let fault = ValidationError::new(format!("`{at}` has neither `command` nor `url`"))
-                        .with_help("set one of the two");
+                        .with_help("set one of them");
                     layers.reject(at, &layers.origin_of(at), fault);
                     None
                 }

@@ -128,7 +128,7 @@ impl fmt::Display for SettingOrigin {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExplainedSetting {
-    /// The dotted key.
+    /// Dotted key.
     pub key: String,
     /// The value for display: `***` for a secret, `none` for a setting without a value.
     pub value: String,

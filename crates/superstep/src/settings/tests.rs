@@ -218,34 +218,34 @@ fn all_problems_are_listed_at_once_with_place_and_advice() {
     let error = parse_error(&sources);
     assert!(!error.contains("MARKER"), "{error}");
     insta::assert_snapshot!(error, @r#"
-    error[SS-027]: the configuration is not valid
+    error[SS-027]: the configuration is invalid
       - /recursion_limit: superstep.toml:2:1: unknown setting `recursion_limit` (did you mean `limits.recursion_limit`?)
       - /colour: superstep.toml:3:1: unknown setting `colour` (known: `secrets_file`, `graphs`, `models`, `storage`, `mcp_servers`, `server`, `limits`)
       - /limits/recursion_limt: superstep.toml:5:1: unknown setting `limits.recursion_limt` (did you mean `limits.recursion_limit`?)
-      - /limits/run_timeout: superstep.toml:6:15: expected a time span (write a whole number and `ms`, `s`, `m` or `h`: `30s`)
+      - /limits/run_timeout: superstep.toml:6:15: expected a duration (use an integer with `ms`, `s`, `m` or `h`, for example `30s`)
       - /modles: superstep.toml:7:2: unknown setting `modles` (did you mean `models`?)
-      - /models/fast/provider: superstep.toml:10:12: not one of the known words (did you mean `openai`? known: `openai`, `anthropic`, `azure`, `google`, `local/rules`, `local/weights`, `replay`, `scripted`)
-      - /models/fast/model: superstep.toml:11:9: expected text, found a number
-      - /models/fast/api_key: superstep.toml:12:11: a secret is not written here (refer to it: `env:NAME`, `file:PATH`, or `secret:NAME` for a line of the secrets file)
-      - /models/a b: superstep.toml:14:9: `a b` cannot be a name here (use letters, digits, `-` and single `_`, so that an environment variable can say it)
-      - /storage/durability: superstep.toml:16:14: not one of the known words (did you mean `sync`? known: `sync`, `async`, `exit`)
-      - /mcp_servers/both/command: superstep.toml:19:11: expected a program, found an empty list (write the program and each argument as text of its own: `["npx", "-y", "server"]`)
+      - /models/fast/provider: superstep.toml:10:12: unknown value (did you mean `openai`? known: `openai`, `anthropic`, `azure`, `google`, `local/rules`, `local/weights`, `replay`, `scripted`)
+      - /models/fast/model: superstep.toml:11:9: expected a string, found a number
+      - /models/fast/api_key: superstep.toml:12:11: a secret must not be written here (use a reference: `env:NAME`, `file:PATH`, or `secret:NAME` for a line of the secrets file)
+      - /models/a b: superstep.toml:14:9: invalid name `a b` (use letters, digits, `-` and single `_`, so that an environment variable can express it)
+      - /storage/durability: superstep.toml:16:14: unknown value (did you mean `sync`? known: `sync`, `async`, `exit`)
+      - /mcp_servers/both/command: superstep.toml:19:11: expected a program, found an empty list (write the program and each argument as separate strings: `["npx", "-y", "server"]`)
       - /graphs/chat: superstep.toml:23:8: expected a table, found text (write `[graphs.chat]`)
-      - environment variable `SUPERSTEP_LIMITS_RECURSION_LIMIT`: no setting has this variable (did you mean `SUPERSTEP_LIMITS__RECURSION_LIMIT`?)
-      - environment variable `SUPERSTEP_MODELS__A.B__MODEL`: `a.b` cannot be a name here (use letters, digits, `-` and single `_`, so that an environment variable can say it)
-      - environment variable `SUPERSTEP_MODELS__FAST__API_KYE`: no setting has this variable (did you mean `SUPERSTEP_MODELS__FAST__API_KEY`?)
-      - /server/port: environment variable `SUPERSTEP_SERVER__PORT`: expected a whole number from 0 to 65535, found text
-      - environment variable `SUPERSTEP_WHATEVER`: no setting has this variable (two underscores stand between the parts of a key, as in `SUPERSTEP_SERVER__PORT`)
+      - environment variable `SUPERSTEP_LIMITS_RECURSION_LIMIT`: no setting uses this variable (did you mean `SUPERSTEP_LIMITS__RECURSION_LIMIT`?)
+      - environment variable `SUPERSTEP_MODELS__A.B__MODEL`: invalid name `a.b` (use letters, digits, `-` and single `_`, so that an environment variable can express it)
+      - environment variable `SUPERSTEP_MODELS__FAST__API_KYE`: no setting uses this variable (did you mean `SUPERSTEP_MODELS__FAST__API_KEY`?)
+      - /server/port: environment variable `SUPERSTEP_SERVER__PORT`: expected an integer from 0 to 65535, found text
+      - environment variable `SUPERSTEP_WHATEVER`: no setting uses this variable (separate the parts of a key with two underscores, as in `SUPERSTEP_SERVER__PORT`)
       - flag `server.prot`: unknown setting `server.prot` (did you mean `server.port`?)
-      - flag `limits`: `limits` is a section (known: `recursion_limit`, `max_concurrency`, `run_timeout`, `node_timeout`)
-      - /models/fast/api_key: flag `models.fast.api_key`: a secret is not written here (refer to it: `env:NAME`, `file:PATH`, or `secret:NAME` for a line of the secrets file)
-      - /server/port: flag `server.port`: expected a whole number from 0 to 65535, found -1
-      - /graphs/odd/path: superstep.toml:25:1: the format of the graph file is not clear from its name (set `kind` to `toml` or `json`)
+      - flag `limits`: `limits` is a section, not a setting (known: `recursion_limit`, `max_concurrency`, `run_timeout`, `node_timeout`)
+      - /models/fast/api_key: flag `models.fast.api_key`: a secret must not be written here (use a reference: `env:NAME`, `file:PATH`, or `secret:NAME` for a line of the secrets file)
+      - /server/port: flag `server.port`: expected an integer from 0 to 65535, found -1
+      - /graphs/odd/path: superstep.toml:25:1: the file extension does not determine the format of the graph file (set `kind` to `toml` or `json`)
       - /models/slow/provider: superstep.toml:13:9: `models.slow.provider` is missing
-      - /mcp_servers/both/url: superstep.toml:20:1: a server has `command` or `url`, not both (remove one of the two)
-      - /mcp_servers/none: superstep.toml:21:10: `mcp_servers.none` has neither `command` nor `url` (set one of the two)
-      - /storage/url: superstep.toml:17:1: `storage.url` belongs to `postgres`, which `storage.checkpointer` does not name (set `storage.checkpointer` to `postgres`, or remove `storage.url`)
-    help: a flag wins over the environment, the environment over the file
+      - /mcp_servers/both/url: superstep.toml:20:1: an MCP server has either `command` or `url`, not both (remove one of them)
+      - /mcp_servers/none: superstep.toml:21:14: `mcp_servers.none` has neither `command` nor `url` (set one of them)
+      - /storage/url: superstep.toml:17:1: `storage.url` requires the checkpointer `postgres` (set `storage.checkpointer` to `postgres`, or remove `storage.url`)
+    help: flags override environment variables, environment variables override the file
     "#);
 }
 
@@ -255,10 +255,10 @@ fn text_that_is_not_toml_is_reported_by_line_and_column_only() {
         parse_error(&SettingsSources::new().toml("superstep.toml", "[models.fast]\napi_key = MARKER\n[limits\n"));
     assert!(!error.contains("MARKER"), "{error}");
     insta::assert_snapshot!(error, @r#"
-    error[SS-027]: the configuration is not valid
+    error[SS-027]: the configuration is invalid
       - superstep.toml:2:11: string values must be quoted, expected literal string
       - superstep.toml:3:8: unclosed table, expected `]`
-    help: a flag wins over the environment, the environment over the file
+    help: flags override environment variables, environment variables override the file
     "#);
 }
 
@@ -279,7 +279,7 @@ fn two_names_that_one_variable_could_mean_are_rejected() {
     let file = "[models.a-b]\nprovider = 'scripted'\n[models.a_b]\nprovider = 'scripted'";
     let sources =
         SettingsSources::new().toml("superstep.toml", file).environment([("SUPERSTEP_MODELS__A_B__MODEL", "x")]);
-    assert!(parse_error(&sources).contains("`A_B` may be `a-b` or `a_b` (rename one of the two)"));
+    assert!(parse_error(&sources).contains("`A_B` is ambiguous: `a-b` or `a_b` (rename one of the two)"));
 }
 
 #[test]
@@ -317,6 +317,11 @@ fn no_secret_appears_in_anything_that_can_be_printed() {
     limits.node_timeout = none (default)
     limits.recursion_limit = 40 (superstep.toml:32:1)
     limits.run_timeout = 5m (superstep.toml:33:1)
+    mcp_servers.git.command = ["npx", "-y", "git-server"] (superstep.toml:25:1)
+    mcp_servers.git.env.DEBUG = *** (environment variable `SUPERSTEP_MCP_SERVERS__GIT__ENV__DEBUG`)
+    mcp_servers.git.env.GIT_TOKEN = *** (superstep.toml:26:21)
+    mcp_servers.git.env.LANG = C (superstep.toml:26:9)
+    mcp_servers.search.url = *** (superstep.toml:29:1)
     models.fast.api_key = *** (superstep.toml:14:1)
     models.fast.base_url = https://api.groq.com/openai/v1/ (superstep.toml:13:1)
     models.fast.model = llama-3.1-8b-instant (superstep.toml:12:1)
@@ -332,12 +337,7 @@ fn no_secret_appears_in_anything_that_can_be_printed() {
     server.max_concurrent_runs = 256 (default)
     server.port = 8123 (default)
     server.port_in_use = error (default)
-    server.resume = auto (default)
-    mcp_servers.git.command = ["npx", "-y", "git-server"] (superstep.toml:25:1)
-    mcp_servers.git.env.DEBUG = *** (environment variable `SUPERSTEP_MCP_SERVERS__GIT__ENV__DEBUG`)
-    mcp_servers.git.env.GIT_TOKEN = *** (superstep.toml:26:21)
-    mcp_servers.git.env.LANG = C (superstep.toml:26:9)
-    mcp_servers.search.url = *** (superstep.toml:29:1)
+    server.recovery = auto (default)
     storage.checkpointer = postgres (superstep.toml:20:1)
     storage.durability = async (superstep.toml:22:1)
     storage.url = *** (superstep.toml:21:1)
@@ -349,11 +349,11 @@ fn no_secret_appears_in_anything_that_can_be_printed() {
 fn a_secrets_file_is_never_echoed() {
     let file = "storage.checkpointer = 'postgres'\nstorage.url = 'secret:database'";
     let rows = [
-        ("database = MARKER", "secrets file:1:12: this is not TOML"),
+        ("database = MARKER", "secrets file:1:12: invalid TOML"),
         ("database = 'MARKER", "secrets file:1:"),
-        ("ok = 'MARKER'\ndatabase = ['MARKER']", "secrets file:2:12: expected text in quotes"),
+        ("ok = 'MARKER'\ndatabase = ['MARKER']", "secrets file:2:12: expected a quoted string"),
         ("databse = 'MARKER'", "the secrets file has no `database` (did you mean `databse`?)"),
-        ("database = ''", "`database` of the secrets file is empty"),
+        ("database = ''", "`database` in the secrets file is empty"),
     ];
     for (secrets, expected) in rows {
         let error = parse_error(&SettingsSources::new().toml("superstep.toml", file).secrets(secrets));
@@ -371,7 +371,7 @@ fn a_literal_secret_is_rejected_outside_the_environment() {
     let file = "[models.m]\nprovider = 'scripted'\napi_key = 'MARKER'\n[mcp_servers.s]\ncommand = ['x']\nenv.A_TOKEN = 'MARKER'";
     let flags = [("models.m.api_key", "MARKER"), ("mcp_servers.s.env.A_TOKEN", "MARKER")];
     let error = parse_error(&SettingsSources::new().toml("superstep.toml", file).flags(flags));
-    assert_eq!(error.matches("a secret is not written here (refer to it: `env:NAME`").count(), 4, "{error}");
+    assert_eq!(error.matches("a secret must not be written here (use a reference: `env:NAME`").count(), 4, "{error}");
     assert!(!error.contains("MARKER"), "{error}");
 }
 

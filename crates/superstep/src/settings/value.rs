@@ -105,11 +105,11 @@ fn read_text(shape: SettingType, text: &str, spot: &ValueContext<'_>) -> Result<
 fn text<'a>(raw: &RawValue<'a>) -> Result<&'a str, ValidationError> {
     match raw {
         RawValue::Text(text) | RawValue::Quoted(text) if text.trim().is_empty() => {
-            Err(ValidationError::new("expected text, found nothing")
-                .with_help("remove the setting to get its default back"))
+            Err(ValidationError::new("expected a string, found nothing")
+                .with_help("remove the setting to use its default"))
         }
         RawValue::Text(text) | RawValue::Quoted(text) => Ok(text),
-        other => Err(ValidationError::new(format!("expected text, found {}", kind(other)))),
+        other => Err(ValidationError::new(format!("expected a string, found {}", kind(other)))),
     }
 }
 
@@ -131,7 +131,7 @@ fn count(raw: &RawValue<'_>, least: u32, most: u32) -> Result<u32, ValidationErr
     let fits = number.and_then(|number| u32::try_from(number).ok()).filter(|number| (least..=most).contains(number));
     fits.ok_or_else(|| {
         let actual = number.map_or_else(|| kind(raw).to_owned(), |number| number.to_string());
-        ValidationError::new(format!("expected a whole number from {least} to {most}, found {actual}"))
+        ValidationError::new(format!("expected an integer from {least} to {most}, found {actual}"))
     })
 }
 
@@ -145,26 +145,27 @@ fn texts(raw: &RawValue<'_>) -> Option<Vec<String>> {
 
 fn list(raw: &RawValue<'_>) -> Result<Vec<String>, ValidationError> {
     texts(raw).ok_or_else(|| {
-        ValidationError::new(format!("expected a list of text, found {}", found_in_list(raw)))
-            .with_help("write each as text of its own: `[\"one\", \"two\"]`")
+        ValidationError::new(format!("expected a list of strings, found {}", found_in_list(raw)))
+            .with_help("write one string per item: `[\"one\", \"two\"]`")
     })
 }
 
 fn words(raw: &RawValue<'_>) -> Result<Vec<String>, ValidationError> {
     let list = texts(raw);
-    let help = "write the program and each argument as text of its own: `[\"npx\", \"-y\", \"server\"]`";
+    let help = "write the program and each argument as separate strings: `[\"npx\", \"-y\", \"server\"]`";
     match list {
         Some(list) if list.first().is_some_and(|program: &String| !program.is_empty()) => Ok(list),
         Some(_) => Err(ValidationError::new("expected a program, found an empty list").with_help(help)),
         None => {
-            Err(ValidationError::new(format!("expected a list of text, found {}", found_in_list(raw))).with_help(help))
+            Err(ValidationError::new(format!("expected a list of strings, found {}", found_in_list(raw)))
+                .with_help(help))
         }
     }
 }
 
 fn found_in_list(raw: &RawValue<'_>) -> &'static str {
     match raw {
-        RawValue::List(_) => "a list of something else",
+        RawValue::List(_) => "a list with other values",
         other => kind(other),
     }
 }
@@ -184,12 +185,11 @@ fn duration(text: &str) -> Result<Duration, ValidationError> {
     let parsed = number.parse::<u64>().ok().zip(milliseconds).and_then(|(number, unit)| number.checked_mul(unit));
     match parsed {
         Some(0) => {
-            Err(ValidationError::new("a time limit of nothing stops everything")
-                .with_help("remove it to have no limit"))
+            Err(ValidationError::new("the duration must not be zero").with_help("remove the setting to have no limit"))
         }
         Some(milliseconds) => Ok(Duration::from_millis(milliseconds)),
-        None => Err(ValidationError::new("expected a time span")
-            .with_help("write a whole number and `ms`, `s`, `m` or `h`: `30s`")),
+        None => Err(ValidationError::new("expected a duration")
+            .with_help("use an integer with `ms`, `s`, `m` or `h`, for example `30s`")),
     }
 }
 
@@ -205,13 +205,13 @@ pub(crate) fn show_duration(duration: Duration) -> String {
 fn choice(text: &str, words: &[&str]) -> Result<SettingValue, ValidationError> {
     match words.contains(&text) {
         true => Ok(SettingValue::Text(text.to_owned())),
-        false => Err(ValidationError::new("not one of the known words").with_help(did_you_mean_or_list(text, words))),
+        false => Err(ValidationError::new("unknown value").with_help(did_you_mean_or_list(text, words))),
     }
 }
 
 fn rust_name(text: &str) -> Result<SettingValue, ValidationError> {
     match text.trim_start_matches("rust:").trim().is_empty() {
-        true => Err(ValidationError::new("`rust:` is not followed by a name").with_help("write `rust:NAME`")),
+        true => Err(ValidationError::new("`rust:` requires a name").with_help("use `rust:NAME`")),
         false => Ok(SettingValue::Text(text.to_owned())),
     }
 }
@@ -240,7 +240,7 @@ fn secret(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, Validatio
     match reference(text, spot) {
         Some(result) => result,
         None if spot.is_environment => Ok(hidden(text)),
-        None => Err(ValidationError::new("a secret is not written here").with_help(REFERENCE_HELP)),
+        None => Err(ValidationError::new("a secret must not be written here").with_help(REFERENCE_HELP)),
     }
 }
 
@@ -272,17 +272,17 @@ pub(crate) fn check_address(address: &MaybeSecret) -> Result<(), ValidationError
     let text = address.expose();
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let Some(rest) = rest.filter(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace)) else {
-        return Err(ValidationError::new("expected an address that begins with `https://` or `http://`"));
+        return Err(ValidationError::new("expected a URL that starts with `https://` or `http://`"));
     };
     let (host, query) = (rest.split(['/', '?', '#']).next().unwrap_or_default(), rest.split_once('?'));
     if host.is_empty() {
-        return Err(ValidationError::new("the address names no host"));
+        return Err(ValidationError::new("the URL has no host"));
     }
     let parameters = query.map(|(_, query)| query).unwrap_or_default().split('&');
     let is_secret = host.contains('@') || parameters.map(|p| p.split('=').next().unwrap_or(p)).any(is_secret_name);
     match address {
         MaybeSecret::Plain(_) if is_secret => {
-            Err(ValidationError::new("the address holds a secret").with_help(REFERENCE_HELP))
+            Err(ValidationError::new("the URL contains a secret").with_help(REFERENCE_HELP))
         }
         _ => Ok(()),
     }
@@ -295,15 +295,12 @@ fn store(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, Validation
             Ok(SettingValue::Text(format!("sqlite:{}", from_base(path, spot))))
         }
         Some(("postgres" | "postgresql", _)) => {
-            Err(ValidationError::new("the address of the database may hold a secret and is not written here")
-                .with_help("write `postgres` here, and the address as a reference into `storage.url`"))
+            Err(ValidationError::new("the URL of a database may contain a secret and must not be written here")
+                .with_help("write `postgres` here, and a reference to the URL in `storage.url`"))
         }
         _ => {
             let help = did_you_mean(text, ["memory", "sqlite:PATH", "postgres"]);
-            Err(ValidationError {
-                with_help: help,
-                ..ValidationError::new("expected `memory`, `sqlite:PATH` or `postgres`")
-            })
+            Err(ValidationError { help, ..ValidationError::new("expected `memory`, `sqlite:PATH` or `postgres`") })
         }
     }
 }
@@ -346,7 +343,7 @@ mod tests {
     #[test]
     fn a_number_is_a_number_in_the_file_and_text_elsewhere() {
         let port = SettingType::Count(0, 65_535);
-        let range_error = |actual: &str| Err(format!("expected a whole number from 0 to 65535, found {actual}"));
+        let range_error = |actual: &str| Err(format!("expected an integer from 0 to 65535, found {actual}"));
         assert_eq!(display(port, RawValue::Integer(Some(80))), Ok("80".into()));
         assert_eq!(display(port, RawValue::Text("80")), Ok("80".into()));
         assert_eq!(display(port, RawValue::Quoted("80")), range_error("text"));

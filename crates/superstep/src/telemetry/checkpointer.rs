@@ -46,7 +46,7 @@ impl Checkpointer for TracedCheckpointer {
         match &saved {
             Err(error) => record_commit_error(watch, &span, error),
             Ok(()) if took > SLOW_COMMIT_SECONDS => {
-                warn!(target: "superstep", parent: &span, { superstep.took_seconds = took }, "store is slow");
+                warn!(target: "superstep", parent: &span, { superstep.took_seconds = took }, "slow commit");
             }
             Ok(()) => {}
         }
@@ -83,7 +83,8 @@ fn record_commit_error(watch: &RunObserver, span: &Span, commit_error: &Error) {
         ErrorCode::ThreadBusy => {
             error!(target: "superstep", parent: span, { "error.type" = %code, error.message = message }, "lease lost");
         }
-        _ => error!(target: "superstep", parent: span, { "error.type" = %code, error.message = message }, "not saved"),
+        _ => error!(target: "superstep", parent: span, { "error.type" = %code, error.message = message }, "commit \
+             failed"),
     }
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn record_retry(cx: &TaskContext, attempt: u32, wait: Duration, error
     warn!(target: "superstep", {
         "error.type" = %error.code(), superstep.node = cx.node(), superstep.attempt = attempt,
         superstep.wait_ms = wait, error.message = watch.redacted_message(cx, error)
-    }, "node is tried again");
+    }, "node retried");
     if let Some(metrics) = &watch.metrics {
         metrics.node_retried(&watch.graph, cx.node());
     }

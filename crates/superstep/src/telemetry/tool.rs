@@ -30,7 +30,8 @@ pub(crate) async fn traced_tool_call(
     let tool = called.tool.unwrap_or("unknown");
     let span = span(&cx, tool, called.call);
     if watch.content {
-        info!(target: "superstep", parent: &span, { gen_ai.tool.call.arguments = %RunObserver::redact_json(&cx, called.args.clone()) }, "tool called");
+        info!(target: "superstep", parent: &span, { gen_ai.tool.call.arguments = %RunObserver::redact_json(&cx, called.args.clone()) }, "tool \
+             call started");
     }
     let started_at = watch.clock.now();
     let settled = work.instrument(span.clone()).await;
@@ -42,7 +43,7 @@ pub(crate) async fn traced_tool_call(
             if watch.content {
                 info!(target: "superstep", parent: &span, {
                     gen_ai.tool.call.result = %RunObserver::redact_json(&cx, settled.event_output())
-                }, "tool answered");
+                }, "tool call finished");
             }
         }
         // A stopped subgraph is not a failure.

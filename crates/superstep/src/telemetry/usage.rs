@@ -162,7 +162,7 @@ impl RunUsage {
     }
 
     /// Returns the cost of all models with a price, in cents; `None` if no model has a price.
-    /// [`unpriced`](Self::models_without_price) returns the models that are not included.
+    /// [`models_without_price`](Self::models_without_price) returns the models that are not included.
     #[must_use]
     pub fn cost_cents(&self) -> Option<f64> {
         self.rows.iter().fold(None, |cents, row| sum(cents, row.cost_cents))
@@ -180,7 +180,7 @@ impl fmt::Display for RunUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for row in self.by_model() {
             let ModelUsage { model, calls, input_tokens, output_tokens, .. } = &row;
-            write!(f, "{model}: {calls} calls, {input_tokens} tokens in, {output_tokens} out")?;
+            write!(f, "{model}: {calls} calls, {input_tokens} input tokens, {output_tokens} output tokens")?;
             match row.cost_cents {
                 Some(cents) => writeln!(f, ", {cents:.4} cents")?,
                 None => writeln!(f)?,

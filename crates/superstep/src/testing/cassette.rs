@@ -104,7 +104,7 @@ impl Cassette {
             std::fs::write(folder.join(MODELS), "")?;
             std::fs::write(folder.join(TOOLS), "")
         };
-        begin().map_err(|error| cassette_error(&folder, format!("cannot be written: {error}")))?;
+        begin().map_err(|error| cassette_error(&folder, format!("failed to write: {error}")))?;
         Ok(Self { folder, played: None })
     }
 
@@ -115,10 +115,10 @@ impl Cassette {
     pub fn replay(folder: impl Into<PathBuf>) -> Result<Self> {
         let folder = folder.into();
         let text = std::fs::read_to_string(folder.join(TOOLS)).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => cassette_error(&folder, "nothing is recorded there".to_owned()).with_help(format!(
-                "run it once with {RECORD}=1 where it uses `Cassette::open`, or with `Cassette::record`"
-            )),
-            _ => cassette_error(&folder, format!("cannot be read: {error}")),
+            ErrorKind::NotFound => cassette_error(&folder, "the cassette does not exist".to_owned()).with_help(
+                format!("set {RECORD}=1 where the test uses `Cassette::open`, or record it with `Cassette::record`"),
+            ),
+            _ => cassette_error(&folder, format!("failed to read: {error}")),
         })?;
         let mut results: BTreeMap<String, RecordedToolResult> = BTreeMap::new();
         for (number, line) in text.lines().enumerate() {
@@ -135,7 +135,11 @@ impl Cassette {
     /// # Errors
     /// Same as [`record`](Self::record) and [`replay`](Self::replay).
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self> {
-        #[expect(clippy::disallowed_methods, reason = "a test has no settings file, and is told by whoever starts it")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "tests have no settings file; the environment variable \
+             configures them"
+        )]
         let is_recording = std::env::var(RECORD).is_ok_and(|value| value == "1");
         if is_recording { Self::record(folder) } else { Self::replay(folder) }
     }
@@ -172,7 +176,7 @@ impl Cassette {
         let mut bytes = serde_json::to_vec(line).map_err(|error| cassette_error(&self.folder, error.to_string()))?;
         bytes.push(b'\n');
         let append = || OpenOptions::new().append(true).open(self.folder.join(TOOLS))?.write_all(&bytes);
-        append().map_err(|error| cassette_error(&self.folder, format!("cannot be written: {error}")))
+        append().map_err(|error| cassette_error(&self.folder, format!("failed to write: {error}")))
     }
 }
 
@@ -194,7 +198,7 @@ impl Model for UnrecordedModel {
     }
 
     async fn generate(&self, _request: &ChatRequest, _out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-        let fact = format!("`{}` was not asked anything when it was recorded", self.info);
+        let fact = format!("`{}` received no call when the cassette was recorded", self.info);
         Err(cassette_error(&self.folder, fact).with_help("record it again"))
     }
 }
@@ -211,7 +215,7 @@ impl CassetteTool {
         let result = self.tool.call(call).await;
         let outcome = match &result {
             Ok(output) if output.command.is_some() => {
-                let fact = format!("`{}` gives a command, which cannot be put on tape", self.spec.name);
+                let fact = format!("`{}` returned a command, which cannot be recorded", self.spec.name);
                 return Err(passing(cassette_error(&self.cassette.folder, fact)));
             }
             Ok(output) => RecordedToolOutcome::Output {
@@ -239,7 +243,7 @@ impl CassetteTool {
         let Some((entry, count)) =
             recorded.and_then(|entry| Some((entry.outputs.get(entry.replayed)?.clone(), &mut entry.replayed)))
         else {
-            let fact = format!("the call {}({args}) was not recorded, or not as often", self.spec.name);
+            let fact = format!("the call {}({args}) was not recorded, or was recorded fewer times", self.spec.name);
             return Err(passing(cassette_error(&self.cassette.folder, fact).with_help("record it again")));
         };
         *count += 1;
@@ -274,12 +278,12 @@ fn key(tool: &str, args: &Value) -> String {
     format!("{tool} {}", sort_keys(args.clone()))
 }
 
-/// Not for the model: the test is wrong.
+/// Wraps an error that the model must not receive, because the test is wrong.
 fn passing(error: Error) -> ToolError {
     let message = error.message().to_owned();
     ToolError { passthrough: Some(Box::new(crate::NodeError::from(error))), ..ToolError::new(message) }
 }
 
 fn cassette_error(folder: &Path, fact: String) -> Error {
-    Error::new(ErrorCode::ConfigInvalid, format!("the tape `{}`: {fact}", folder.display()))
+    Error::new(ErrorCode::ConfigInvalid, format!("cassette `{}`: {fact}", folder.display()))
 }

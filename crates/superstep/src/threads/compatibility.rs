@@ -35,16 +35,16 @@ pub enum ThreadCompatibility {
     Current,
     /// The thread is read through migrations; if there are several versions, from the oldest.
     NeedsMigration {
-        /// The version.
+        /// Oldest stored version of the state.
         from: u32,
     },
     /// The thread cannot continue.
     Incompatible {
-        /// The checkpoint.
+        /// Checkpoint that is incompatible with the graph.
         checkpoint: CheckpointId,
         /// Namespace of its graph.
         namespace: CheckpointNamespace,
-        /// The error.
+        /// Reason why the thread cannot continue.
         error: Error,
     },
     /// The thread belongs to another graph in the same checkpointer.

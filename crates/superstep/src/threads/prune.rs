@@ -83,5 +83,5 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
 pub(crate) async fn prune_after_run(shared: &RunShared, store: Option<&SharedCheckpointer>) -> Option<String> {
     let (retention, store, thread) = (shared.program.settings.retention.as_ref()?, store?, shared.thread.as_ref()?);
     let error = store.prune(thread, &retention.resolve_max_age(&*shared.clock)).await.err()?;
-    Some(format!("old checkpoints of thread `{thread}` were not removed: {error}"))
+    Some(format!("failed to prune old checkpoints of thread `{thread}`: {error}"))
 }

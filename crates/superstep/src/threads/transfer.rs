@@ -138,7 +138,7 @@ fn read(mut file: impl io::BufRead) -> Result<(superstep_core::checkpoint::Threa
 }
 
 fn read_error(error: &io::Error) -> Error {
-    Error::new(ErrorCode::InputInvalid, format!("the file cannot be read: {error}")).with_help("nothing was imported")
+    Error::new(ErrorCode::InputInvalid, format!("failed to read the file: {error}")).with_help("nothing was imported")
 }
 
 async fn export_to(
@@ -147,7 +147,7 @@ async fn export_to(
     out: &mut (dyn io::Write + Send),
 ) -> Result<TransferReport> {
     let Some(status) = store.status(thread).await? else {
-        return Err(Error::new(ErrorCode::NotFound, format!("no thread `{thread}` to export")));
+        return Err(Error::new(ErrorCode::NotFound, format!("thread `{thread}` to export not found")));
     };
     let (writer, first) = ThreadFileWriter::new(thread, status)?;
     let (mut file, mut graphs) =
@@ -170,8 +170,8 @@ async fn export_to(
 }
 
 fn write_error(error: &io::Error) -> Error {
-    Error::new(ErrorCode::StoreUnavailable, format!("the file cannot be written: {error}"))
-        .with_help("the thread is as it was, the file is not whole")
+    Error::new(ErrorCode::StoreUnavailable, format!("failed to write the file: {error}"))
+        .with_help("the thread is unchanged; the file is incomplete")
 }
 
 /// File that is being written.

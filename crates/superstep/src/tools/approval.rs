@@ -45,12 +45,14 @@ impl PendingApproval<'_> {
     fn apply_approval(self, approval: Approval) -> CallDecision {
         let hash = hash(&self.call.name, &self.args);
         match approval {
-            Approval::Reject { reason } if reason.is_empty() => CallDecision::Reject("it was rejected".to_owned()),
+            Approval::Reject { reason } if reason.is_empty() => {
+                CallDecision::Reject("the call was rejected".to_owned())
+            }
             Approval::Reject { reason } => CallDecision::Reject(reason),
             Approval::Approve { hash: approved_hash } | Approval::Edit { hash: approved_hash, .. }
                 if approved_hash != hash =>
             {
-                CallDecision::Reject("the approval is for another call".to_owned())
+                CallDecision::Reject("the approval is for a different call".to_owned())
             }
             Approval::Approve { .. } => CallDecision::Run(self.registered_tool, self.args),
             Approval::Edit { args, .. } => match self.registered_tool.check(&Value::Object(args.clone())) {
@@ -70,7 +72,7 @@ pub(super) async fn interrupt_per_call(
     let mut verdicts = Vec::new();
     for call in calls {
         let part = call.part(cx);
-        let text = format!("May `{}` be run?", call.call.name);
+        let text = format!("Approve this call of `{}`?", call.call.name);
         let answer = raise_interrupt(&part, call.payload(), &text, call.schema()).await?;
         cx.0.cell.add_interrupts(part.0.cell.take_interrupts());
         let approval = answer.map(serde_json::from_value).transpose()?;
@@ -100,12 +102,12 @@ pub(super) async fn interrupt_for_all(
     let forms: Vec<Value> = calls.iter().map(PendingApproval::schema).collect();
     let count = calls.len();
     let schema = json!({ "type": "array", "prefixItems": forms, "minItems": count, "maxItems": count });
-    let Some(answer) = raise_interrupt(cx, payloads.into(), "May these tools be run?", schema).await? else {
+    let Some(answer) = raise_interrupt(cx, payloads.into(), "Approve these tool calls?", schema).await? else {
         return Ok(calls.into_iter().map(|_| None).collect());
     };
     let approvals: Vec<Approval> = serde_json::from_value(answer)?;
     if approvals.len() != count {
-        let changed = "the tools are not those that were asked about";
+        let changed = "the tools changed since approval was requested";
         return Ok(calls.into_iter().map(|_| Some(CallDecision::Reject(changed.to_owned()))).collect());
     }
     Ok(calls.into_iter().zip(approvals).map(|(call, approval)| Some(call.apply_approval(approval))).collect())

@@ -18,7 +18,7 @@ const PROBLEMS: usize = 10;
 /// A type of tool arguments: deserializable from JSON, with a JSON Schema.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the arguments of a tool",
-    note = "arguments are read from JSON and shown to a model: `#[derive(Deserialize, JsonSchema)]`"
+    note = "arguments are deserialized from JSON and described to a model: `#[derive(Deserialize, JsonSchema)]`"
 )]
 pub trait ToolArgs: DeserializeOwned + JsonSchema + Send + 'static {}
 
@@ -59,8 +59,8 @@ pub(super) fn read<T: ToolArgs>(args: Map<String, Value>, schema: &Value) -> Res
         let path = error.path().to_string();
         let name = path.split(['.', '[']).next().unwrap_or_default();
         let text = match schema.get("properties").and_then(|properties| properties.get(name)) {
-            Some(property) => format!("`{path}` cannot be read: expected {}", expected(property)),
-            None => "the arguments cannot be read".to_owned(),
+            Some(property) => format!("`{path}` is invalid: expected {}", expected(property)),
+            None => "the arguments are invalid".to_owned(),
         };
         ToolError { passthrough: Some(Box::new(InvalidArgs)), ..ToolError::new(text) }
     })
@@ -76,7 +76,7 @@ pub(super) fn read<T: ToolArgs>(args: Map<String, Value>, schema: &Value) -> Res
 /// let spec = ToolSpec::new("double", "Doubles a number.").with_input(schema);
 /// let args = json!({ "n": "secret" });
 /// let error = check_arguments(&spec, args.as_object().unwrap()).unwrap_err();
-/// assert_eq!(error.message, "bad arguments for `double`: `n`: expected integer, found string");
+/// assert_eq!(error.message, "invalid arguments for `double`: `n`: expected integer, found string");
 /// ```
 ///
 /// # Errors
@@ -110,7 +110,7 @@ pub(super) fn check(spec: &ToolSpec, schema: Option<&JsonSchemaValidator>, args:
         let more = problems.split_off(PROBLEMS).len();
         problems.push(format!("and {more} more"));
     }
-    Err(ToolError::new(format!("bad arguments for `{}`: {}", spec.name, problems.join("; "))))
+    Err(ToolError::new(format!("invalid arguments for `{}`: {}", spec.name, problems.join("; "))))
 }
 
 fn unknown(schema: &Value, args: &Map<String, Value>) -> Vec<String> {
@@ -123,8 +123,8 @@ fn unknown(schema: &Value, args: &Map<String, Value>) -> Vec<String> {
     let text = |name: &String| {
         let name: String = name.chars().take(64).collect();
         match names.is_empty() {
-            true => format!("no argument `{name}`, it takes none"),
-            false => format!("no argument `{name}`; {}", did_you_mean_or_list(&name, &names)),
+            true => format!("unknown argument `{name}`; the tool takes no arguments"),
+            false => format!("unknown argument `{name}`; {}", did_you_mean_or_list(&name, &names)),
         }
     };
     unknown.map(text).collect()
@@ -152,6 +152,6 @@ fn expected(schema: &Value) -> String {
             _ => name.clone(),
         },
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
-        _ => "a value of another form".to_owned(),
+        _ => "a different value".to_owned(),
     }
 }

@@ -107,7 +107,7 @@ impl ToolCallJob<'_> {
             && !marks.mark_started().await?
         {
             let text = format!(
-                "whether `{}` was carried out is not known: the process ended while it ran, and it is not run again",
+                "outcome of `{}` is unknown: the process ended while it ran, and it is not run again",
                 self.call.name
             );
             emitter.failed(&text, 1, false).await;
@@ -175,7 +175,7 @@ impl ToolCallJob<'_> {
             self.cx.sleep(backoff_delay(attempt)).await;
             self.cx.start_attempt();
         }
-        Err(CallError::Passthrough(Error::internal("a tool was tried without end").into()))
+        Err(CallError::Passthrough(Error::internal("the retry loop ended without a result").into()))
     }
 
     /// Returns the number of retries of a failed call.
@@ -221,7 +221,7 @@ impl ToolCallJob<'_> {
             if self.cx.0.cell.has_interrupts() || limit.as_mut().poll(context).is_pending() {
                 return Poll::Pending;
             }
-            let text = format!("`{}` took longer than {time:?} and was stopped", self.call.name);
+            let text = format!("`{}` exceeded its timeout of {time:?} and was cancelled", self.call.name);
             let failure = self.failure(ToolFailureKind::TimedOut, text);
             Poll::Ready(Err(CallError::Failure(ToolFailure { retryable: true, ..failure })))
         })
@@ -236,7 +236,7 @@ impl ToolCallJob<'_> {
         match passes.map(|passthrough| passthrough.downcast::<NodeError>()) {
             Some(Ok(error)) => return CallError::Passthrough(*error),
             Some(Err(passthrough)) if passthrough.is::<InvalidArgs>() => {
-                let text = format!("bad arguments for `{}`: {message}", self.call.name);
+                let text = format!("invalid arguments for `{}`: {message}", self.call.name);
                 return CallError::Failure(self.failure(ToolFailureKind::BadArguments, text));
             }
             Some(Err(_)) => return CallError::Passthrough(NodeError::new(message)),
@@ -252,7 +252,7 @@ impl ToolCallJob<'_> {
 
     /// The panic message may contain anything, so the model does not receive it.
     fn panicked(&self, panic: &(dyn std::any::Any + Send)) -> ToolFailure {
-        let cause = Error::new(ErrorCode::NodeFailed, format!("it panicked: {}", panic_message(panic)));
+        let cause = Error::new(ErrorCode::NodeFailed, format!("the tool panicked: {}", panic_message(panic)));
         let failure = self.failure(ToolFailureKind::Panicked, format!("`{}` panicked", self.call.name));
         self.redacting.failure(ToolFailure { cause: Some(Arc::new(cause)), ..failure })
     }

@@ -35,7 +35,7 @@ impl ToolContext {
     pub fn get<T: FromToolCall>(&self) -> Result<T, ToolError> {
         T::from_call(self).map_err(|error| ToolError {
             passthrough: Some(Box::new(error)),
-            ..ToolError::new("the tool cannot be run here")
+            ..ToolError::new("the tool cannot run in this graph")
         })
     }
 
@@ -48,8 +48,7 @@ impl ToolContext {
     /// Returns the context of the task that runs the tool.
     fn task(&self) -> Result<&TaskContext, NodeError> {
         self.cx.as_ref().ok_or_else(|| {
-            let error =
-                Error::new(ErrorCode::ConfigInvalid, "the tool takes something of a run, and none is around it");
+            let error = Error::new(ErrorCode::ConfigInvalid, "the tool requires a run context");
             error.with_help("run it in a `ToolNode`").into()
         })
     }
@@ -59,7 +58,7 @@ impl ToolContext {
 #[diagnostic::on_unimplemented(
     message = "a tool cannot take `{Self}` from its run",
     note = "a tool takes `TaskContext`, `View<State>`, `RunContext<Context>`, `SharedStore`, `Interrupts`, `StreamWriter`, `TaskInfo`, `ToolCallId`, `ToolProgress` and `ToolContext` from its run",
-    note = "everything else is an argument that the model gives"
+    note = "all other arguments are provided by the model"
 )]
 pub trait FromToolCall: Sized {
     /// Extracts the value.
@@ -124,7 +123,7 @@ impl<C: Send + Sync + 'static> FromToolCall for RunContext<C> {
 }
 
 fn another(kind: &str, expected: &str, code: ErrorCode) -> NodeError {
-    Error::new(code, format!("a tool takes the {kind} `{expected}`, and the graph has another"))
-        .with_help("use the tool in a graph of that type")
+    Error::new(code, format!("the tool requires the {kind} `{expected}`, but the graph has a different one"))
+        .with_help("use the tool in a graph with that type")
         .into()
 }

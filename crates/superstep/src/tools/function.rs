@@ -20,7 +20,7 @@ use crate::graph::output::{Command, NodeError};
 /// A return type of a tool.
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
-    note = "return something that is `Serialize`, a `ToolOutput`, a `Command`, or a `Result` of these with any error"
+    note = "return a type that is `Serialize`, a `ToolOutput`, a `Command`, or a `Result` of these with any error"
 )]
 pub trait IntoToolOutput<Marker> {
     /// Converts to the output of the tool.

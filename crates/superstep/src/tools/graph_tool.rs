@@ -67,7 +67,12 @@ impl<S: GraphState, C: Send + Sync + 'static> Tool for GraphTool<S, C> {
                 return Err(NodeError::stopped(SubgraphStop::Paused(nodes)).into());
             }
             RunEnd::Drained => return Err(NodeError::stopped(SubgraphStop::Drained).into()),
-            RunEnd::Interrupted(_) => return Err(ToolError::new("it asks a person, and nobody is there to answer")),
+            RunEnd::Interrupted(_) => {
+                return Err(ToolError::new(
+                    "the graph was interrupted, and no caller can \
+                 resume it",
+                ));
+            }
         }
         let output = done.to_json()?;
         Ok(ToolOutput::new(output.to_string()).with_artifact(output))

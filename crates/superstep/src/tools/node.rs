@@ -32,8 +32,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// A node that runs the tool calls of the last model message: in parallel, with one tool message per call, in the
 /// order of the calls.
 ///
-/// Failures are reported to the model ([`ToolErrorHandling`]). Destructive tools require human approval ([`ToolPolicy`]). A call
-/// that has ended does not run again, even if another call is interrupted, fails or crashes.
+/// Failures are reported to the model ([`ToolErrorHandling`]). Destructive tools require human approval
+/// ([`ToolPolicy`]). A call that has ended does not run again, even if another call is interrupted, fails or crashes.
 ///
 /// Secrets and personal data in tool results are redacted before they are streamed or stored
 /// ([`ToolNode::redaction`]); the number of redactions by kind is stored as `redacted` in the metadata of the tool
@@ -58,7 +58,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// assert_eq!(done.state.messages.last().unwrap().text(), "3");
 /// # Ok::<(), superstep::Error>(())
 /// ```
-#[must_use = "give it to a graph"]
+#[must_use = "a node has no effect until it is added to a graph"]
 pub struct ToolNode {
     tools: ToolSet,
     /// Static tools by name, if there are no tool sources; created at first use.
@@ -140,7 +140,8 @@ impl ToolNode {
 
     /// Runs calls with side effects at most once: calls of tools that are destructive, or neither read-only nor
     /// idempotent. The start of such a call is saved before it runs. If the process ends before its result is saved,
-    /// the call is not repeated, but fails as [`ToolFailureKind::OutcomeUnknown`], so that a human can check its outcome.
+    /// the call is not repeated, but fails as [`ToolFailureKind::OutcomeUnknown`], so that a human can check its
+    /// outcome.
     ///
     /// Default: the call is repeated. Not effective with [`crate::Durability::Exit`], because the start is then not
     /// saved in time.
@@ -156,8 +157,8 @@ impl ToolNode {
     }
 
     /// Sets the maximum size of a result in bytes. Default: 256 KiB. Longer results are truncated
-    /// ([`super::truncate_output`]), and the message stores the original size as `cut_from_bytes`. Events contain at most
-    /// 256 KiB of a result.
+    /// ([`super::truncate_output`]), and the message stores the original size as `cut_from_bytes`. Events contain at
+    /// most 256 KiB of a result.
     pub fn max_result_bytes(mut self, bytes: usize) -> Self {
         self.max_result_bytes = bytes;
         self
@@ -325,7 +326,7 @@ impl ToolNode {
         };
         let rule = self.policy.rule(registered.tool.spec());
         if rule == PolicyRule::Deny {
-            return PolicyCheck::Clear(CallDecision::Reject(format!("the policy forbids `{}`", call.name)));
+            return PolicyCheck::Clear(CallDecision::Reject(format!("the policy denies `{}`", call.name)));
         }
         match arguments(call, registered) {
             Err(text) => PolicyCheck::Clear(CallDecision::Fail(failure(call, ToolFailureKind::BadArguments, text))),
@@ -354,19 +355,19 @@ impl<S, C> Node<S, C> for ToolNode {
 /// Returns the arguments of a call that are valid for the tool. Models may send an empty text or null for no
 /// arguments.
 fn arguments(call: &ToolCall, registered: &RegisteredTool) -> Result<Map<String, Value>, String> {
-    let bad = |reason: &str| format!("bad arguments for `{}`: {reason}", call.name);
+    let bad = |reason: &str| format!("invalid arguments for `{}`: {reason}", call.name);
     let none = Value::Object(Map::new());
     let args = match &call.args {
         args @ Value::Object(_) => args,
         Value::Null => &none,
         Value::String(text) if text.trim().is_empty() => &none,
-        Value::String(_) => return Err(bad("they are not JSON; expected an object")),
+        Value::String(_) => return Err(bad("not JSON; expected an object")),
         _ => return Err(bad("expected an object")),
     };
     // Serialized only if they may be too long, which is rare.
     let bytes = if longest(args) > MAX_OUTPUT_BYTES { args.to_string().len() } else { 0 };
     if bytes > MAX_OUTPUT_BYTES {
-        return Err(bad(&format!("they are {bytes} bytes long, and may be {MAX_OUTPUT_BYTES}")));
+        return Err(bad(&format!("{bytes} bytes; the maximum is {MAX_OUTPUT_BYTES}")));
     }
     registered.check(args).map_err(|error| error.message)?;
     Ok(args.as_object().cloned().unwrap_or_default())
@@ -391,8 +392,8 @@ fn unknown(name: &str, tools: &ToolMap) -> String {
     let name: String = name.chars().take(64).collect();
     let names: Vec<&str> = tools.keys().map(String::as_str).collect();
     match names.is_empty() {
-        true => format!("no tool `{name}`; there are none"),
-        false => format!("no tool `{name}`; {}", did_you_mean_or_list(&name, &names)),
+        true => format!("unknown tool `{name}`; the agent has no tools"),
+        false => format!("unknown tool `{name}`; {}", did_you_mean_or_list(&name, &names)),
     }
 }
 

@@ -23,8 +23,8 @@ pub(super) enum CallEnd<T> {
     Interrupted(Vec<Interrupt>),
 }
 
-/// Runs all calls, at most `max_concurrency` at a time. An interrupted or failed call does not stop the others, because their
-/// side effects must not be lost and repeated.
+/// Runs all calls, at most `max_concurrency` at a time. An interrupted or failed call does not stop the others, because
+/// their side effects must not be lost and repeated.
 pub(super) async fn run_all<T>(work: Vec<CallFuture<'_, T>>, max_concurrency: usize) -> Vec<CallEnd<T>> {
     let mut ends: Vec<Option<CallEnd<T>>> = work.iter().map(|_| None).collect();
     let mut waiting: VecDeque<(usize, CallFuture<'_, T>)> = work.into_iter().enumerate().collect();

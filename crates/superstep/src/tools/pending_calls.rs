@@ -43,7 +43,7 @@ pub fn ensure_tool_results(messages: &Messages) -> Result<()> {
         return Ok(());
     }
     let open: Vec<String> = open.iter().map(|call| format!("`{}` of `{}`", call.id, call.name)).collect();
-    Err(Error::new(ErrorCode::InputInvalid, format!("calls of tools have no answer: {}", open.join(", ")))
+    Err(Error::new(ErrorCode::InputInvalid, format!("tool calls without a result: {}", open.join(", ")))
         .with_help("run them in a `ToolNode`, or close them with `add_missing_tool_results`"))
 }
 
@@ -85,19 +85,19 @@ impl PendingToolCalls {
         let Some(id) = schema.find(field) else {
             return Err(Error::new(
                 ErrorCode::UnknownField,
-                format!("a `ToolNode` reads the messages of field `{field}`, which the state lacks"),
+                format!("a `ToolNode` reads the messages of field `{field}`, which the state does not have"),
             )
-            .with_help("name the field: `ToolNode::new(..).messages_field(\"..\")`"));
+            .with_help("set the field: `ToolNode::new(..).messages_field(\"..\")`"));
         };
         let value = schema.field(id).ops.delta(&**cx.view(), &Change::Set);
         let messages: Messages = value.into_value().map_err(|fault| {
-            Error::new(ErrorCode::TypeMismatch, format!("field `{field}` is no list of messages: {fault}"))
+            Error::new(ErrorCode::TypeMismatch, format!("field `{field}` is not a message list: {fault}"))
         })?;
         let pending =
             last(&messages).map(|(message, open)| Self { message: message.clone(), open, is_direct_call: false });
         pending.ok_or_else(|| {
-            Error::new(ErrorCode::InvalidRoute, format!("no message of an assistant is in `{field}`"))
-                .with_help("lead to a `ToolNode` only where `has_pending_tool_calls` says so")
+            Error::new(ErrorCode::InvalidRoute, format!("`{field}` contains no assistant message"))
+                .with_help("route to a `ToolNode` only if `has_pending_tool_calls` returns true")
         })
     }
 

@@ -106,19 +106,19 @@ impl ToolPolicy {
 #[serde(tag = "decision", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Approval {
-    /// The call runs.
+    /// Runs the call unchanged.
     Approve {
         /// Hash from the interrupt.
         hash: String,
     },
-    /// The call runs with other arguments.
+    /// Runs the call with other arguments.
     Edit {
         /// Hash from the interrupt.
         hash: String,
-        /// The arguments.
+        /// Arguments of the call.
         args: Map<String, Value>,
     },
-    /// The call does not run.
+    /// Does not run the call.
     Reject {
         /// Reason, which is reported to the model.
         #[serde(default)]
@@ -152,7 +152,10 @@ impl Approval {
 fn hash_in(question: &Interrupt) -> Result<String> {
     let hash = question.value.get("hash").and_then(Value::as_str);
     hash.map(str::to_owned).ok_or_else(|| {
-        Error::new(ErrorCode::InvalidResume, format!("`{}` does not ask about a call of a tool", question.name))
+        Error::new(
+            ErrorCode::InvalidResume,
+            format!("interrupt `{}` does not request the approval of a tool call", question.name),
+        )
     })
 }
 

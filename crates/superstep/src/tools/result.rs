@@ -161,7 +161,7 @@ impl CallFrame<'_> {
             }
         }
         if own > 1 {
-            return Err(format!("`{}` answers its call {own} times", self.call.name));
+            return Err(format!("tool `{}` returned {own} results for its call", self.call.name));
         }
         let message = Some(message).filter(|_| own == 0);
         Ok(ToolCallResult {
@@ -179,7 +179,7 @@ impl CallFrame<'_> {
         match answered {
             Some(id) if id == self.call.id => Ok(true),
             Some(id) if self.turn.calls().any(|(_, call)| call.id == id) => {
-                Err(format!("`{}` answers a call that is not its own", self.call.name))
+                Err(format!("tool `{}` returned a result for another call", self.call.name))
             }
             _ => Ok(false),
         }
@@ -220,7 +220,7 @@ fn capped(content: Content, cap: usize) -> (Content, Option<usize>) {
         match part {
             part if fits => part,
             ContentPart::Text { text, .. } => ContentPart::text(truncate_output(&text, left)),
-            _ => ContentPart::text(format!("[left out: a part of {length} bytes]")),
+            _ => ContentPart::text(format!("[omitted: a part of {length} bytes]")),
         }
     };
     let content = match content {
@@ -271,8 +271,7 @@ pub(super) fn messages(settled: Vec<ToolCallResult>) -> Result<Vec<Message>, Nod
     let all = settled.into_iter().map(|settled| match settled {
         ToolCallResult { message: Some(message), graph_command: None, parent_command: None, .. } => Ok(message),
         _ => {
-            let error =
-                Error::new(ErrorCode::InvalidRoute, "a tool gave a command, and runs where nobody can carry it out");
+            let error = Error::new(ErrorCode::InvalidRoute, "the tool returned a command, but runs outside a graph");
             Err(error.with_help("run it in a `ToolNode` of the graph").into())
         }
     });
@@ -315,8 +314,12 @@ fn merge_parent_commands(
     let Some(mut merged) = commands.next().cloned() else { return Ok(None) };
     for command in commands {
         if command.graph != merged.graph {
-            let error = Error::new(ErrorCode::InvalidRoute, "two tools speak to different graphs around this one");
-            return Err(error.with_help("hand over to one graph at a time").into());
+            let error = Error::new(
+                ErrorCode::InvalidRoute,
+                "two tools returned commands for different parent \
+                 graphs",
+            );
+            return Err(error.with_help("hand off to one graph at a time").into());
         }
         merged.updates.extend(command.updates.iter().cloned());
         merged.sends.extend(command.sends.iter().cloned());

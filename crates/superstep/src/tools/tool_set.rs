@@ -165,8 +165,8 @@ fn by_name(all: Vec<Arc<RegisteredTool>>) -> Result<ToolMap> {
     for tool in all {
         let name = tool.tool.spec().name.clone();
         if tools_by_name.insert(name.clone(), tool).is_some() {
-            return Err(Error::new(ErrorCode::InvalidGraph, format!("two tools are called `{name}`"))
-                .with_help("give one another name: a model calls them by it"));
+            return Err(Error::new(ErrorCode::InvalidGraph, format!("duplicate tool name `{name}`"))
+                .with_help("give each tool a unique name"));
         }
     }
     Ok(tools_by_name)

@@ -37,7 +37,7 @@ pub fn truncate_output(text: &str, max_bytes: usize) -> String {
         _ => {
             let end = text.floor_char_boundary(max_bytes);
             let missing = text.len() - end;
-            format!("{}\n[cut: {missing} of {} bytes are missing]", &text[..end], text.len())
+            format!("{}\n[truncated: {missing} of {} bytes omitted]", &text[..end], text.len())
         }
     }
 }
@@ -124,7 +124,7 @@ fn size(value: &Value) -> usize {
     value.to_string().len()
 }
 
-/// For repeated truncation, the first length counts.
+/// Records a truncated value. `of` is its original length, also after repeated truncation.
 fn note(cuts: &mut TruncatedLengths, pointer: String, new_length: usize, of: usize) {
     let cut = cuts.entry(pointer).or_insert_with(|| json!({ "of": of }));
     cut["kept"] = json!(new_length);
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn other_texts_are_cut_with_a_word_about_it() {
         assert_eq!(truncate_output("[1]", 3), "[1]");
-        assert_eq!(truncate_output("ééé", 3), "é\n[cut: 4 of 6 bytes are missing]");
+        assert_eq!(truncate_output("ééé", 3), "é\n[truncated: 4 of 6 bytes omitted]");
         let pretty = format!("{{ {} \"a\": 1 }}", " ".repeat(500));
         assert_eq!(truncate_output(&pretty, 400), r#"{"a":1}"#, "nothing is missing");
     }

@@ -99,7 +99,7 @@ async fn a_loop_comes_to_its_breakpoint_again() {
 
 /// R-FWK-24: of several next nodes those with a breakpoint are named, and none of them has run.
 #[tokio::test]
-async fn a_breakpoint_holds_the_whole_superstep() {
+async fn a_breakpoint_stops_the_whole_superstep() {
     let calls = Calls::default();
     let mut graph = dynamic(json!({ "log": log_field() }));
     let (a, b) = (graph.add_node("a", calls.step("a")), graph.add_node("b", calls.step("b")));

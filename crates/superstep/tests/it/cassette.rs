@@ -125,5 +125,5 @@ async fn handles_of_a_model_share_their_place() {
         assert_eq!(ModelExt::complete(&model, "?").await.unwrap().message.text(), expected);
     }
     let error = ModelExt::complete(&cassette.model(spare()).unwrap(), "?").await.map(|_| ()).unwrap_err();
-    assert!(error.to_string().contains("was not asked anything"), "{error}");
+    assert!(error.to_string().contains("`scripted/spare (rules)` received no call"), "{error}");
 }

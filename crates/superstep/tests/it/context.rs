@@ -174,7 +174,7 @@ async fn configuration_reaches_the_nodes() {
 /// R-FWK-53, R-REF-65: metadata is in every checkpoint of the run, and checkpoints can be found by it; configurable
 /// values are never saved.
 #[tokio::test]
-async fn metadata_is_saved_and_found_again() {
+async fn metadata_is_saved_and_can_be_queried() {
     let memory = MemoryCheckpointer::new();
     let graph = reporting(&memory);
     for user in ["ann", "bob"] {

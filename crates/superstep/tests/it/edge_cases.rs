@@ -64,7 +64,7 @@ async fn an_update_that_crashes_loses_nothing() {
 
 /// R-FWK-28: an error handler has its own interrupts, and never gets the resume values of its node.
 #[tokio::test]
-async fn a_handler_is_not_given_the_answers_of_its_node() {
+async fn an_error_handler_does_not_receive_resume_values_of_its_node() {
     let mut graph = StateGraph::<TestState>::new("handled");
     let fails = async |interrupts: Interrupts| -> Result<(), NodeError> {
         let yes: bool = interrupts.raise("approve?", ()).await?;
@@ -151,6 +151,26 @@ async fn messages_of_a_shared_input_get_ids() {
     drop(input);
 }
 
+/// R-GRA-26: messages without ids get fresh, time-ordered ids in every run, and equal texts are appended.
+#[tokio::test]
+async fn message_ids_are_distinct_and_rising_across_runs() {
+    let mut graph = StateGraph::<TestState>::new("talk");
+    let nothing = graph.add_node("nothing", || ());
+    graph.add_edge(START, nothing).add_edge(nothing, END).checkpointer(MemoryCheckpointer::new());
+    let graph = graph.compile().unwrap();
+    let mut ids = Vec::new();
+    for (added, total) in [(2, 2), (3, 5)] {
+        let input = TestState::input().talk(vec![Message::user("hi"); added]);
+        let done = graph.invoke(input).thread("t").await.unwrap();
+        let all: Vec<_> = done.state.talk.iter().map(|message| message.id.clone().expect("an id")).collect();
+        assert_eq!(all.len(), total);
+        assert!(all.starts_with(&ids), "{ids:?}, then {all:?}");
+        ids = all;
+    }
+    // Strictly rising ids are also distinct.
+    assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
+}
+
 /// R-FWK-9: a handle of another graph is rejected; its number is not used in this graph.
 #[test]
 fn a_handle_of_another_graph_is_rejected() {
@@ -165,7 +185,7 @@ fn a_handle_of_another_graph_is_rejected() {
 
 /// R-FWK-8: the output of a subgraph is the same whether it ran without a break or was interrupted.
 #[tokio::test]
-async fn a_resumed_inner_graph_hands_out_what_an_unbroken_one_does() {
+async fn a_resumed_subgraph_has_the_output_of_an_uninterrupted_one() {
     let outcome = |is_interrupted: bool| async move {
         #[derive(GraphState, Clone, Serialize, Deserialize)]
         struct Plain {
@@ -215,7 +235,7 @@ async fn a_run_does_not_wait_for_its_thread_for_ever() {
 
 /// R-GRA-45: failing fast discards unfinished tasks, never finished ones.
 #[tokio::test]
-async fn failing_fast_keeps_what_has_finished() {
+async fn failing_fast_keeps_finished_tasks() {
     for _ in 0..20 {
         let runs = Arc::new(AtomicUsize::new(0));
         let mut graph = StateGraph::<TestState>::new("fast");

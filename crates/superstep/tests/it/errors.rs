@@ -171,7 +171,7 @@ async fn mistakes_of_a_caller_have_codes_of_their_own() {
 /// R-FWK-93: everything that stops a run from outside has its own code: cancellation, timeout, budget, a blocking
 /// call.
 #[tokio::test(start_paused = true)]
-async fn what_stops_a_run_from_outside_has_a_code() {
+async fn external_stops_have_codes() {
     let mut graph = dynamic(json!({ "log": log_field() }));
     let node = graph.add_node("spend", |cx: TaskContext| async move {
         cx.count_tokens(7)?;
@@ -192,7 +192,7 @@ async fn what_stops_a_run_from_outside_has_a_code() {
 /// R-FWK-93, R-FWK-47: a thread with a newer state version, and a recorded result of another type, have different
 /// errors.
 #[tokio::test]
-async fn what_is_stored_and_does_not_fit_has_a_code() {
+async fn unreadable_stored_data_has_a_code() {
     let memory = MemoryCheckpointer::new();
     let build = |version: u32| {
         let schema = superstep::Schema::builder("state")
@@ -423,7 +423,7 @@ async fn a_failing_route_fails_its_node() {
 async fn an_error_reads_well() {
     let error = failing(|| json!({ "m": Value::Null })).await;
     insta::assert_snapshot!(error, @r"
-    error[SS-004]: node `work`: its update does not fit the state
+    error[SS-004]: node `work`: the update of the node does not match the state
       - /m: no field `m` (the fields are `n`)
     ");
 }

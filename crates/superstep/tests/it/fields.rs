@@ -180,7 +180,7 @@ async fn two_writers_of_one_value_are_rejected() {
         assert!(error.message().contains(word), "{error}");
     }
     let help = error.help().unwrap();
-    assert!(help.contains("reducer") && help.contains("last_wins") && help.contains("one after the other"), "{help}");
+    assert!(help.contains("reducer") && help.contains("last_wins") && help.contains("one after another"), "{help}");
     assert_eq!(error.partial_state::<DynamicState>().unwrap().to_json(), json!({ "title": "in" }));
     assert_eq!(*graph.threads().get_state("t").await.unwrap().state.get("title"), json!("in"));
 }
@@ -256,7 +256,7 @@ fn seen_by_each(options: Value, written: Value) -> (CompiledGraph<DynamicState>,
 
 /// R-REF-19: an ephemeral value is seen in exactly one following superstep, also if it came with the input.
 #[tokio::test]
-async fn an_ephemeral_value_lives_for_one_superstep() {
+async fn an_ephemeral_value_is_readable_for_one_superstep() {
     let (graph, _) = seen_by_each(json!({ "ephemeral": true, "default": "-" }), json!("new"));
     let ended = graph.invoke(json!({ "flash": "in" })).thread("t").await.unwrap();
     assert_eq!(log(&ended.state), [r#""in""#, r#""new""#, r#""-""#]);

@@ -11,7 +11,7 @@ use crate::support::{Calls, due_at, dynamic, expect_error, history, line, log, l
 /// R-FWK-31, R-FWK-32, R-REF-91: a run from a checkpoint runs only what follows it, on a new branch that names its
 /// parent.
 #[tokio::test]
-async fn a_run_from_any_checkpoint_reruns_only_what_follows() {
+async fn a_run_from_a_checkpoint_runs_only_later_tasks() {
     let calls = Calls::default();
     let graph = line(&calls, &["a", "b", "c"]).compile().unwrap();
     graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
@@ -42,7 +42,7 @@ async fn a_run_from_any_checkpoint_reruns_only_what_follows() {
 /// R-FWK-31, R-REF-93: a fork with changes leaves the old branch unchanged, and several forks may start at one
 /// checkpoint.
 #[tokio::test]
-async fn several_forks_leave_from_one_checkpoint() {
+async fn several_forks_start_at_one_checkpoint() {
     let graph = line(&Calls::default(), &["a", "b"]).compile().unwrap();
     let first = graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
     let old = due_at(&graph, "t", &["b"]).await;
@@ -182,7 +182,7 @@ async fn a_replay_runs_finished_siblings_again() {
 
 /// R-FWK-32: any stored checkpoint can be read again, without running anything.
 #[tokio::test]
-async fn an_old_state_is_shown_without_running_anything() {
+async fn an_old_state_is_read_without_running_anything() {
     let calls = Calls::default();
     let graph = line(&calls, &["a", "b"]).compile().unwrap();
     graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
@@ -243,7 +243,7 @@ fn counting(persistence: superstep::SubgraphPersistence) -> superstep::CompiledG
 /// R-FWK-31, R-REF-97, R-REF-98: a subgraph starts empty with each call, or keeps one state per thread; both also on
 /// a fork.
 #[tokio::test]
-async fn a_graph_inside_keeps_its_state_as_it_says() {
+async fn a_subgraph_keeps_its_state_as_configured() {
     use superstep::SubgraphPersistence;
     for (persistence, expected) in [
         (SubgraphPersistence::Inherit, ["1", "1"]),
@@ -265,7 +265,7 @@ async fn a_graph_inside_keeps_its_state_as_it_says() {
 
 /// R-FWK-31, R-FWK-43: a subgraph with per-thread state keeps it when old checkpoints are pruned.
 #[tokio::test]
-async fn a_graph_inside_keeps_its_state_when_the_thread_is_pruned() {
+async fn a_subgraph_keeps_its_state_when_the_thread_is_pruned() {
     let graph = counting(superstep::SubgraphPersistence::PerThread);
     graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
     let retention = superstep::Retention::keep_last(1);

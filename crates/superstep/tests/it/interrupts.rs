@@ -199,7 +199,7 @@ async fn answers_are_taken_all_or_none() {
     assert_eq!(expect_error(graph.resume_with("t", answers).await).code(), ErrorCode::InvalidResume);
     assert_eq!(graph.threads().get_state("t").await.unwrap().interrupts().len(), 2);
     let error = expect_error(graph.resume_with("t", ResumeValues::new()).await);
-    assert!(error.code() == ErrorCode::InvalidResume && error.message().contains("no answers"), "{error}");
+    assert!(error.code() == ErrorCode::InvalidResume && error.message().contains("no resume values"), "{error}");
 }
 
 /// R-FWK-26, R-REF-90, R-DEF-5: null is a valid resume value.
@@ -334,7 +334,7 @@ async fn a_second_answer_is_rejected_while_others_are_open() {
     graph.resume_with("t", answers.clone()).await.unwrap();
     let error = expect_error(graph.resume_with("t", answers).await);
     assert_eq!(error.code(), ErrorCode::InvalidResume);
-    assert!(error.message().contains("already answered at 20"), "{error}");
+    assert!(error.message().contains("already resumed at 20"), "{error}");
     assert!(error.help().unwrap().contains("fork"), "{error}");
 }
 
@@ -350,13 +350,13 @@ async fn a_second_answer_is_rejected_after_the_thread_has_continued() {
     for run in [by_id(), graph.resume("t", false)] {
         let error = expect_error(run.await);
         assert_eq!(error.code(), ErrorCode::InvalidResume);
-        assert!(error.message().contains(&format!("{} was already answered at 20", question.id)), "{error}");
+        assert!(error.message().contains(&format!("{} was already resumed at 20", question.id)), "{error}");
         assert_eq!(error.location().thread, Some("t".into()));
     }
     assert_eq!(graph.threads().get_state("t").await.unwrap().state.sent, Some(true));
     // A new interrupt of the thread does not reopen the old one.
     graph.invoke(Mail::input().text("again")).thread("t").await.unwrap();
-    assert!(expect_error(by_id().await).message().contains("already answered at 20"));
+    assert!(expect_error(by_id().await).message().contains("already resumed at 20"));
     assert!(calls.take() == ["write", "approve"]);
 }
 
@@ -400,7 +400,7 @@ async fn a_rejected_answer_does_not_cost_the_length_of_the_thread() {
             let error = expect_error(graph.resume_with("t", ResumeValues::from([(id, json!(false))])).await);
             let listed = store.1.load(Ordering::Relaxed);
             assert!(error.code() == ErrorCode::InvalidResume && listed <= at_most, "{listed} after {more}: {error}");
-            let is_reported = error.message().contains("already answered at 20");
+            let is_reported = error.message().contains("already resumed at 20");
             assert_eq!(is_reported, is_found && id == question.id, "after {more}: {error}");
         }
     }
@@ -409,7 +409,7 @@ async fn a_rejected_answer_does_not_cost_the_length_of_the_thread() {
 
 /// R-FWK-29, R-FWK-31: resuming at the checkpoint of the interrupt forks, and uses the new value.
 #[tokio::test]
-async fn a_question_is_answered_anew_on_a_fork() {
+async fn a_fork_resumes_an_interrupt_with_a_new_value() {
     let calls = Calls::default();
     let graph = mail(&calls);
     let stopped = graph.invoke(Mail::input().text("")).thread("t").await.unwrap();
@@ -443,7 +443,7 @@ async fn an_answer_without_an_open_question_is_rejected() {
     graph.invoke(Mail::input().text("")).thread("t").await.unwrap();
     let stranger = "00000000-0000-0000-0000-000000000001".parse().unwrap();
     let error = expect_error(graph.resume_with("t", ResumeValues::from([(stranger, json!(true))])).await);
-    assert!(error.message().contains("no open question") && error.help().unwrap().contains("`approve`"), "{error}");
+    assert!(error.message().contains("no open interrupt") && error.help().unwrap().contains("`approve`"), "{error}");
 }
 
 /// R-FWK-25, R-REF-87: without a checkpointer an interrupt also ends the run without an error; resuming requires a
@@ -473,7 +473,7 @@ async fn the_history_contains_all_interrupts() {
 
 /// R-FWK-26, R-FWK-27: an interrupt of a subgraph is reported to the caller with its namespace, and is resumed there.
 #[tokio::test]
-async fn a_question_inside_a_graph_is_answered_from_outside() {
+async fn an_interrupt_of_a_subgraph_is_resumed_from_outside() {
     let calls = Calls::default();
     let mut inner = StateGraph::with_schema(
         "inner",
@@ -497,5 +497,5 @@ async fn a_question_inside_a_graph_is_answered_from_outside() {
         (vec!["in".to_owned(), "before".into(), "Ann".into()], vec!["before".to_owned()])
     );
     let error = expect_error(graph.resume_with("t", ResumeValues::from([(question.id, json!("Bob"))])).await);
-    assert!(error.message().contains("already answered at 20"), "{error}");
+    assert!(error.message().contains("already resumed at 20"), "{error}");
 }

@@ -187,7 +187,7 @@ async fn every_continuation_leaves_a_complete_thread() {
 
 /// R-FWK-47: if a run commits only at its end, its one commit contains the complete migrated fields.
 #[tokio::test]
-async fn a_run_that_saves_at_its_end_leaves_a_whole_thread() {
+async fn exit_durability_saves_the_complete_migrated_thread() {
     for store in stores() {
         first(&store).invoke(First::input().score(7_u8)).thread("t").await.unwrap();
         let graph = second(&store);
@@ -212,7 +212,7 @@ fn dynamic(version: u32, fields: Value, store: &SharedCheckpointer) -> StateGrap
 
 /// R-FWK-47: migrations are chained, and a removed name may be reused with another meaning.
 #[tokio::test]
-async fn migrations_follow_one_another() {
+async fn migrations_are_chained() {
     for store in stores() {
         let one = dynamic(1, json!({ "log": log_field(), "note": null, "size": { "default": 3 } }), &store)
             .compile()
@@ -253,7 +253,7 @@ async fn migrations_follow_one_another() {
 
 /// R-FWK-47: a message list is converted completely, whatever changes it consists of.
 #[tokio::test]
-async fn a_list_that_grew_is_converted_whole() {
+async fn a_grown_list_is_converted_completely() {
     for store in stores() {
         let fields = json!({ "log": log_field(), "chat": { "type": "messages" } });
         let one = dynamic(1, fields, &store).compile().unwrap();

@@ -40,8 +40,8 @@ impl Model for RemoteScriptedModel {
 pub(crate) struct RecordingListener(pub(crate) Vec<MessageChunk>);
 
 impl ChunkListener for RecordingListener {
-    fn on_chunk(&mut self, piece: MessageChunk) -> Option<BoxFuture<'_, ()>> {
-        self.0.push(piece);
+    fn on_chunk(&mut self, chunk: MessageChunk) -> Option<BoxFuture<'_, ()>> {
+        self.0.push(chunk);
         None
     }
 }
@@ -49,13 +49,13 @@ impl ChunkListener for RecordingListener {
 impl RecordingListener {
     pub(crate) fn texts(&self) -> Vec<&str> {
         let texts =
-            self.0.iter().filter_map(|piece| if let MessageChunk::Text(text) = piece { Some(&**text) } else { None });
+            self.0.iter().filter_map(|chunk| if let MessageChunk::Text(text) = chunk { Some(&**text) } else { None });
         texts.collect()
     }
 
     pub(crate) fn calls(&self) -> Vec<&ToolCallChunk> {
         let calls =
-            self.0.iter().filter_map(|piece| if let MessageChunk::ToolCall(call) = piece { Some(call) } else { None });
+            self.0.iter().filter_map(|chunk| if let MessageChunk::ToolCall(call) = chunk { Some(call) } else { None });
         calls.collect()
     }
 }
@@ -66,7 +66,7 @@ pub(crate) async fn call_with_listener(
     request: impl Into<ChatRequest>,
 ) -> (RecordingListener, Result<ChatResponse>) {
     let mut listener = RecordingListener::default();
-    let answer = model.into().answer(&request.into(), &mut ChunkSender::new(&mut listener)).await;
+    let answer = model.into().generate(&request.into(), &mut ChunkSender::new(&mut listener)).await;
     (listener, answer)
 }
 

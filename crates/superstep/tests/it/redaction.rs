@@ -62,8 +62,8 @@ impl Model for Speaker {
     }
 
     async fn generate(&self, _request: &ChatRequest, out: &mut ChunkSender<'_>) -> superstep::Result<ChatResponse> {
-        for piece in self.0.as_bytes().chunks(4) {
-            out.text(std::str::from_utf8(piece).unwrap()).await;
+        for chunk in self.0.as_bytes().chunks(4) {
+            out.text(std::str::from_utf8(chunk).unwrap()).await;
         }
         Ok(ChatResponse::new(Message::assistant(self.0), self.info()))
     }

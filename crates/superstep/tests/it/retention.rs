@@ -71,7 +71,7 @@ async fn age_counts_from_the_end_of_the_run() {
 
 /// R-FWK-43: an interrupted run keeps its interrupt with every retention, and can be resumed.
 #[tokio::test]
-async fn what_waits_for_a_person_stays_by_itself() {
+async fn automatic_pruning_keeps_open_interrupts() {
     let mut graph = three(&Calls::default());
     let interrupt = graph.add_node("ask", |interrupt: Interrupts| async move {
         Ok::<_, NodeError>(json!({ "log": interrupt.raise::<String>("well?", ()).await? }))
@@ -86,7 +86,7 @@ async fn what_waits_for_a_person_stays_by_itself() {
 
 /// A checkpointer that cannot prune adds a warning to the outcome, which is otherwise unchanged.
 #[tokio::test]
-async fn what_cannot_be_removed_is_a_warning() {
+async fn a_failed_prune_is_a_warning() {
     struct NoPruning(MemoryCheckpointer);
     impl superstep::core::port::Checkpointer for NoPruning {
         superstep::core::delegate_checkpointer!(this => this.0; acquire, release, commit, load, history, threads, status);

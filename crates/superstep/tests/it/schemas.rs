@@ -99,7 +99,7 @@ async fn required_fields_are_needed_once_per_thread() {
 
 /// R-GRA-49, R-GRA-50: a field outside the input schema is rejected, in every form of input.
 #[tokio::test]
-async fn only_fields_of_the_input_schema_may_be_given() {
+async fn only_fields_of_the_input_schema_are_accepted() {
     let calls = Calls::default();
     let noted = calls.clone();
     let mut graph = StateGraph::<Order>::new("order");
@@ -175,7 +175,7 @@ fn secret(hide_declares: bool, seek_declares: bool) -> CompiledGraph<DynamicStat
 
 /// R-GRA-53, R-REF-14: nodes that declare a private field may write and read it; it is in no input and no output.
 #[tokio::test]
-async fn a_private_field_is_seen_by_those_who_declare_it() {
+async fn a_private_field_is_visible_to_nodes_that_declare_it() {
     let graph = secret(true, true);
     let ended = graph.invoke(json!({ "found": "" })).thread("t").await.unwrap();
     assert_eq!(ended.to_json().unwrap(), json!({ "found": "k1" }));
@@ -285,7 +285,7 @@ async fn unknown_keys_may_be_allowed_or_dropped() {
 
 /// R-GRA-7, D6: an update with a wrong type is rejected, reported as a warning or accepted, as the schema configures.
 #[tokio::test]
-async fn types_of_node_updates_are_checked_as_the_schema_says() {
+async fn node_update_types_are_checked_as_configured() {
     let graph = |types| {
         let schema =
             Schema::builder("state").field(field("n").kind(FieldType::Integer)).type_checks(types).build().unwrap();
@@ -356,7 +356,7 @@ struct Plain {
 /// R-FWK-47: a field whose reducer was removed, or whose type was replaced by one with the same encoding, reads
 /// stored values.
 #[tokio::test]
-async fn a_field_that_lost_its_reducer_reads_what_was_saved() {
+async fn a_field_without_its_former_reducer_reads_stored_values() {
     let memory = MemoryCheckpointer::new();
     let mut graph = StateGraph::<Growing>::new("grow");
     let grow = graph.add_node("grow", |state: View<Growing>| {

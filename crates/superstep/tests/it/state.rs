@@ -107,7 +107,7 @@ fn by_name(schema: &Schema) -> BTreeMap<String, Value> {
     rows.map(|row| (row["name"].as_str().expect("a name").to_owned(), row.clone())).collect()
 }
 
-/// R-GRA-3: the seed's schema as builder, derive and JSON map has equal `fields()` and equal results.
+/// R-GRA-3: the schema of seed 003 as builder, derive and JSON map has equal `fields()` and equal results.
 #[test]
 fn the_seeds_schema_is_the_same_in_three_ways() {
     let three = [schema_of::<Seed>(), seed_by_builder(), seed_by_map()];
@@ -163,7 +163,7 @@ fn a_task_may_change_its_mind_about_a_field_without_reducer() {
 
 /// R-GRA-35: `Overwrite` replaces the value regardless of the reducer; two in one superstep are a conflict.
 #[test]
-fn overwrite_goes_past_the_reducer() {
+fn overwrite_bypasses_the_reducer() {
     let mut thread = Thread::new::<Seed>();
     thread.step([Seed::update().count(5).messages(json!(1))]).expect("folds");
     let update = Seed::update().count(Overwrite(3)).messages(Overwrite(vec![]));
@@ -485,7 +485,7 @@ fn checks_reject_and_leave_the_state_as_it_was() {
 
 /// An untracked field has any type that can be cloned; it is readable and never serialized.
 #[test]
-fn untracked_fields_hold_live_values() {
+fn untracked_fields_may_have_any_type() {
     let mut thread = Thread::new::<Options>();
     thread.step([Options::update().handle(Handle(Arc::new(|| 42)))]).expect("folds");
     assert_eq!((thread.get::<Options>().handle.0)(), 42);
@@ -506,7 +506,7 @@ fn topics_take_every_write_and_last_wins_takes_one() {
 
 /// R-GRA-9, R-GRA-10, R-GRA-36, R-GRA-37: every thread has its own copy of the defaults, at any depth.
 #[test]
-fn defaults_are_made_anew_for_every_thread() {
+fn every_thread_has_its_own_defaults() {
     let (mut one, other) = (Thread::new::<Options>(), Thread::new::<Options>());
     let state: &mut Options = Arc::get_mut(&mut one.state).expect("one owner").downcast_mut().expect("options");
     state.nested[0].push("ipsum".to_owned());

@@ -58,7 +58,7 @@ async fn a_missing_store_is_reported() {
 
 /// R-FWK-87: a subgraph uses the store of its parent graph; if the parent has none, its own.
 #[tokio::test]
-async fn graphs_inside_have_the_store_around_them() {
+async fn subgraphs_use_the_store_of_their_parent() {
     let outer = |inner: CompiledGraph<Talk>, store: Option<SharedStore>| {
         let mut graph = StateGraph::<Talk>::new("outer");
         let inner = graph.add_node("inner", inner);

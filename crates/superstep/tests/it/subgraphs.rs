@@ -222,7 +222,7 @@ fn interrupting_graph(persistence: SubgraphPersistence) -> (StateGraph<DynamicSt
 /// R-FWK-8, R-REF-80: an interrupt of a subgraph is reported once, with its namespace; resuming continues inside,
 /// without repeating.
 #[tokio::test]
-async fn a_question_inside_surfaces_once_and_resumes_inside() {
+async fn a_subgraph_interrupt_is_reported_once_and_resumed_there() {
     for depth in [1, 2] {
         let (mut inner, before, ask_runs) = interrupting_graph(SubgraphPersistence::Inherit);
         let mut graph = inner.compile().unwrap();
@@ -262,7 +262,7 @@ async fn a_question_in_an_unsaved_graph_can_be_answered() {
 
 /// R-FWK-8: tasks of one node with one state per thread do not mix up their interrupts.
 #[tokio::test]
-async fn sends_to_an_inner_graph_with_one_state_keep_apart() {
+async fn sends_to_a_subgraph_with_thread_state_do_not_mix() {
     let (mut inner, before, _) = interrupting_graph(SubgraphPersistence::PerThread);
     let mut g = graph("outer");
     let (fan, child) = (g.add_node("fan", log_word("fan")), g.add_node("child", inner.compile().unwrap()));
@@ -321,7 +321,7 @@ async fn a_failure_in_a_subgraph_continues_there() {
 
 /// R-FWK-8, R-REF-120: a node may call a graph explicitly; called twice, the graph has two histories.
 #[tokio::test]
-async fn a_node_may_run_a_graph_inside_itself() {
+async fn a_node_may_call_a_graph() {
     let child = inner("inner", |s: View<DynamicState>| json!({ "log": [s.get("n")] })).compile().unwrap();
     let mut g = graph("outer");
     let a = g.add_node("a", move |cx: TaskContext| {

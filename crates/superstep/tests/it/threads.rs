@@ -100,7 +100,7 @@ async fn numbers_and_text_name_one_thread() {
 /// R-GRA-38, R-GRA-40, R-REF-41, R-PRB-11: an input continues a finished thread and drops the next tasks of an
 /// unfinished one.
 #[tokio::test]
-async fn an_input_continues_a_thread_and_drops_what_was_due() {
+async fn an_input_continues_a_thread_and_drops_next_tasks() {
     let calls = Calls::default();
     let graph = line(&calls, &["a", "b"]).compile().unwrap();
     graph.invoke(json!({ "log": "1" })).thread("t").await.unwrap();
@@ -134,7 +134,7 @@ async fn an_empty_input_is_rejected() {
 
 /// R-FWK-33, R-REF-67: deleting a thread removes all of its data, including subgraphs, and nothing of others.
 #[tokio::test]
-async fn deleting_a_thread_leaves_others_alone() {
+async fn deleting_a_thread_does_not_affect_others() {
     let inner = line(&Calls::default(), &["x", "y"]).compile().unwrap();
     let mut graph = dynamic(json!({ "log": log_field(), "topic": null }));
     let node = graph.add_node("inner", inner);
@@ -164,7 +164,7 @@ fn interrupting_graph() -> superstep::CompiledGraph<DynamicState> {
 
 /// R-FWK-33, R-REF-96: a copy has the state and the open interrupt of its source, and is independent.
 #[tokio::test]
-async fn a_copy_goes_its_own_way() {
+async fn a_copied_thread_is_independent() {
     let graph = interrupting_graph();
     graph.invoke(json!({ "log": "in" })).thread("t").await.unwrap();
     graph.threads().copy("t", "copy").await.unwrap();
@@ -217,7 +217,7 @@ async fn threads_are_listed_page_by_page() {
 
 /// R-FWK-43: checkpoints of a run are removed, and the next run continues from the remaining state.
 #[tokio::test]
-async fn what_a_run_made_is_removed() {
+async fn checkpoints_of_an_excluded_run_are_removed() {
     let mut graph = line(&Calls::default(), &["a", "b"]);
     let graph = graph.checkpointer(MemoryCheckpointer::new()).compile().unwrap();
     for input in ["one", "two"] {
@@ -233,7 +233,7 @@ async fn what_a_run_made_is_removed() {
 
 /// R-FWK-34: next tasks are stored with their trigger.
 #[tokio::test]
-async fn what_is_due_is_stored_with_its_reason() {
+async fn next_tasks_are_stored_with_their_trigger() {
     let mut graph = dynamic(json!({ "log": log_field() }));
     let [a, b, c] = ["a", "b", "c"].map(|name| graph.add_node(name, Calls::default().step(name)));
     let d = graph.add_node("d", |_: SendPayload<u32>| json!({ "log": "d" }));
@@ -256,7 +256,7 @@ async fn what_is_due_is_stored_with_its_reason() {
 /// R-FWK-31: a run uses the cached state of the last run only if it is still the latest: external updates, runs of
 /// another graph on the same thread, and forks take precedence.
 #[tokio::test]
-async fn a_run_sees_what_happened_since_the_last() {
+async fn a_run_reloads_a_thread_that_changed() {
     let memory = MemoryCheckpointer::new();
     let build = || {
         let mut graph =

@@ -14,7 +14,7 @@ struct Case {
     log: Vec<String>,
 }
 
-/// open → review → close, where `review` is a subgraph that interrupts, beside `note`, which finishes.
+/// open → review → close, where `review` is a subgraph that interrupts, in parallel with `note`, which finishes.
 fn cases(store: impl Into<SharedCheckpointer>) -> CompiledGraph<Case> {
     let mut graph = StateGraph::<Case>::new("review");
     let read = graph.add_node("read", || Case::update().log("read"));
@@ -96,7 +96,7 @@ async fn a_thread_that_exists_is_not_imported_over() {
     let (file, before) = (exported(here, "c").await, exported(there.clone(), "c").await);
     let error = transfer::import(there.clone(), &file[..], ImportName::Same).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::InputInvalid);
-    assert_eq!(error.message(), "thread `c` exists already");
+    assert_eq!(error.message(), "thread `c` already exists");
     assert_eq!(exported(there.clone(), "c").await, before);
     let lease = there.acquire(&"free".into(), superstep::core::id::RunId::from_bits(7)).await.unwrap();
     let error = transfer::import(there.clone(), &file[..], ImportName::As("free".into())).await.unwrap_err();
@@ -109,7 +109,7 @@ async fn a_thread_that_exists_is_not_imported_over() {
 
 /// R-FWK-49: nothing is imported from a truncated or corrupt file, and the error names the line.
 #[tokio::test]
-async fn nothing_is_imported_of_a_file_that_is_not_whole() {
+async fn nothing_is_imported_from_a_corrupt_file() {
     let (here, there) = (MemoryCheckpointer::new(), MemoryCheckpointer::new());
     cases(here.clone()).invoke(Case::input().title("a")).thread("c").await.unwrap();
     let file = exported(here, "c").await;
@@ -118,7 +118,7 @@ async fn nothing_is_imported_of_a_file_that_is_not_whole() {
     assert!(error.message().starts_with("line "), "{error}");
     let corrupt = String::from_utf8(file).unwrap().replacen("\"open\"", "\"0pen\"", 1);
     let error = transfer::import(there.clone(), corrupt.as_bytes(), ImportName::Same).await.unwrap_err();
-    assert!(error.message().ends_with("the checksum of the lines before it is another"), "{error}");
+    assert!(error.message().ends_with("the checksum does not match"), "{error}");
     assert_eq!(there.status(&"c".into()).await.unwrap(), None);
     assert!(there.threads(&Default::default()).await.unwrap().is_empty());
 }
@@ -146,7 +146,7 @@ async fn a_pruned_thread_starts_at_its_oldest_checkpoint() {
 
 /// R-FWK-49: the size of the file depends on the changes, not on the size of the state.
 #[tokio::test]
-async fn a_file_is_as_long_as_what_changed() {
+async fn the_file_size_depends_on_the_changes() {
     let mut lengths = Vec::new();
     for rounds in [100, 400] {
         let (here, mut graph) = (MemoryCheckpointer::new(), StateGraph::<Case>::new("count"));

@@ -13,7 +13,7 @@ use crate::support::{Calls, due_at, dynamic, expect_error, history, line, log, l
 /// R-FWK-30: an update goes through the reducers, creates a checkpoint with source `update`, and keeps the next
 /// tasks.
 #[tokio::test]
-async fn an_update_is_folded_and_keeps_what_is_due() {
+async fn an_update_is_reduced_and_keeps_next_tasks() {
     let calls = Calls::default();
     let graph = line(&calls, &["a", "b"]).interrupt_before(["b"]).compile().unwrap();
     let stopped = graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
@@ -231,7 +231,7 @@ async fn an_update_may_begin_a_thread() {
 
 /// R-FWK-30, D1: an update that contradicts a `set_once` field is rejected, never ignored.
 #[tokio::test]
-async fn an_update_cannot_change_what_is_set_once() {
+async fn an_update_cannot_change_a_set_once_field() {
     let mut graph = dynamic(json!({ "topic": { "set_once": true } }));
     let node = graph.add_node("a", || ());
     graph.add_edge(START, node).add_edge(node, END);
@@ -267,7 +267,7 @@ async fn an_open_question_stays_open_over_an_update() {
 
 /// R-FWK-31: on a new branch a subgraph runs again, on the changed state.
 #[tokio::test]
-async fn an_update_at_an_old_checkpoint_runs_graphs_inside_again() {
+async fn an_update_at_an_old_checkpoint_runs_subgraphs_again() {
     let calls = Calls::default();
     let mut inner = dynamic(json!({ "log": log_field(), "topic": null }));
     let noted = calls.clone();

@@ -1,4 +1,4 @@
-//! A run that is given another context than its graph needs, and a node that takes another.
+//! A run and a node with a context of another type than that of the graph.
 use superstep::prelude::*;
 
 #[derive(GraphState, Clone, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Threads are kept by a checkpointer, not by anything else.
+//! A value that is not a checkpointer, passed as one.
 use superstep::prelude::*;
 
 #[derive(GraphState, Clone, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Tools whose functions say too little, too much, or something else.
+//! Tool functions with missing, conflicting and unknown options, and with unsupported parameters.
 use superstep::prelude::*;
 
 #[tool]

@@ -1,4 +1,4 @@
-//! Tools with arguments that no model can give, and results that no model can be told.
+//! Tools with arguments that do not deserialize, and with results that do not serialize.
 use superstep::prelude::*;
 use superstep::tools::{ToolSpec, tool_fn};
 

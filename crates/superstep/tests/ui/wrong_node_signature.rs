@@ -1,4 +1,4 @@
-//! Nodes that take or return something a node cannot.
+//! Nodes with unsupported parameter and return types.
 use superstep::prelude::*;
 
 #[derive(GraphState, Clone, Serialize, Deserialize)]

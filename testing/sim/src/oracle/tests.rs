@@ -80,7 +80,7 @@ fn rule<T: std::fmt::Debug>(verdict: Result<T, Violation>) -> Rule {
 }
 
 #[test]
-fn a_commit_under_a_stale_lease_is_found() {
+fn a_commit_under_a_stale_lease_is_detected() {
     let mut record = started();
     record.acquired(RunId::from_bits(8), 2);
     assert_eq!(rule(record.committed(&commit(1, None, Vec::new()))), Rule::OneWriter);
@@ -90,7 +90,7 @@ fn a_commit_under_a_stale_lease_is_found() {
 }
 
 #[test]
-fn a_rejected_valid_lease_is_found() {
+fn a_rejected_valid_lease_is_detected() {
     let mut record = started();
     let (error, commit) = (Error::new(ErrorCode::ThreadBusy, "fenced"), commit(1, None, Vec::new()));
     assert_eq!(rule(record.rejected(&commit, &error)), Rule::OneWriter);
@@ -99,7 +99,7 @@ fn a_rejected_valid_lease_is_found() {
 }
 
 #[test]
-fn a_finished_task_that_starts_again_is_found() {
+fn a_repeated_finished_task_is_detected() {
     let mut record = started();
     assert_eq!(record.task_started(&execution(TASK, 5)), Ok(ExecutionKind::First));
     assert_eq!(record.task_started(&execution(TASK, 5)), Ok(ExecutionKind::Repeated));
@@ -117,7 +117,7 @@ fn a_task_of_a_superstep_that_is_saved_must_not_begin() {
 }
 
 #[test]
-fn two_keys_for_a_task_and_one_for_two_are_found() {
+fn different_keys_of_a_task_and_shared_keys_are_detected() {
     let mut record = started();
     record.task_started(&execution(TASK, 5)).unwrap();
     assert_eq!(rule(record.task_started(&execution(SIBLING, 5))), Rule::OneKey);
@@ -125,7 +125,7 @@ fn two_keys_for_a_task_and_one_for_two_are_found() {
 }
 
 #[test]
-fn a_recorded_result_that_is_made_again_is_found() {
+fn a_recomputed_recorded_result_is_detected() {
     let mut record = started();
     record.makes(&execution(TASK, 5), "pay").unwrap();
     let paid = TaskEntry::Recorded { key: "pay".to_owned(), value: AnyValue::json(json!(1)) };
@@ -135,7 +135,7 @@ fn a_recorded_result_that_is_made_again_is_found() {
 }
 
 #[test]
-fn a_second_answer_is_found() {
+fn a_second_resume_value_is_detected() {
     let mut record = started();
     record.committed(&commit(1, None, vec![(TASK, answer(1))])).unwrap();
     assert_eq!(rule(record.committed(&commit(1, None, vec![(TASK, answer(1))]))), Rule::AnsweredOnce);
@@ -143,7 +143,7 @@ fn a_second_answer_is_found() {
 }
 
 #[test]
-fn a_finished_sibling_that_is_lost_is_found() {
+fn a_lost_finished_sibling_is_detected() {
     let mut record = started();
     record.returns(&execution(SIBLING, 6));
     record.returns(&execution(TASK, 5));
@@ -158,7 +158,7 @@ fn a_finished_sibling_that_is_lost_is_found() {
 }
 
 #[test]
-fn an_event_published_before_its_commit_is_found() {
+fn an_event_published_before_its_commit_is_detected() {
     let mut record = started();
     let root = CheckpointNamespace::root();
     let saved = MachineEvent::Checkpoint {
@@ -199,7 +199,7 @@ fn an_event_published_before_its_commit_is_found() {
 }
 
 #[test]
-fn a_published_checkpoint_that_disappears_is_found() {
+fn a_published_checkpoint_that_disappears_is_detected() {
     let mut record = started();
     record.checkpoint_published(id(1)).unwrap();
     record.check_published(|_| true).unwrap();
@@ -207,7 +207,7 @@ fn a_published_checkpoint_that_disappears_is_found() {
 }
 
 #[test]
-fn a_task_on_a_checkpoint_that_is_not_saved_is_found() {
+fn a_task_on_an_unsaved_checkpoint_is_detected() {
     let mut record = started();
     let early = Execution { checkpoint: Some(id(2)), ..execution(TASK, 5) };
     assert_eq!(rule(record.task_started(&early)), Rule::ToldIsSaved);

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_continue_until_enough_was_counted_or_found() {
+    fn rounds_continue_until_the_counts_suffice_or_a_bug_is_found() {
         let counted = side_by_side(5, 3, ("rounds", 20), |seed, report| {
             report.count("rounds", 1);
             report.count("seeds", seed);

@@ -23,7 +23,7 @@ impl AdminConnection {
             tokio::spawn(async move { drop(connection.await) });
             Ok::<_, tokio_postgres::Error>(client)
         });
-        let client = client.map_err(|error| format!("the administrator is not let in: {error}"))?;
+        let client = client.map_err(|error| format!("the administrator cannot connect: {error}"))?;
         Ok(Self { runtime, client })
     }
 
@@ -36,6 +36,6 @@ impl AdminConnection {
                    WHERE application_name = $1";
         let ended = self.runtime.block_on(self.client.query_typed_one(end, &[(&name, Type::TEXT)]));
         let ended = ended.and_then(|row| row.try_get::<_, i64>(0));
-        ended.map(i64::cast_unsigned).map_err(|error| format!("connections are not ended: {error}"))
+        ended.map(i64::cast_unsigned).map_err(|error| format!("connections cannot be terminated: {error}"))
     }
 }

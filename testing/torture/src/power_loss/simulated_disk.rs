@@ -1,7 +1,7 @@
 //! A simulated disk at power loss: everything synced is kept, unsynced data may be lost.
 //!
 //! The directory entry of a file is durable once the file was synced, the removal of a file immediately. A write may
-//! be torn between sectors of 512 bytes, and never changes other bytes.
+//! be partially lost at a boundary of 512-byte sectors, and never changes other bytes.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) struct SimulatedDisk {
     syncs: BTreeMap<u32, (String, usize)>,
     /// Number of completed syncs.
     synced: usize,
-    /// Syncs that are reported as done and are not.
+    /// Syncs that are reported as completed and have no effect.
     ignored: IgnoredSyncs,
 }
 
@@ -59,7 +59,7 @@ pub(crate) enum UnsyncedPolicy<'a> {
     Lost,
     /// All are kept.
     Retained,
-    /// Some are kept, completely or torn.
+    /// Some are kept, completely or partially.
     Some(&'a mut Random),
 }
 

@@ -10,7 +10,7 @@ use crate::protocol::ChildMessage;
 /// System calls that strace logs.
 pub(crate) const CALLS: &str = "trace=openat,close,dup,dup2,dup3,pwrite64,pwritev,pwritev2,ftruncate,fallocate,fsync,\
                                 fdatasync,write,writev,unlink,unlinkat,rename,renameat,renameat2,mmap";
-/// Longest logged string; a truncated write would be useless.
+/// Maximum length of logged strings; the data of writes must not be truncated.
 pub(crate) const MAX_STRING_BYTES: &str = "4000000";
 
 /// One event in order.
@@ -66,7 +66,7 @@ impl TraceParser<'_> {
             return Ok(());
         }
         if let Some(resumed) = rest.strip_prefix("<... ") {
-            let call = self.unfinished.remove(&thread).ok_or("a call returns that did not begin")?;
+            let call = self.unfinished.remove(&thread).ok_or("a call returns that did not start")?;
             return self.ends(thread, &call, result(resumed)?);
         }
         let (name, words) = rest.split_once('(').ok_or("no call")?;
@@ -89,8 +89,8 @@ impl TraceParser<'_> {
     fn starts(&mut self, thread: u32, call: &SystemCall) -> Result<(), String> {
         match &*call.name {
             "write" if call.word(0)? == "1" => {
-                let message =
-                    serde_json::from_slice(&call.bytes(1)?).map_err(|error| format!("no word of a child: {error}"))?;
+                let message = serde_json::from_slice(&call.bytes(1)?)
+                    .map_err(|error| format!("not a message of a child: {error}"))?;
                 self.steps.push(TraceStep::Message(message));
             }
             "pwrite64" => {
@@ -112,11 +112,11 @@ impl TraceParser<'_> {
             "mmap" if call.words.len() >= 5 && call.word(3)?.contains("MAP_SHARED") => {
                 let is_ours = call.word(4)? != "-1" && self.file(call.number(4)?).is_some();
                 if is_ours && call.word(2)?.contains("PROT_WRITE") {
-                    return Err("a file is changed through memory, which cannot be seen".to_owned());
+                    return Err("a file is changed through a memory map, which is not supported".to_owned());
                 }
             }
             "write" | "writev" | "pwritev" | "pwritev2" | "fallocate" if self.file(call.number(0)?).is_some() => {
-                return Err("a way to write that is not understood".to_owned());
+                return Err("this write operation is not supported".to_owned());
             }
             _ => {}
         }
@@ -147,7 +147,7 @@ impl TraceParser<'_> {
             "rename" | "renameat" | "renameat2" => {
                 let paths = call.words.iter().filter(|word| word.starts_with('"')).map(|word| unescaped(word));
                 if paths.collect::<Result<Vec<_>, _>>()?.iter().any(|path| path.starts_with(self.folder.as_bytes())) {
-                    return Err("a file is renamed, which is not understood".to_owned());
+                    return Err("renaming a file is not supported".to_owned());
                 }
             }
             _ => {}
@@ -172,12 +172,12 @@ impl TraceParser<'_> {
 
 impl SystemCall {
     fn word(&self, index: usize) -> Result<&str, String> {
-        self.words.get(index).map(|word| word.trim()).ok_or_else(|| "a word is missing".to_owned())
+        self.words.get(index).map(|word| word.trim()).ok_or_else(|| "an argument is missing".to_owned())
     }
 
     fn number(&self, index: usize) -> Result<u64, String> {
         let word = self.word(index)?;
-        word.parse().map_err(|_| format!("`{word}` is no number"))
+        word.parse().map_err(|_| format!("`{word}` is not a number"))
     }
 
     fn bytes(&self, index: usize) -> Result<Vec<u8>, String> {
@@ -185,7 +185,7 @@ impl SystemCall {
     }
 
     fn path(&self, index: usize) -> Result<String, String> {
-        String::from_utf8(self.bytes(index)?).map_err(|_| "a path is no text".to_owned())
+        String::from_utf8(self.bytes(index)?).map_err(|_| "a path is not UTF-8".to_owned())
     }
 }
 
@@ -193,13 +193,13 @@ fn result(line: &str) -> Result<i64, String> {
     let result = line.rsplit_once(" = ").ok_or("no result")?.1;
     let result = result.split(' ').next().unwrap_or_default();
     // Memory addresses are irrelevant.
-    if result.starts_with("0x") { Ok(-1) } else { result.parse().map_err(|_| format!("`{result}` is no result")) }
+    if result.starts_with("0x") { Ok(-1) } else { result.parse().map_err(|_| format!("`{result}` is not a result")) }
 }
 
 /// Decodes a string logged in hexadecimal.
 fn unescaped(word: &str) -> Result<Vec<u8>, String> {
     let content = word.strip_prefix('"').and_then(|word| word.strip_suffix('"'));
-    let content = content.ok_or("a string was cut off")?;
+    let content = content.ok_or("a string is truncated")?;
     let digit = |byte: u8| (byte as char).to_digit(16);
     let pairs = content.as_bytes().chunks(4).map(|escape| match escape {
         [b'\\', b'x', high, low] => Some((digit(*high)? * 16 + digit(*low)?) as u8),

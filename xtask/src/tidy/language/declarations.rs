@@ -1,8 +1,8 @@
 //! Collects the names that a Rust file declares, from its syntax tree.
 //!
-//! Records a name where it is declared, not where it is used: methods of a trait belong to the trait, not to its
-//! implementations, and `Point { x, y }` in a pattern repeats the names of fields. Names inside macro calls are not
-//! seen, because they have no syntax tree.
+//! Collects declarations and no uses: methods of a trait belong to the trait, not to its implementations, and
+//! `Point { x, y }` in a pattern repeats the names of fields. Names inside macro calls are not collected, because macro
+//! calls have no syntax tree.
 
 use syn::ext::IdentExt;
 use syn::punctuated::Punctuated;
@@ -46,7 +46,7 @@ impl Declarations {
     /// Parses a file and collects its names, in the order of the text.
     ///
     /// # Errors
-    /// The text is not Rust.
+    /// Returns an error if the text is not valid Rust.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let file = syn::parse_file(text).map_err(|error| format!("line {}: {error}", error.span().start().line))?;
         let mut declarations = Self::default();
@@ -209,7 +209,7 @@ impl<'a> Visit<'a> for Declarations {
     }
 
     fn visit_pat_ident(&mut self, pattern: &'a syn::PatIdent) {
-        // `None` and `LIMIT` are patterns of this kind too, and declare nothing.
+        // `None` and `LIMIT` are also parsed as such patterns, and declare nothing.
         if !pattern.ident.unraw().to_string().starts_with(char::is_uppercase) {
             self.add(&pattern.ident, Role::Other);
         }

@@ -1,16 +1,16 @@
 //! Reads `xtask/language-exceptions.toml`: names that break a rule for a reason.
 //!
-//! One table per check; a key is a path prefix and a name (`apps/debate/Turn`), its value the reason. An exception that
-//! excuses nothing is an error, so that the file holds no more than the code needs.
+//! One table per check; a key is a path prefix and a name (`apps/debate/Turn`), its value the reason. An exception
+//! without a violation is an error, so that the file has no obsolete entries.
 
 use toml::{Table, Value};
 
 use super::{Check, Violation};
 
-/// The file, from the root of the workspace.
+/// Path of the file from the root of the workspace.
 pub(super) const PATH: &str = "xtask/language-exceptions.toml";
 
-/// A name that may break a rule below a path.
+/// A name that may violate a rule in files below a path.
 struct Exception {
     check: Check,
     prefix: String,
@@ -36,7 +36,7 @@ impl Exception {
     }
 }
 
-/// Removes excused violations, and returns what is wrong with the exceptions themselves.
+/// Removes excused violations, and returns the problems of the exceptions file.
 pub(super) fn apply(text: &str, violations: &mut Vec<Violation>) -> Vec<String> {
     let exceptions = match parse(text) {
         Ok(exceptions) => exceptions,

@@ -1,9 +1,9 @@
-//! Lists the words that names must not use, with the words to use instead.
+//! Banned words in names, with the words to use instead.
 //!
-//! Holds data only; `words` applies it. Each row has forms of one word and the standard words of the field. A form with
-//! an underscore is a phrase: its words must follow each other in a name.
+//! Contains only data; `words` applies it. Each row has forms of related words and the standard words for them. A form
+//! with an underscore is a phrase: its words must be consecutive in a name.
 
-/// A row: the banned forms, and what to write instead.
+/// A row: the banned forms, and the words to use instead.
 pub(super) type Row = (&'static str, &'static str);
 
 /// Words and phrases banned as any part of any name.

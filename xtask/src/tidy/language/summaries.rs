@@ -1,6 +1,6 @@
 //! Finds doc summaries that start with a question word.
 //!
-//! Reads comments, not the syntax tree, so that it also sees docs inside macro calls. Requirement ids in front of the
+//! Reads comments instead of the syntax tree, to include docs inside macro calls. Requirement ids in front of the
 //! sentence (`R-GRA-33: …`) are skipped.
 
 use super::{Check, Violation};
@@ -13,7 +13,7 @@ const FIRST_WORDS: [&str; 12] =
 /// First phrases that a summary must not have.
 const FIRST_PHRASES: [&str; 2] = ["the one that", "the ones that"];
 
-/// Returns the summaries of a file that start with a banned word.
+/// Returns a violation for each summary of a file that starts with a banned word or phrase.
 pub(super) fn violations(path: &str, rust: &RustSource<'_>) -> Vec<Violation> {
     let comments = rust.comments();
     let mut violations = Vec::new();

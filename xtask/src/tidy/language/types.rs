@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::declarations::{Declarations, Role};
 use super::{Check, Violation};
 
-/// Definitions of one name that are accepted.
+/// Maximum number of definitions of one name.
 const MAX_DEFINITIONS: usize = 2;
 
 /// Returns every definition of a name that is defined too often.

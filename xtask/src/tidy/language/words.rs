@@ -1,6 +1,6 @@
 //! Finds banned words in declared names.
 //!
-//! A name is split into lower-case parts first, so that `told_at`, `ToldAt` and `TOLD_AT` are the same to the lexicon.
+//! Names are first split into lower-case parts, so that `told_at`, `ToldAt` and `TOLD_AT` are treated alike.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::declarations::{Declaration, Role};
 use super::lexicon::{LIMITS, NAMES, PARTS, Row, TYPES};
 use super::{Check, Violation};
 
-/// The lexicon, ready for looking up names.
+/// Index of the lexicon for looking up names.
 pub(super) struct Lexicon {
     parts: Index,
     names: Index,
@@ -23,7 +23,7 @@ impl Lexicon {
         Self { parts, names, types, limits }
     }
 
-    /// Returns the names of a file that use a banned word.
+    /// Returns a violation for each name of a file that uses a banned word.
     pub(super) fn violations(&self, path: &str, names: &[Declaration]) -> Vec<Violation> {
         names.iter().filter_map(|declaration| self.violation(path, declaration)).collect()
     }
@@ -49,7 +49,7 @@ impl Lexicon {
     }
 }
 
-/// Forms by their first word, because every name of the workspace is looked up.
+/// Forms by their first word, for fast lookups of all names of the workspace.
 struct Index(BTreeMap<&'static str, Vec<(&'static str, &'static str)>>);
 
 impl Index {

@@ -19,7 +19,7 @@ pub(super) fn resolve_references(
             Some(message) if message.status == ToolStatus::Success => {
                 results.insert(reference(id), message.text().into_owned());
             }
-            _ => return Err(format!("unavailable: it needs `{id}`, which gave nothing")),
+            _ => return Err(format!("unavailable: it needs the result of `{id}`, which failed")),
         }
     }
     let mut args = call.args.clone();

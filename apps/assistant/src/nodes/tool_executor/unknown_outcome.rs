@@ -30,7 +30,7 @@ pub(super) async fn ask_about_unknown_outcome(
         let repeated = ToolCall::new(format!("{}-time-{times}", call.id), &call.name, call.args.clone());
         let user_decision = decision(&repeated, question(&message, &call), (interrupts, cx)).await?;
         if !matches!(user_decision.decision, DecisionKind::AllowOnce | DecisionKind::AllowSession) {
-            let explanation = format!("unknown: {}; the user was asked, and it was not run again", message.text());
+            let explanation = format!("unknown: {}; the user chose not to run it again", message.text());
             message.content = with_reason(&explanation, &user_decision.reason, context).into();
             return Ok(message);
         }
@@ -44,7 +44,7 @@ pub(super) async fn ask_about_unknown_outcome(
 
 fn question(message: &Message, call: &ToolCall) -> serde_json::Value {
     json!({
-        "kind": "approval", "tool": call.name, "arguments": call.args, "effect": "Runs it once more.",
+        "kind": "approval", "tool": call.name, "arguments": call.args, "effect": "Runs the call again.",
         "why": message.text(), "outcome": "unknown", "decisions": ["allow_once", "deny"],
     })
 }

@@ -163,7 +163,7 @@ fn ambiguous_match(question: &str, clarified: &[Clarification], output: &ToolRes
         (different.len() > 1 && different.len() <= MAX_CHOICES && are_names && !is_exact).then(|| AmbiguousQuestion {
             kind: "ambiguous",
             about: name.to_owned(),
-            question: format!("There are {} of the name `{name}`. Which one do you mean?", different.len()),
+            question: format!("There are {} entries named `{name}`. Which one do you mean?", different.len()),
             choices: different.into_iter().map(str::to_owned).collect(),
         })
     })

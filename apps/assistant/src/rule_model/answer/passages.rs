@@ -306,7 +306,7 @@ mod tests {
         );
     }
 
-    /// R-PLN-56, R-PLN-57: parts of a hyphenated word count only if the question has all of them, and a negation
+    /// R-PLN-56: parts of a hyphenated word count only if the question has all of them, and a negation
     /// belongs to its word.
     #[test]
     fn words_with_a_hyphen_and_denials_are_matched_whole() {

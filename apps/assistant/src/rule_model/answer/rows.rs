@@ -70,7 +70,7 @@ fn without_more(query: Option<&SqlQuery>, mut cells: Vec<Vec<String>>) -> (Vec<V
             _ => false,
         };
     cells.truncate(limit);
-    (cells, if is_same { " At least one more has the same." } else { "" })
+    (cells, if is_same { " At least one more has the same value." } else { "" })
 }
 
 fn shown_rows(prompt: &TaskPrompt) -> usize {

@@ -1,4 +1,4 @@
-//! Checked operations, each with its own error; records the loss of digits.
+//! Checked arithmetic operations: each has its own error, and a loss of digits is recorded.
 
 use rust_decimal::Decimal;
 use superstep::ToolError;
@@ -8,7 +8,7 @@ use crate::tools::error::invalid;
 /// Maximum exponent.
 const HIGHEST: i64 = 1_000;
 
-/// Performs operations.
+/// Arithmetic of one calculation, with a record of lost digits.
 #[derive(Debug, Default)]
 pub(super) struct Arithmetic {
     /// True if a result had more digits than fit.
@@ -52,7 +52,7 @@ impl Arithmetic {
     pub(super) fn power(&mut self, base: Decimal, exponent: Decimal) -> Result<Decimal, ToolError> {
         let normalized = exponent.normalize();
         if normalized.scale() > 0 || normalized.abs() > Decimal::from(HIGHEST) {
-            return Err(invalid(format_args!("an exponent is a whole number up to {HIGHEST}")));
+            return Err(invalid(format_args!("an exponent must be an integer up to {HIGHEST}")));
         }
         let mut product = Decimal::ONE;
         let mut count = Decimal::ZERO;
@@ -77,5 +77,5 @@ fn product(left: Decimal, right: Decimal) -> Option<(Decimal, bool)> {
 }
 
 fn too_large() -> ToolError {
-    invalid("the result is too large: at most 28 digits are calculated with")
+    invalid("the result is too large: the maximum is 28 digits")
 }

@@ -31,8 +31,8 @@ pub(super) fn evaluate(tokens: &[CalculatorToken], arithmetic: &mut Arithmetic) 
     let value = reader.sum()?.value;
     match reader.rest.first() {
         None => Ok(value),
-        Some(CalculatorToken::Sign(sign)) => Err(invalid(format_args!("`{sign}` stands where nothing fits"))),
-        Some(CalculatorToken::Number(number)) => Err(invalid(format_args!("there is no sign before {number}"))),
+        Some(CalculatorToken::Sign(sign)) => Err(invalid(format_args!("unexpected `{sign}`"))),
+        Some(CalculatorToken::Number(number)) => Err(invalid(format_args!("an operator is missing before {number}"))),
         Some(CalculatorToken::Word(word)) => {
             Err(invalid(format_args!("I do not understand `{word}` in a calculation")))
         }
@@ -149,6 +149,6 @@ impl ExpressionParser<'_> {
 
     fn deeper(&mut self) -> Result<(), ToolError> {
         self.depth += 1;
-        if self.depth > MAX_DEPTH { Err(invalid("there are too many brackets in each other")) } else { Ok(()) }
+        if self.depth > MAX_DEPTH { Err(invalid("the brackets are nested too deeply")) } else { Ok(()) }
     }
 }

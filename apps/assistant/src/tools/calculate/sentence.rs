@@ -13,7 +13,7 @@ const MAX_BYTES: usize = 1_000;
 /// Evaluates a sentence.
 pub(super) fn calculate(text: &str) -> Result<CalculationResult, ToolError> {
     if text.len() > MAX_BYTES {
-        return Err(invalid(format_args!("a calculation has at most {MAX_BYTES} letters")));
+        return Err(invalid(format_args!("a calculation can have at most {MAX_BYTES} characters")));
     }
     let text = text.trim().trim_end_matches(['?', '=', '.', '!', ' ']);
     let mut tokens = tokens(text)?;
@@ -42,7 +42,7 @@ fn take_currency(tokens: &mut Vec<CalculatorToken>) -> Result<Option<&'static st
         detected = Some(currency);
         false
     });
-    if is_mixed { Err(invalid("there is no rate of exchange here")) } else { Ok(detected) }
+    if is_mixed { Err(invalid("exchange rates are not available")) } else { Ok(detected) }
 }
 
 fn currency(token: &CalculatorToken) -> Option<&'static str> {

@@ -41,7 +41,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<CalculatorToken>, ToolError> {
             parsed.push(word(&rest[..length]));
             length
         } else {
-            return Err(invalid(format_args!("`{}` is no part of a calculation", letter.escape_debug())));
+            return Err(invalid(format_args!("`{}` is not valid in a calculation", letter.escape_debug())));
         };
         rest = rest[length..].trim_start();
     }
@@ -114,7 +114,7 @@ fn number_length(text: &str) -> usize {
 
 /// Parses a number with `,` or `.` as thousands separator.
 fn number(text: &str) -> Result<Decimal, ToolError> {
-    let invalid_number = |reason: &str| invalid(format_args!("`{text}` is no number: {reason}"));
+    let invalid_number = |reason: &str| invalid(format_args!("`{text}` is not a number: {reason}"));
     let (digits, exponent) = text.split_once(['e', 'E']).map_or((text, None), |(digits, rest)| (digits, Some(rest)));
     let plain = plain(digits).ok_or_else(|| invalid_number("write it like 1,249.90"))?;
     let parsed = match exponent {

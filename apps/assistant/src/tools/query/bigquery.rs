@@ -73,7 +73,7 @@ impl BigQuery {
         if !self.datasets.iter().any(|name| name == dataset) {
             let names: Vec<&str> = self.datasets.iter().map(String::as_str).collect();
             let suggestion = superstep::core::suggest::did_you_mean_or_list(dataset, &names);
-            return Err(unknown(format_args!("there is no data set `{dataset}`; {suggestion}")));
+            return Err(unknown(format_args!("data set `{dataset}` not found; {suggestion}")));
         }
         let qualifiers = self.datasets.iter().chain([&self.project]).map(String::as_str).collect();
         let checked = QueryGuard { language: SqlDialect::BigQuery, tables: None, qualifiers, access }.check(sql)?;
@@ -87,7 +87,7 @@ impl BigQuery {
         if cost > self.max_bytes {
             let limit = self.max_bytes;
             return Err(not_allowed(format_args!(
-                "the query would read {cost} bytes, more than {limit}; ask for less"
+                "the query would read {cost} bytes, more than {limit}; narrow the query"
             )));
         }
         let options = json!({
@@ -125,13 +125,13 @@ impl BigQuery {
 
     async fn send(&self, request: RequestBuilder) -> Result<JobResponse, ToolError> {
         let lost = |cause: reqwest::Error| {
-            unavailable(format_args!("BigQuery cannot be reached: {}", cause.without_url())).retryable()
+            unavailable(format_args!("BigQuery is unavailable: {}", cause.without_url())).retryable()
         };
         let response = request.bearer_auth(self.token.expose()).send().await.map_err(lost)?;
         let status = response.status();
         let body = web::body(response, web::MAX_BODY_BYTES).await.map_err(|reason| unavailable(reason).retryable())?;
         if body.is_cut {
-            return Err(not_allowed("the answer of BigQuery is too long; ask for fewer rows or columns"));
+            return Err(not_allowed("the response of BigQuery is too large; select fewer rows or columns"));
         }
         let body: Value = serde_json::from_slice(&body.bytes).unwrap_or_default();
         if status.is_success() { Ok(JobResponse(body)) } else { Err(failure(status, &body)) }
@@ -146,10 +146,10 @@ fn failure(status: StatusCode, body: &Value) -> ToolError {
     match status.as_u16() {
         400 => invalid(message),
         401 => unavailable("BigQuery does not accept the configured token"),
-        403 if !is_busy => forbidden(format_args!("BigQuery does not allow it: {message}")),
+        403 if !is_busy => forbidden(format_args!("BigQuery denied access: {message}")),
         404 => unknown(message),
-        403 | 429 => unavailable(format_args!("BigQuery has too much to do: {message}")).retryable(),
+        403 | 429 => unavailable(format_args!("BigQuery is overloaded: {message}")).retryable(),
         500.. => unavailable(format_args!("BigQuery failed ({status}): {message}")).retryable(),
-        _ => unavailable(format_args!("BigQuery answered {status}: {message}")),
+        _ => unavailable(format_args!("BigQuery returned {status}: {message}")),
     }
 }

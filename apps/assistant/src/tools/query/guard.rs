@@ -2,8 +2,8 @@
 //! tree, before anything runs.
 //!
 //! First of two checks; the second is the authorizer of SQLite (see `sqlite`), which knows exactly which columns a
-//! query reads. This check gives better error messages, and is the only one for BigQuery. There the checked text is
-//! not sent; the query is written again from the parsed tokens (see `written`).
+//! query reads. This check gives better error messages, and is the only one for BigQuery. There the checked text is not
+//! sent; the query is written again from the parsed tokens (see `rewrite`).
 
 mod rewrite;
 mod scope;
@@ -93,23 +93,23 @@ impl QueryGuard<'_> {
             SqlDialect::BigQuery => &BigQueryDialect {},
         };
         if sql.len() > MAX_BYTES || sql.contains('\0') {
-            return Err(invalid(format_args!("a query has at most {MAX_BYTES} bytes, and no zero byte")));
+            return Err(invalid(format_args!("a query can have at most {MAX_BYTES} bytes and no NUL byte")));
         }
         // The rewrite needs the escape sequences.
         let is_sent_as_it_is = self.language == SqlDialect::Sqlite;
         let tokens = Tokenizer::new(dialect, sql).with_unescape(is_sent_as_it_is).tokenize().map_err(invalid)?;
         if tokens.iter().filter(|token| deepens(token)).count() > MAX_TOKENS {
-            return Err(invalid(format_args!("the query is too long: it has more than {MAX_TOKENS} words and signs")));
+            return Err(invalid(format_args!("the query is too long: the maximum is {MAX_TOKENS} tokens")));
         }
         let joining = ImplicitJoins::of(&tokens);
         let sql = if is_sent_as_it_is { Ok(sql.to_owned()) } else { rewrite::for_bigquery(&tokens) };
         let statements = Parser::new(dialect).with_tokens(tokens).parse_statements().map_err(invalid)?;
         let mut statements = statements.into_iter();
         match (statements.next(), statements.next()) {
-            (None, _) => Err(invalid("there is no query")),
+            (None, _) => Err(invalid("the query is empty")),
             (Some(statement @ Statement::Query(_)), None) => Ok(ParsedQuery { statement, joining, sql }),
-            (Some(_), None) => Err(not_allowed("only SELECT is run here; nothing is ever changed")),
-            (Some(_), Some(_)) => Err(not_allowed("only one statement is run at a time")),
+            (Some(_), None) => Err(not_allowed("only SELECT is allowed; queries cannot modify the data")),
+            (Some(_), Some(_)) => Err(not_allowed("only one statement is allowed")),
         }
     }
 
@@ -117,19 +117,19 @@ impl QueryGuard<'_> {
     fn table(&self, name: &[String]) -> Result<Option<String>, ToolError> {
         let Some((table, qualifier)) = name.split_last() else { return Ok(None) };
         if self.access.denies_table(table) {
-            return Err(forbidden(format_args!("you may not see the table `{table}`")));
+            return Err(forbidden(format_args!("you do not have access to the table `{table}`")));
         }
         if !self.is_place(qualifier) {
             return Err(not_allowed(format_args!("`{}.{table}` is not part of the data", qualifier.join("."))));
         }
         if table.contains('*') && !(self.access.denied_tables.is_empty() && self.access.denied_columns.is_empty()) {
-            return Err(forbidden("name each table: some are hidden from you"));
+            return Err(forbidden("name each table explicitly: some are hidden from you"));
         }
         match &self.tables {
             Some(existing) if !existing.iter().any(|existing| existing.eq_ignore_ascii_case(table)) => {
                 let visible: Vec<&str> =
                     existing.iter().copied().filter(|name| !self.access.denies_table(name)).collect();
-                Err(unknown(format_args!("there is no table `{table}`; {}", did_you_mean_or_list(table, &visible))))
+                Err(unknown(format_args!("table `{table}` not found; {}", did_you_mean_or_list(table, &visible))))
             }
             _ => Ok(Some(table.clone())),
         }
@@ -175,7 +175,7 @@ impl QueryGuard<'_> {
             };
             if is_there && is_read {
                 return Err(forbidden(format_args!(
-                    "you may not see `{denied}`; name the columns you need without it"
+                    "you do not have access to `{denied}`; select the other columns by name"
                 )));
             }
         }
@@ -209,7 +209,7 @@ pub(super) fn is_internal(name: &str) -> bool {
 }
 
 fn internal(table: &str) -> ToolError {
-    not_allowed(format_args!("`{table}` belongs to the database itself; use list_tables and describe_table"))
+    not_allowed(format_args!("`{table}` is a system table; use list_tables and describe_table"))
 }
 
 /// Returns true if the token can increase the depth of the syntax tree.

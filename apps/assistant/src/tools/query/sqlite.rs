@@ -121,7 +121,7 @@ impl LocalQuery {
     /// Converts an SQLite error into a `ToolError`.
     fn failure(&self, cause: &rusqlite::Error) -> ToolError {
         if matches!(cause, rusqlite::Error::MultipleStatement | rusqlite::Error::InvalidQuery) {
-            return not_allowed("only one SELECT is run at a time");
+            return not_allowed("only one SELECT is allowed");
         }
         match cause.sqlite_error_code() {
             Some(ErrorCode::OperationInterrupted) => {
@@ -131,7 +131,7 @@ impl LocalQuery {
                 return unavailable("the data is being written at the moment").retryable();
             }
             Some(ErrorCode::ReadOnly | ErrorCode::AuthorizationForStatementDenied) => {
-                return not_allowed("only SELECT is run here; nothing is ever changed");
+                return not_allowed("only SELECT is allowed; queries cannot modify the data");
             }
             _ => {}
         }
@@ -159,7 +159,7 @@ impl LocalQuery {
         let mut names: Vec<&str> = visible.map(|(_, column)| column.name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
-        unknown(format_args!("there is no column `{name}`; {}", did_you_mean_or_list(bare, &names)))
+        unknown(format_args!("column `{name}` not found; {}", did_you_mean_or_list(bare, &names)))
     }
 }
 
@@ -173,22 +173,22 @@ fn verdict(access: &DataAccess, action: &AuthAction<'_>) -> Result<(), ToolError
         AuthAction::Function { function_name } if is_operator(function_name) => Ok(()),
         AuthAction::Function { function_name } if functions::is_pure_function(&function_name.to_lowercase()) => Ok(()),
         AuthAction::Function { function_name } => {
-            Err(not_allowed(format_args!("the function `{function_name}` is not run here")))
+            Err(not_allowed(format_args!("the function `{function_name}` is not allowed")))
         }
         AuthAction::Read { table_name, .. } if functions::is_table(&table_name.to_lowercase()) => Ok(()),
         AuthAction::Read { table_name, .. } if is_internal(table_name) => {
-            Err(not_allowed(format_args!("`{table_name}` belongs to the database itself")))
+            Err(not_allowed(format_args!("`{table_name}` is a system table")))
         }
         AuthAction::Read { table_name, .. } if access.denies_table(table_name) => {
-            Err(forbidden(format_args!("you may not see the table `{table_name}`")))
+            Err(forbidden(format_args!("you do not have access to the table `{table_name}`")))
         }
         AuthAction::Read { table_name, column_name } if access.denies_column(table_name, column_name) => {
             Err(forbidden(format_args!(
-                "you may not see `{table_name}.{column_name}`; name the columns you need without it"
+                "you do not have access to `{table_name}.{column_name}`; select the other columns by name"
             )))
         }
         AuthAction::Read { .. } => Ok(()),
-        _ => Err(not_allowed("only SELECT is run here; nothing is ever changed")),
+        _ => Err(not_allowed("only SELECT is allowed; queries cannot modify the data")),
     }
 }
 

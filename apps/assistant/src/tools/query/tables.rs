@@ -34,7 +34,7 @@ impl Tool for ListTables {
             .map(|table| json!({"name": table.name, "rows": table.visible_row_count(), "about": about(table, &caller.access)}))
             .collect();
         if tables.is_empty() {
-            return Err(forbidden("you may not see any table"));
+            return Err(forbidden("you do not have access to any table"));
         }
         Ok(json!({ "tables": tables }).into())
     }
@@ -45,7 +45,7 @@ impl Tool for DescribeTable {
         let schema = json!({"type": "object", "additionalProperties": false, "required": ["table"], "properties": {
             "table": {"type": "string", "description": "The name of the table."},
         }});
-        let about = "Describes the columns of a table: names, kinds, meaning, values that occur.";
+        let about = "Describes the columns of a table: names, types, descriptions and common values.";
         ToolSpec::new("describe_table", about).with_input(schema).read_only().timeout(crate::tools::TIME)
     }
 
@@ -53,11 +53,11 @@ impl Tool for DescribeTable {
         let caller = Caller::from_invocation(&call)?;
         let name = required(&call, "table")?.trim();
         if caller.access.denies_table(name) {
-            return Err(forbidden(format_args!("you may not see the table `{name}`")));
+            return Err(forbidden(format_args!("you do not have access to the table `{name}`")));
         }
         let Some(table) = self.0.catalog().table(name) else {
             let names: Vec<&str> = visible(&self.0, &caller.access).map(|table| table.name.as_str()).collect();
-            return Err(unknown(format_args!("there is no table `{name}`; {}", did_you_mean_or_list(name, &names))));
+            return Err(unknown(format_args!("table `{name}` not found; {}", did_you_mean_or_list(name, &names))));
         };
         let columns = table.columns.iter().filter(|column| !caller.access.denies_column(&table.name, &column.name));
         let columns: Vec<Value> = columns.map(described).collect();

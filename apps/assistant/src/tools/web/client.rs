@@ -29,7 +29,9 @@ pub(super) fn builder() -> ClientBuilder {
 }
 
 pub(super) fn built(builder: ClientBuilder) -> Result<Client> {
-    builder.build().map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("no client for HTTP: {error}")))
+    builder
+        .build()
+        .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("the HTTP client could not be created: {error}")))
 }
 
 /// Start of a body.
@@ -46,7 +48,7 @@ pub(crate) async fn body(mut response: Response, most: usize) -> Result<LimitedB
         match response.chunk().await {
             Ok(Some(piece)) => bytes.extend_from_slice(&piece),
             Ok(None) => return Ok(LimitedBody { bytes, is_cut: false }),
-            Err(error) => return Err(format!("the answer broke off: {}", error.without_url())),
+            Err(error) => return Err(format!("the response ended early: {}", error.without_url())),
         }
         if bytes.len() > most {
             bytes.truncate(most);

@@ -36,7 +36,7 @@ impl FetchUrl {
 
     async fn get(&self, address: &str) -> Result<(Url, Response), ToolError> {
         let mut url =
-            Url::parse(address).map_err(|error| invalid(format_args!("`{address}` is no address: {error}")))?;
+            Url::parse(address).map_err(|error| invalid(format_args!("`{address}` is not a valid URL: {error}")))?;
         for _ in 0..=REDIRECTS {
             self.settings.check(&url).map_err(not_allowed)?;
             let lost = |error: reqwest::Error| {
@@ -45,11 +45,11 @@ impl FetchUrl {
             let response = self.client.get(url.clone()).send().await.map_err(lost)?;
             let next = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
             match next.filter(|_| response.status().is_redirection()) {
-                Some(next) => url = url.join(next).map_err(|_| unavailable("it leads to no address"))?,
+                Some(next) => url = url.join(next).map_err(|_| unavailable("the redirect has no target"))?,
                 None => return Ok((url, response)),
             }
         }
-        Err(unavailable(format_args!("`{address}` leads on and on")))
+        Err(unavailable(format_args!("too many redirects from `{address}`")))
     }
 }
 
@@ -57,9 +57,9 @@ impl Tool for FetchUrl {
     fn spec(&self) -> ToolSpec {
         let hosts = self.settings.hosts.join(", ");
         let schema = json!({"type": "object", "additionalProperties": false, "required": ["url"], "properties": {
-            "url": {"type": "string", "description": format!("The address; hosts: {hosts}.")},
+            "url": {"type": "string", "description": format!("URL of the page; allowed hosts: {hosts}.")},
         }});
-        let about = "Fetches a page of the web as text, from allowed hosts only.";
+        let about = "Fetches a web page as text, from allowed hosts only.";
         let spec = ToolSpec::new("fetch_url", about).with_input(schema).read_only();
         spec.timeout(crate::tools::TIME).retries(crate::tools::RETRIES)
     }
@@ -68,13 +68,13 @@ impl Tool for FetchUrl {
         let (url, response) = self.get(required(&call, "url")?.trim()).await?;
         let status = response.status();
         if !status.is_success() {
-            let failed = unavailable(format_args!("`{url}` answers {status}"));
+            let failed = unavailable(format_args!("`{url}` returned {status}"));
             return Err(if status.is_server_error() { failed.retryable() } else { failed });
         }
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("text/plain");
         let kind = kind.to_lowercase();
         if !["text/", "json", "xml"].iter().any(|part| kind.contains(part)) {
-            return Err(unavailable(format_args!("`{url}` is no text but {kind}")));
+            return Err(unavailable(format_args!("`{url}` is not text but {kind}")));
         }
         let received = body(response, MAX_BODY_BYTES).await.map_err(|reason| unavailable(reason).retryable())?;
         let raw = String::from_utf8_lossy(&received.bytes);
@@ -100,17 +100,17 @@ impl WebSettings {
             None => entry.eq_ignore_ascii_case(&host),
         };
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("an address with a password is not fetched".to_owned());
+            return Err("URLs with a password are not allowed".to_owned());
         }
         if host.is_empty() || !(url.scheme() == "https" || (url.scheme() == "http" && is_private)) {
-            return Err("only https is fetched".to_owned());
+            return Err("only https is allowed".to_owned());
         }
         if !is_private && !self.hosts.iter().any(is_listed) {
-            return Err(format!("`{host}` is not on the list of hosts; listed: {}", self.hosts.join(", ")));
+            return Err(format!("`{host}` is not an allowed host; allowed: {}", self.hosts.join(", ")));
         }
         let literal: Option<std::net::IpAddr> = host.parse().ok();
         if literal.is_some_and(|address| !is_private && !is_public(address)) {
-            return Err(format!("`{host}` is private"));
+            return Err(format!("`{host}` is a private address"));
         }
         Ok(())
     }
@@ -129,7 +129,9 @@ impl Resolve for PublicResolver {
         Box::pin(async move {
             let addresses: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
             if let Some(private_address) = addresses.iter().find(|address| !is_allowed && !is_public(address.ip())) {
-                return Err(format!("`{}` leads to {}, which is private", name.as_str(), private_address.ip()).into());
+                return Err(
+                    format!("`{}` resolves to {}, a private address", name.as_str(), private_address.ip()).into()
+                );
             }
             Ok(Box::new(addresses.into_iter()) as Addrs)
         })

@@ -24,8 +24,9 @@ impl WebSearch {
     /// # Errors
     /// Returns an error if the address of the engine is invalid.
     pub(crate) fn new(address: &str) -> Result<Self> {
-        let invalid_address =
-            |error| Error::new(ErrorCode::ConfigInvalid, format!("`{address}` is no search engine: {error}"));
+        let invalid_address = |error| {
+            Error::new(ErrorCode::ConfigInvalid, format!("`{address}` is not a valid search engine URL: {error}"))
+        };
         let address = Url::parse(&format!("{}/search", address.trim_end_matches('/'))).map_err(invalid_address)?;
         Ok(Self { address, client: client()? })
     }
@@ -34,9 +35,9 @@ impl WebSearch {
 impl Tool for WebSearch {
     fn spec(&self) -> ToolSpec {
         let schema = json!({"type": "object", "additionalProperties": false, "required": ["query"], "properties": {
-            "query": {"type": "string", "description": "What to look for, in a few words."},
+            "query": {"type": "string", "description": "Search terms, a few words."},
         }});
-        let about = "Searches the web. Gives titles, addresses and excerpts.";
+        let about = "Searches the web. Returns titles, URLs and excerpts.";
         let spec = ToolSpec::new("web_search", about).with_input(schema).read_only();
         spec.timeout(crate::tools::TIME).retries(crate::tools::RETRIES)
     }
@@ -45,19 +46,19 @@ impl Tool for WebSearch {
         let mut address = self.address.clone();
         address.query_pairs_mut().append_pair("q", required(&call, "query")?).append_pair("format", "json");
         let lost = |error: reqwest::Error| {
-            unavailable(format_args!("the search engine cannot be reached: {}", error.without_url())).retryable()
+            unavailable(format_args!("the search engine is unavailable: {}", error.without_url())).retryable()
         };
         let response = self.client.get(address).send().await.map_err(lost)?;
         let status = response.status();
         match status.as_u16() {
             200 => {}
-            401 | 403 => return Err(forbidden("the search engine does not allow it")),
-            429 | 500.. => return Err(unavailable(format_args!("the search engine answers {status}")).retryable()),
-            _ => return Err(unavailable(format_args!("the search engine answers {status}"))),
+            401 | 403 => return Err(forbidden("the search engine denied access")),
+            429 | 500.. => return Err(unavailable(format_args!("the search engine returned {status}")).retryable()),
+            _ => return Err(unavailable(format_args!("the search engine returned {status}"))),
         }
         let received = body(response, MAX_BODY_BYTES).await.map_err(|reason| unavailable(reason).retryable())?;
-        let document: Value =
-            serde_json::from_slice(&received.bytes).map_err(|_| unavailable("the search engine gives no JSON"))?;
+        let document: Value = serde_json::from_slice(&received.bytes)
+            .map_err(|_| unavailable("the search engine did not return JSON"))?;
         let results = document["results"].as_array().map(Vec::as_slice).unwrap_or_default();
         let result = |result: &Value| {
             let text = |name: &str| result[name].as_str().unwrap_or_default().to_owned();

@@ -108,7 +108,7 @@ async fn the_cost_is_estimated_before_the_query() {
 
 /// R-PLN-53, R-PLN-69: queries that cost too much, write, or read denied columns are never run by the service.
 #[tokio::test]
-async fn what_may_not_run_is_not_sent() {
+async fn rejected_queries_are_not_sent() {
     let fake = Fake::default();
     fake.0.lock().unwrap().bytes = 1_001;
     let tools = served(&fake).await;
@@ -131,7 +131,7 @@ async fn what_may_not_run_is_not_sent() {
 /// R-PLN-69, R-PLN-53: the service receives only the checked query and nothing else of the text, for the estimate
 /// and for the run; it also receives the time after which the call gives up.
 #[tokio::test]
-async fn what_was_checked_is_what_is_sent() {
+async fn only_the_checked_query_is_sent() {
     let fake = Fake::default();
     let tools = served(&fake).await;
     let sam = caller(&[], &["customers.email"]);
@@ -164,7 +164,7 @@ async fn values_are_not_misread() {
     }
     fake.0.lock().unwrap().answer = Some(played("STRING", vec!["x".repeat(1_000_000); 5]));
     let long = call(&tools, "bq_query", json!({"sql": "SELECT n FROM orders"}), &caller(&[], &[])).await;
-    assert!(long.as_ref().is_err_and(|said| said.contains("too long")), "{:.200}", format!("{long:?}"));
+    assert!(long.as_ref().is_err_and(|said| said.contains("too large")), "{:.200}", format!("{long:?}"));
 }
 
 /// R-PLN-53: the client waits for a slow job.

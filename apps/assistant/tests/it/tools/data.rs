@@ -23,7 +23,7 @@ async fn run_query(data: Dataset, sql: &str) -> Result<Value, String> {
 /// R-PLN-25, R-PLN-54: the metadata of a view contains no data of its base tables, whatever its column names: a
 /// user who may see the view may not see all of that data.
 #[tokio::test]
-async fn a_view_tells_no_values_of_hidden_tables() {
+async fn a_view_reveals_no_values_of_hidden_tables() {
     let path = empty_folder("views").join("staff.db");
     let connection = Connection::open(&path).unwrap();
     let tables = "CREATE TABLE employees (name TEXT, born TEXT, salary INTEGER);
@@ -160,7 +160,7 @@ fn write_parquet(path: &Path) {
 
 /// R-PLN-53: the error for an unreadable file names the file.
 #[test]
-fn what_cannot_be_loaded_is_named() {
+fn an_unreadable_file_is_named() {
     type Files = &'static [(&'static str, &'static str)];
     let rows: [(&str, Files, &str); 7] = [
         ("empty", &[("readme.md", "nothing")], "*.csv"),

@@ -31,7 +31,7 @@ async fn files_of_allowed_folders_are_read() {
     assert_eq!((&large["truncated"], large["text"].as_str().unwrap().len()), (&json!(true), 256 * 1024));
     assert_eq!(kind(&call(&tools, "read_file", json!({"path": "binary.txt"}), &ana).await), "invalid");
     let missing = call(&tools, "read_file", json!({"path": "refund.md"}), &ana).await.unwrap_err();
-    assert_eq!(missing, "invalid: there is no file `refund.md`; did you mean `refunds.md`?");
+    assert_eq!(missing, "invalid: file `refund.md` not found; did you mean `refunds.md`?");
 }
 
 /// R-PLN-72: a path outside the folders, with `..`, or through a link that leaves them is rejected, and so is

@@ -26,7 +26,7 @@ fn local(sql: &str) -> String {
 
 /// R-PLN-53: read-only queries pass, including long ones.
 #[test]
-fn what_only_reads_passes() {
+fn read_only_queries_are_accepted() {
     for (sql, expected) in [
         ("SELECT 1", "fine"),
         ("select count(*) from Orders;", "fine orders"),
@@ -115,7 +115,7 @@ fn statements_other_than_reads_are_rejected() {
 
 /// R-PLN-69: invalid queries and rejected queries have different errors.
 #[test]
-fn what_is_no_query_is_invalid() {
+fn invalid_and_rejected_queries_have_different_errors() {
     let long = format!("SELECT {}1", "1, ".repeat(10_000));
     let deep = format!("SELECT {}1", "1+".repeat(5_000));
     let brackets = format!("SELECT {}1{}", "(".repeat(5_000), ")".repeat(5_000));
@@ -153,7 +153,7 @@ fn an_unknown_table_is_answered_with_the_nearest() {
     let message = |sql: &str| guard.check(sql).unwrap_err().message;
     assert_eq!(
         message("SELECT * FROM order_s"),
-        "unknown_table: there is no table `order_s`; did you mean `orders`? known: `orders`, `customers`"
+        "unknown_table: table `order_s` not found; did you mean `orders`? known: `orders`, `customers`"
     );
     for sql in [
         "SELECT * FROM employees",
@@ -245,7 +245,7 @@ fn only_known_functions_of_bigquery_run() {
         ("SUM(total) OVER (ORDER BY remote(id))", "remote"),
         ("CASE WHEN EXISTS (SELECT REMOTE(1)) THEN 1 END", "REMOTE"),
     ] {
-        let expected = format!("refused: the function `{name}` is not run here");
+        let expected = format!("refused: the function `{name}` is not allowed");
         assert!(
             checked(rejected).is_err_and(|said| said.starts_with(&expected)),
             "{rejected}: {:?}",
@@ -308,7 +308,7 @@ const SCOPES: [(&str, &str, &str); 25] = [
 /// R-PLN-53, R-PLN-25: a CTE name refers to the CTE only in its scope; everywhere else the table is read, and its
 /// columns are checked as usual. Nothing else makes a table another one: no qualifier, no alias, no escape.
 #[test]
-fn names_hold_where_they_are_made_and_nowhere_else() {
+fn a_cte_name_is_valid_only_in_its_scope() {
     let denied_columns = vec!["customers.email".to_owned()];
     let access = DataAccess { denied_columns, denied_tables: vec!["employees".to_owned()], ..DataAccess::default() };
     let mut mismatches = Vec::new();

@@ -67,12 +67,12 @@ async fn rows_are_limited_by_role() {
 async fn unknown_names_are_reported_with_suggestions() {
     let sam = caller(&["employees"], &["products.cost"]);
     for (sql, expected) in [
-        ("SELECT * FROM order", "unknown_table: there is no table `order`; did you mean `orders`?"),
+        ("SELECT * FROM order", "unknown_table: table `order` not found; did you mean `orders`?"),
         ("SELECT FROM WHERE", "invalid: "),
-        ("SELECT * FROM ordes", "unknown_table: there is no table `ordes`; did you mean `orders`?"),
-        ("SELECT statuss FROM orders", "unknown_table: there is no column `statuss`; did you mean `status`?"),
-        ("SELECT o.totl FROM orders o", "unknown_table: there is no column `o.totl`; did you mean `total`?"),
-        ("SELECT \"stattus\" FROM orders", "unknown_table: there is no column `stattus`; did you mean `status`?"),
+        ("SELECT * FROM ordes", "unknown_table: table `ordes` not found; did you mean `orders`?"),
+        ("SELECT statuss FROM orders", "unknown_table: column `statuss` not found; did you mean `status`?"),
+        ("SELECT o.totl FROM orders o", "unknown_table: column `o.totl` not found; did you mean `total`?"),
+        ("SELECT \"stattus\" FROM orders", "unknown_table: column `stattus` not found; did you mean `status`?"),
         ("SELECT city FROM customers JOIN suppliers", "ambiguous: more than one table has a column `city`"),
         ("SELECT sum(total, 2) FROM orders", "invalid: wrong number of arguments"),
         ("SELECT nope() FROM orders", "refused: the function `nope`"),
@@ -84,7 +84,7 @@ async fn unknown_names_are_reported_with_suggestions() {
     assert!(!message.contains("`cost`"), "a hidden column is not offered: {message}");
     let other = json!({"sql": "SELECT 1", "dataset": "shopp"});
     let message = call(&plain(), "bq_query", other, &sam).await.unwrap_err();
-    assert_eq!(message, "unknown_table: there is no data set `shopp`; did you mean `shop`? known: `shop`");
+    assert_eq!(message, "unknown_table: data set `shopp` not found; did you mean `shop`? known: `shop`");
     let named = json!({"sql": "SELECT 1", "dataset": "shop"});
     assert!(call(&plain(), "bq_query", named, &sam).await.is_ok());
 }
@@ -209,7 +209,7 @@ async fn tables_are_listed_and_described() {
     assert!(columns.iter().all(|column| column["name"] != "cost"));
     assert_eq!(kind(&call(&tools, "describe_table", json!({"table": "employees"}), &sam).await), "forbidden");
     let unknown = call(&tools, "describe_table", json!({"table": "product"}), &sam).await.unwrap_err();
-    assert!(unknown.starts_with("unknown_table: there is no table `product`; did you mean `products`?"), "{unknown}");
+    assert!(unknown.starts_with("unknown_table: table `product` not found; did you mean `products`?"), "{unknown}");
     assert!(!unknown.contains("employees"));
     assert_eq!(kind(&call(&tools, "list_tables", json!({}), &caller(&["*"], &[])).await), "forbidden");
 }

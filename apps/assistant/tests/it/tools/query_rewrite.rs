@@ -14,7 +14,7 @@ fn sent(sql: &str) -> Result<String, String> {
 /// R-PLN-69, R-PLN-53, R-PLN-25: in GoogleSQL a carriage return ends a comment, and a quote behind a backslash does
 /// not end even a raw string. Text that the guard parses as a comment or a string is not sent as anything else.
 #[test]
-fn what_one_reader_takes_for_a_comment_or_a_text_is_not_sent_to_the_other() {
+fn comments_and_strings_are_rewritten_for_googlesql() {
     for (sql, expected) in [
         ("SELECT 1 AS a -- \r, email FROM customers", "SELECT 1 AS a"),
         ("SELECT 1 -- \r; DROP TABLE shop.orders", "SELECT 1"),
@@ -97,7 +97,7 @@ proptest! {
     /// R-PLN-69, R-PLN-53, R-PLN-25: whatever comments and strings a query has, GoogleSQL parses the rewritten
     /// query as one statement without the denied column.
     #[test]
-    fn what_is_sent_is_read_as_it_was_checked(
+    fn a_rewritten_query_is_parsed_as_it_was_checked(
         pieces in prop::collection::vec(any_piece(), 1..4), end in any_piece(), reads in any::<bool>(),
     ) {
         let table = if reads { "customers" } else { "orders" };

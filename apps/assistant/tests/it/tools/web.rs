@@ -79,7 +79,7 @@ async fn nothing_private_is_fetched() {
     }
     // The name is listed, but its address is private.
     let named = fetch(&tools, &format!("https://localhost:{port}/page")).await.unwrap_err();
-    assert!(named.starts_with("unavailable: ") && named.contains("which is private"), "{named}");
+    assert!(named.starts_with("unavailable: ") && named.contains(", a private address"), "{named}");
 }
 
 /// R-PLN-54: the search engine is queried, and its results contain titles, URLs and excerpts.

@@ -40,7 +40,7 @@ async fn call_model(model: &SharedModel, request: ChatRequest, cx: &TaskContext)
     };
     match answer.and_then(|answer| answer.json()) {
         Ok(output @ Value::Object(_)) => ModelReply::Parsed(output),
-        Ok(_) => ModelReply::Failed(format!("model `{}`: the answer is no object", model.info())),
+        Ok(_) => ModelReply::Failed(format!("model `{}`: the answer is not an object", model.info())),
         Err(error) => ModelReply::Failed(error.message().to_owned()),
     }
 }

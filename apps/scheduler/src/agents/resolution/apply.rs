@@ -32,7 +32,7 @@ pub fn apply_resolution(
     now: Time,
 ) -> Result<(Event, Vec<CalendarChange>)> {
     if resolution.changes.is_empty() {
-        return Err(invalid_resume("a way out changes something, and this one has no `changes`"));
+        return Err(invalid_resume("a resolution needs at least one change, but `changes` is empty"));
     }
     let mut work = ResolutionApplier {
         snapshot: snapshot.clone(),
@@ -81,9 +81,9 @@ impl NewTimes {
         let same_length = || after(start, between(old.start, old.end));
         let end = self.end.unwrap_or_else(|| if action == ChangeAction::Move { same_length() } else { old.end });
         let span = TimeRange::new(start, end)
-            .ok_or_else(|| invalid_resume(format!("it would end at {end}, before it starts")))?;
+            .ok_or_else(|| invalid_resume(format!("the end, {end}, would be before the start")))?;
         if action == ChangeAction::Shorten && (!old.contains(&span) || span == *old) {
-            return Err(invalid_resume(format!("{start} to {end} is not a part of {} to {}", old.start, old.end)));
+            return Err(invalid_resume(format!("{start} to {end} is not within {} to {}", old.start, old.end)));
         }
         Ok(span)
     }
@@ -101,8 +101,9 @@ impl ResolutionApplier<'_> {
             }
             let mut existing = self.other(&id)?.as_ref().clone();
             if existing.recurrence.is_some() {
-                let start =
-                    ends.of.ok_or_else(|| invalid_resume(format!("`{id}` repeats: `old_value` says which one")))?;
+                let start = ends.of.ok_or_else(|| {
+                    invalid_resume(format!("`{id}` is a series: set `old_value` to the start of an instance"))
+                })?;
                 existing = instance(&self.snapshot, self.other(&id)?, start)?;
             }
             let (after, _) = reschedule(&self.snapshot, &existing, &ends.span(&existing.span, action)?)?;
@@ -115,7 +116,8 @@ impl ResolutionApplier<'_> {
         let part = part_id(&self.snapshot, self.event);
         let mut ends = ends(changes, ChangeAction::Split)?;
         let first = ends.remove(&self.event.id).unwrap_or_default().span(&self.event.span, ChangeAction::Split)?;
-        let second = ends.remove(&part).ok_or_else(|| invalid_resume(format!("the second part is to be `{part}`")))?;
+        let second =
+            ends.remove(&part).ok_or_else(|| invalid_resume(format!("the id of the second part must be `{part}`")))?;
         let second = match second {
             NewTimes { start: Some(start), end: Some(end), .. } => TimeRange::new(start, end),
             _ => None,
@@ -125,7 +127,7 @@ impl ResolutionApplier<'_> {
             return Err(invalid_resume(format!("`{id}` is neither the event nor its second part")));
         }
         if first.overlaps(&second) {
-            return Err(invalid_resume("the two parts are at the same time"));
+            return Err(invalid_resume("the two parts overlap"));
         }
         let (after, exceptions) = reschedule(&self.snapshot, self.event, &first)?;
         let (rest, _) = reschedule(&self.snapshot, self.event, &second)?;
@@ -183,9 +185,9 @@ impl ResolutionApplier<'_> {
             let Some(id) = rule.filter(|_| self.is_plain(change)) else {
                 return Err(unfitting(change, "`field` with `constraint:` and the id of a rule"));
             };
-            let rule = self.snapshot.rules.get(id).ok_or_else(|| invalid_resume(format!("there is no rule `{id}`")))?;
+            let rule = self.snapshot.rules.get(id).ok_or_else(|| invalid_resume(format!("rule `{id}` not found")))?;
             if rule.strength == ConstraintStrength::Hard {
-                return Err(invalid_resume(format!("the rule `{}` is hard and cannot be broken", rule.name)));
+                return Err(invalid_resume(format!("the rule `{}` is hard and cannot be overridden", rule.name)));
             }
             let line = override_property(id);
             if !self.after.preserved_properties.contains(&line) {
@@ -203,7 +205,7 @@ impl ResolutionApplier<'_> {
                 return Err(unfitting(change, "`field` `resources` with `old_value` and `new_value`"));
             };
             if !self.snapshot.resources.contains_key(new) {
-                return Err(invalid_resume(format!("there is no resource `{new}`")));
+                return Err(invalid_resume(format!("resource `{new}` not found")));
             }
             let used = self.after.resources.iter_mut().find(|used| *used == old);
             let used = used.ok_or_else(|| invalid_resume(format!("`{}` does not use `{old}`", self.event.title)))?;
@@ -213,18 +215,18 @@ impl ResolutionApplier<'_> {
         Ok(())
     }
 
-    /// True if a change is about the event itself and not about its time.
+    /// Returns true if a change is about the event itself and not about its time.
     fn is_plain(&self, change: &ResolutionChange) -> bool {
         change.action.is_none() && change.event_id.as_ref().is_none_or(|id| *id == self.event.id)
     }
 
     fn other(&self, id: &str) -> Result<&Arc<Event>> {
-        let other = self.snapshot.events.get(id).ok_or_else(|| invalid_resume(format!("there is no event `{id}`")))?;
+        let other = self.snapshot.events.get(id).ok_or_else(|| invalid_resume(format!("event `{id}` not found")))?;
         if !can_modify(&self.snapshot, self.requester, other) {
-            let name = self.snapshot.members.get(self.requester).map_or("whoever asks", |member| member.name.as_str());
+            let name = self.snapshot.members.get(self.requester).map_or("the requester", |member| member.name.as_str());
             return Err(Error::new(
                 ErrorCode::PolicyRefused,
-                format!("{name} may not change what belongs to somebody else"),
+                format!("{name} does not have permission to change events of other members"),
             ));
         }
         // A proposed event belongs to another thread.
@@ -257,18 +259,18 @@ fn ends(changes: &[ResolutionChange], action: ChangeAction) -> Result<BTreeMap<S
 }
 
 fn event_id(change: &ResolutionChange) -> Result<&str> {
-    change.event_id.as_deref().ok_or_else(|| invalid_resume("a change does not say which event"))
+    change.event_id.as_deref().ok_or_else(|| invalid_resume("a change must name an event"))
 }
 
 fn time(text: Option<&str>, field: &str) -> Result<Time> {
-    let text = text.ok_or_else(|| invalid_resume(format!("`{field}` is missing, and says a time")))?;
+    let text = text.ok_or_else(|| invalid_resume(format!("`{field}` is missing; it must be a time")))?;
     Time::parse(text).map_err(|fault| invalid_resume(format!("`{field}`: {fault}")))
 }
 
 fn unfitting(change: &ResolutionChange, expected: &str) -> Error {
     let (field, action) = (change.field.as_deref().unwrap_or("none"), change.action.map_or("none", action_name));
     invalid_resume(format!(
-        "a change with field `{field}` and action `{action}` does not fit: the strategy wants {expected}"
+        "a change with field `{field}` and action `{action}` does not match the strategy, which requires {expected}"
     ))
 }
 

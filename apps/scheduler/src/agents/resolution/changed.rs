@@ -53,7 +53,7 @@ pub(super) fn reschedule(snapshot: &CalendarSnapshot, event: &Event, to: &TimeRa
     let (old, new) = (zone.to_local(event.span.start), zone.to_local(to.start));
     if old.date() != new.date() {
         return Err(invalid_resume(format!(
-            "`{}` repeats, and its days are in its rule: it can move within a day",
+            "the rule of `{}` sets its days: it can only be moved within the day",
             event.title
         )));
     }
@@ -79,7 +79,7 @@ fn rule_moved(rule: &str, by: jiff::Span) -> Result<String> {
     let mut parts = Vec::new();
     for part in rule.split(';') {
         if ["BYHOUR=", "BYMINUTE=", "BYSECOND="].iter().any(|fixed| part.starts_with(fixed)) {
-            return Err(invalid_resume(format!("the time of the day is in its rule, `{part}`")));
+            return Err(invalid_resume(format!("the rule sets the time of day: `{part}`")));
         }
         let until = part.strip_prefix("UNTIL=").filter(|until| until.contains('T'));
         let Some(until) = until else {

@@ -170,9 +170,9 @@ impl ResolutionContext<'_> {
         let changes: Vec<ResolutionChange> = rules.iter().map(|rule| change(&rule.id)).collect();
         let names: Vec<String> = rules.iter().map(|rule| words::quoted(&rule.name)).collect();
         let (title, rule) = (self.formatter.name(self.event), if names.len() == 1 { "rule" } else { "rules" });
-        let description = format!("Keep {title} as it is, against the {rule} {}.", words::join_list(&names));
+        let description = format!("Keep {title} unchanged and override the {rule} {}.", words::join_list(&names));
         let lost = format!(
-            "The {rule} {} {} broken this time.",
+            "The {rule} {} {} violated this time.",
             words::join_list(&names),
             if names.len() == 1 { "is" } else { "are" }
         );
@@ -209,7 +209,7 @@ impl ResolutionContext<'_> {
             .then(|| ResolutionPlan::new(Strategy::AlternativeResource, description, changes).with_side_effect(lost)))
     }
 
-    /// True if a resource is available at all instances of an event that uses it.
+    /// Returns true if a resource is available at all instances of an event that uses it.
     fn is_resource_free(&self, event: &Event, resource: &str) -> Result<bool> {
         let availability = AvailabilityCheck::new(self.snapshot, event, &super::conflicts::horizon(event, self.now)?)?;
         let conflicts = availability.conflicts(availability.spans());

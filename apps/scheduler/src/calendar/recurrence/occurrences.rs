@@ -8,7 +8,7 @@ use jiff::civil::{Date, DateTime, Time, Weekday};
 
 use super::pattern::{Frequency, RecurrenceRule, WeekdayNum};
 
-/// The local times of a settled rule, from the period of one time to another, earliest first.
+/// The local times of a recurrence rule with defaults, from the period of one time to that of another, earliest first.
 ///
 /// The first period is complete; the caller skips times before the first start.
 pub(super) struct LocalOccurrences<'a> {
@@ -180,7 +180,7 @@ impl RecurrenceRule {
         times
     }
 
-    /// True if a day matches all day parts of the rule.
+    /// Returns true if a day matches all day parts of the rule.
     fn falls_on(&self, day: Date) -> bool {
         holds(&self.months, day.month().into())
             && (self.month_days.is_empty() || is_named(&self.month_days, day.day().into(), day.days_in_month().into()))
@@ -203,7 +203,8 @@ impl RecurrenceRule {
         ordinal == (at - 1) / 7 + 1 || ordinal == -((of - at) / 7 + 1)
     }
 
-    /// True if a day is in one of the weeks of BYWEEKNO. A week belongs to the year that contains most of its days.
+    /// Returns true if a day is in one of the weeks of BYWEEKNO. A week belongs to the year that contains most of its
+    /// days.
     fn is_in_week(&self, day: Date) -> bool {
         let middle = week_of(day, self.week_start).saturating_add(SignedDuration::from_hours(3 * 24));
         let number = (middle.day_of_year() - 1) / 7 + 1;
@@ -223,12 +224,12 @@ fn months(local_time: DateTime) -> i64 {
     i64::from(local_time.year()) * 12 + i64::from(local_time.month()) - 1
 }
 
-/// True if a list is empty or contains the value.
+/// Returns true if a list is empty or contains the value.
 fn holds(list: &[i16], one: i16) -> bool {
     list.is_empty() || list.contains(&one)
 }
 
-/// True if a list contains the value, counted from the start or from the end.
+/// Returns true if a list contains the value, counted from the start or from the end.
 fn is_named(list: &[i16], one: i16, of: i16) -> bool {
     list.contains(&one) || list.contains(&(one - of - 1))
 }

@@ -1,7 +1,7 @@
 //! Strict parser of RFC 5545 recurrence rules.
 //!
 //! A part that is unknown, repeated, out of range or meaningless beside another part is rejected by its name. The
-//! expansion of rules is in `walls`.
+//! expansion of rules is in `occurrences`.
 
 use std::fmt::Display;
 
@@ -100,7 +100,7 @@ pub(crate) fn parts(rule: &str) -> Result<Vec<(String, String)>> {
     let value = value.strip_suffix(';').unwrap_or(value);
     let split = |part: &str| match part.split_once('=') {
         Some((name, value)) if !value.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        _ => Err(invalid_part(part.trim(), "is not a name, `=` and a value")),
+        _ => Err(invalid_part(part.trim(), "is not of the form `NAME=value`")),
     };
     value.split(';').map(split).collect()
 }
@@ -124,7 +124,7 @@ impl RecurrenceRule {
         let parts = parts(rule)?;
         for (index, (name, value)) in parts.iter().enumerate() {
             if parts[..index].iter().any(|(earlier, _)| earlier == name) {
-                return Err(invalid_part(format_args!("{name}={value}"), format_args!("`{name}` is there twice")));
+                return Err(invalid_part(format_args!("{name}={value}"), format_args!("`{name}` occurs twice")));
             }
         }
         let mut pattern = Self::every(frequency(&parts)?);
@@ -159,7 +159,7 @@ impl RecurrenceRule {
             "FREQ" => {}
             "INTERVAL" => self.interval = number(&part, value, 1, MAX_INTERVAL)?,
             "COUNT" | "UNTIL" if self.end != RuleEnd::Never => {
-                return Err(invalid_part(part, "a rule ends by `COUNT` or by `UNTIL`, not by both"));
+                return Err(invalid_part(part, "`COUNT` and `UNTIL` cannot be combined"));
             }
             "COUNT" => self.end = RuleEnd::Count(count(&part, value)?),
             "UNTIL" => self.end = RuleEnd::Until(until(&part, value)?),
@@ -172,8 +172,10 @@ impl RecurrenceRule {
             "BYMINUTE" => self.minutes = numbers(&part, value, 0..=59)?,
             "BYSECOND" => self.seconds = numbers(&part, value, 0..=59)?,
             "BYDAY" => self.days = value.split(',').map(|text| day(&part, text)).collect::<Result<_>>()?,
-            "WKST" => self.week_start = weekday(value).ok_or_else(|| invalid_part(part, "is none of MO, TU, … SU"))?,
-            _ => return Err(invalid_part(part, format_args!("RFC 5545 has no part `{name}`"))),
+            "WKST" => {
+                self.week_start = weekday(value).ok_or_else(|| invalid_part(part, "is not one of MO, TU, … SU"))?
+            }
+            _ => return Err(invalid_part(part, format_args!("RFC 5545 defines no part `{name}`"))),
         }
         Ok(())
     }
@@ -186,34 +188,34 @@ impl RecurrenceRule {
         };
         let is_by_month_or_year = self.frequency <= Frequency::Monthly;
         if !self.weeks.is_empty() && self.frequency != Frequency::Yearly {
-            return frequency_error("BYWEEKNO", "weeks have numbers only in a year, not beside");
+            return frequency_error("BYWEEKNO", "week numbers require `FREQ=YEARLY`; they cannot be combined with");
         }
         if !self.year_days.is_empty()
             && matches!(self.frequency, Frequency::Monthly | Frequency::Weekly | Frequency::Daily)
         {
-            return frequency_error("BYYEARDAY", "days of the year mean nothing beside");
+            return frequency_error("BYYEARDAY", "days of the year cannot be combined with");
         }
         if !self.month_days.is_empty() && self.frequency == Frequency::Weekly {
-            return frequency_error("BYMONTHDAY", "days of the month mean nothing beside");
+            return frequency_error("BYMONTHDAY", "days of the month cannot be combined with");
         }
         let has_ordinals = self.days.iter().any(|day| day.ordinal.is_some());
         if has_ordinals && (!is_by_month_or_year || !self.weeks.is_empty()) {
             return frequency_error(
                 "BYDAY",
-                "a number before the day needs a month or a year to count in, and no `BYWEEKNO`; not",
+                "a numbered weekday requires a monthly or yearly rule without `BYWEEKNO`, not",
             );
         }
         let is_by_month = self.frequency == Frequency::Monthly;
         if is_by_month && self.days.iter().any(|day| day.ordinal.is_some_and(|ordinal| ordinal.abs() > 5)) {
-            return frequency_error("BYDAY", "a month has no day of the week more than five times, so not with");
+            return frequency_error("BYDAY", "numbers beyond 5 or -5 are invalid with");
         }
         if !self.positions.is_empty() && !parts.iter().any(|(name, _)| name.starts_with("BY") && name != "BYSETPOS") {
-            return frequency_error("BYSETPOS", "there is nothing to choose from without another `BY…` beside");
+            return frequency_error("BYSETPOS", "another `BY…` part is required with");
         }
         if self.frequency > Frequency::Daily && self.end == RuleEnd::Never {
             return Err(invalid_part(
                 format_args!("FREQ={frequency}"),
-                "more often than once a day is for a while only: give it `COUNT` or `UNTIL`, or write \
+                "a rule that repeats within a day must end: add `COUNT` or `UNTIL`, or write \
                  `FREQ=DAILY` with `BYHOUR` and `BYMINUTE`",
             ));
         }
@@ -287,10 +289,10 @@ impl Until {
 
 fn frequency(parts: &[(String, String)]) -> Result<Frequency> {
     let Some((_, value)) = parts.iter().find(|(name, _)| name == "FREQ") else {
-        return Err(invalid_part("FREQ", "is missing: say how often, such as `FREQ=WEEKLY`"));
+        return Err(invalid_part("FREQ", "is missing: set a frequency, such as `FREQ=WEEKLY`"));
     };
     let matched = FREQUENCIES.iter().find(|(name, _)| name == value).map(|(_, frequency)| *frequency);
-    matched.ok_or_else(|| invalid_part(format_args!("FREQ={value}"), "is none of YEARLY, MONTHLY, WEEKLY, DAILY"))
+    matched.ok_or_else(|| invalid_part(format_args!("FREQ={value}"), "is not one of YEARLY, MONTHLY, WEEKLY, DAILY"))
 }
 
 fn number(part: &str, text: &str, least: i64, most: i64) -> Result<i64> {
@@ -304,7 +306,7 @@ fn numbers(part: &str, value: &str, range: std::ops::RangeInclusive<i16>) -> Res
         let number = number(part, text, (*range.start()).into(), (*range.end()).into())?;
         // Lists that may count from the end have no zero.
         if number == 0 && *range.start() < 0 {
-            return Err(invalid_part(part, "counts from 1, or from -1 at the end; there is no `0`"));
+            return Err(invalid_part(part, "must not contain `0`: it counts from 1, or from -1 at the end"));
         }
         numbers.extend(i16::try_from(number));
     }
@@ -316,9 +318,9 @@ fn numbers(part: &str, value: &str, range: std::ops::RangeInclusive<i16>) -> Res
 fn count(part: &str, value: &str) -> Result<usize> {
     let count = value.parse::<usize>().map_err(|_| invalid_part(part, format_args!("`{value}` is not a number")))?;
     match count {
-        0 => Err(invalid_part(part, "a series that happens no time is none")),
+        0 => Err(invalid_part(part, "a series needs at least one instance")),
         count if count > MAX_INSTANCES => {
-            Err(invalid_part(part, format_args!("a series has at most {MAX_INSTANCES} instances, or no end")))
+            Err(invalid_part(part, format_args!("a series that ends can have at most {MAX_INSTANCES} instances")))
         }
         count => Ok(count),
     }
@@ -342,7 +344,10 @@ fn weekday(name: &str) -> Option<Weekday> {
 
 fn day(part: &str, text: &str) -> Result<WeekdayNum> {
     let invalid = || {
-        invalid_part(part, format_args!("`{text}` is none of MO, TU, WE, TH, FR, SA, SU, nor one such as 2TU or -1FR"))
+        invalid_part(
+            part,
+            format_args!("`{text}` is not one of MO, TU, WE, TH, FR, SA, SU, or numbered such as 2TU or -1FR"),
+        )
     };
     let (ordinal, name) = text.split_at_checked(text.len().saturating_sub(2)).ok_or_else(invalid)?;
     let weekday = weekday(name).ok_or_else(invalid)?;

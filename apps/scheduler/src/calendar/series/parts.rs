@@ -21,7 +21,7 @@ impl SeriesView<'_> {
             // Only RDATE instances are before: the first of them becomes the start of the series.
             let starts = self.table.starts(self.table.earliest(), start)?;
             let first =
-                *starts.first().ok_or_else(|| input_error(format!("nothing of `{}` is before", event.title)))?;
+                *starts.first().ok_or_else(|| input_error(format!("`{}` has no earlier instance", event.title)))?;
             event.span = self.span_at(first)?;
             head.rule = String::new();
         } else if !recurrence.rule.is_empty() {
@@ -45,8 +45,10 @@ impl SeriesView<'_> {
         if !recurrence.rule.is_empty() {
             if !self.table.matches_rule(start)? {
                 let reason =
-                    format!("the rule of `{}` does not fall on {}", event.title, self.table.local_start(start));
-                return Err(input_error(reason).with_help("it was added by itself: change this one or all"));
+                    format!("the rule of `{}` has no occurrence on {}", event.title, self.table.local_start(start));
+                return Err(
+                    input_error(reason).with_help("this instance is an extra date: change only this instance, or all")
+                );
             }
             let ruled = self.table.rule_occurrences(self.table.earliest(), start)?.len();
             rest.rule = self.continue_rule_from(&recurrence.rule, start, ruled)?;
@@ -155,7 +157,7 @@ pub(super) fn adjust_rule(before: &Event, after: &mut Event, shift: SignedDurati
         return Ok(());
     }
     if is_same_rule {
-        let reason = format!("the rule of `{}` does not fall on {first}", after.title);
+        let reason = format!("the rule of `{}` has no occurrence on {first}", after.title);
         return Err(input_error(reason).with_help("change the rule as well"));
     }
     // A new rule may match later than the event: the series then starts at the first match.

@@ -15,7 +15,7 @@ struct LossySession<'a> {
 }
 
 impl LossySession<'_> {
-    /// True if this call is the one that is lost.
+    /// Returns true if this call is the one that is lost.
     fn is_lost(&mut self) -> bool {
         self.left = self.left.wrapping_sub(1);
         self.left == usize::MAX

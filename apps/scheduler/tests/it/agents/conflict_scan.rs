@@ -13,7 +13,7 @@ use super::builder::{Build as _, With as _, event, family, now, resource, short}
 
 /// R-FAM-94: two confirmed events with a common member are one conflict, for any number of members and occurrences.
 #[test]
-fn confirmed_events_that_meet_are_found_once() {
+fn overlapping_events_are_one_conflict() {
     let choir = event("Choir", "2026-01-13 17:30 18:30").of(&["emma", "dad"]).every("FREQ=WEEKLY;BYDAY=TU;COUNT=3");
     let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma", "dad"]).every("FREQ=WEEKLY;BYDAY=TU");
     let conflicts = scan_conflicts(&family().with(choir).with(piano), now()).unwrap();
@@ -27,7 +27,7 @@ fn confirmed_events_that_meet_are_found_once() {
 /// R-FAM-94: proposed, adjacent, past and far future events do not conflict; an optional participant is a medium
 /// conflict.
 #[test]
-fn only_what_is_confirmed_and_ahead_counts() {
+fn only_confirmed_future_events_conflict() {
     let at_two = |title: &str| event(title, "2026-01-10 14:00 15:00").of(&["emma"]);
     let conflicts_with =
         |other: Event| short(&scan_conflicts(&family().with(at_two("One")).with(other), now()).unwrap());
@@ -58,8 +58,8 @@ fn capacity_and_rules_are_looked_at() {
     let ruled = scan_conflicts(&snapshot.ruled("naps", naps, ConstraintStrength::Soft(9)), now()).unwrap();
     let one = |title: &str| format!("constraint_violation medium {title}");
     assert_eq!(short(&ruled), [one("Bread"), one("Cake"), one("Soup")]);
-    let details = "“Bread”: the rule “Rule naps” would be broken on Saturday 10 January, 2:00 pm to 3:00 pm: nothing on \
-                   Saturdays from 1:00 pm to 3:00 pm.";
+    let details = "“Bread”: the rule “Rule naps” would be violated on Saturday 10 January, 2:00 pm to 3:00 pm: nothing \
+                   on Saturdays from 1:00 pm to 3:00 pm.";
     assert_eq!(ruled[0].details, details);
 }
 

@@ -62,7 +62,7 @@ fn soccer_meets_the_dentist() {
 
 /// R-FAM-115: an empty calendar has no conflicts.
 #[test]
-fn an_empty_calendar_is_in_nobodys_way() {
+fn an_empty_calendar_has_no_conflicts() {
     assert_eq!(detect_conflicts(&family(), &soccer()).unwrap(), []);
     assert_eq!(detect_conflicts(&family().with(soccer()), &soccer()).unwrap(), []);
 }
@@ -180,19 +180,19 @@ fn nothing_is_in_its_own_way() {
 /// R-FAM-93, R-FAM-106, R-FAM-109: proposed events conflict, and the sentence calls them tentative; proposals of
 /// other users are not revealed.
 #[test]
-fn proposals_of_others_count_and_are_marked() {
+fn proposals_of_others_conflict_and_are_marked_as_tentative() {
     let conflicts = detect_conflicts(&family().with(dentist().proposed()), &soccer()).unwrap();
     assert_eq!(short(&conflicts), ["time_conflict high Dentist"]);
     assert_eq!(conflicts[0].details, "Emma is at “Dentist” (tentative) on Saturday 10 January, 2:30 pm to 3:30 pm.");
     let conflicts = detect_conflicts(&family().with(dentist().proposed().owned_by("dad")), &soccer()).unwrap();
     assert_eq!(short(&conflicts), ["time_conflict high busy"]);
-    let expected = "Emma is at something private (tentative) on Saturday 10 January, 2:30 pm to 3:30 pm.";
+    let expected = "Emma is at a private event (tentative) on Saturday 10 January, 2:30 pm to 3:30 pm.";
     assert_eq!(conflicts[0].details, expected);
 }
 
 /// R-FAM-106: a transparent event, as calendar files use for birthdays, does not conflict.
 #[test]
-fn what_takes_no_time_is_in_nobodys_way() {
+fn a_transparent_event_does_not_conflict() {
     let birthday = dentist().change(|event| event.preserved_properties.push("TRANSP:TRANSPARENT".to_owned()));
     assert_eq!(detect_conflicts(&family().with(birthday), &soccer()).unwrap(), []);
 }

@@ -45,7 +45,7 @@ fn nothing_before_and_nothing_after() {
 
 /// R-FAM-100: `blocked_window` on some days or all, also past midnight.
 #[test]
-fn a_blocked_window_blocks_what_meets_it() {
+fn a_blocked_window_rejects_overlapping_events() {
     // 11 January is a Sunday.
     let sundays = ConstraintKind::BlockedWindow { days: vec![7], from: time(9, 0, 0, 0), to: time(12, 0, 0, 0) };
     check(
@@ -105,7 +105,7 @@ fn min_gap_applies_on_both_sides() {
 
 /// R-FAM-100: `max_events_per_day` and `max_events_per_week`, with the family's days and first day of the week.
 #[test]
-fn days_and_weeks_hold_so_many_events() {
+fn events_per_day_and_week_are_limited() {
     let two = |snapshot: CalendarSnapshot| {
         let saturday = event("Match", "2026-01-10 09:00 10:00").of(&["emma"]);
         snapshot.with(saturday).with(event("Party", "2026-01-11 23:30 23:45").of(&["emma"]))
@@ -198,7 +198,7 @@ fn constraints_have_readable_descriptions() {
         (ConstraintKind::MaxEventsPerWeek { count: 1 }, "at most 1 event a week"),
         (
             ConstraintKind::ResourcePriority { resource: "car".to_owned(), members: vec!["mom".to_owned()] },
-            "The car goes first to Mom",
+            "The car is reserved first for Mom",
         ),
     ];
     let snapshot = family()

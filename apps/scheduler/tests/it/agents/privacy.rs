@@ -49,7 +49,7 @@ fn private_events_of_others_are_busy() {
 fn conflicts_do_not_reveal_private_events() {
     let detected = conflicts::detect_conflicts(&private_event_snapshot(), &soccer("mom")).unwrap();
     assert_eq!(detected[0].conflicting_event_title.as_deref(), Some("busy"));
-    assert_eq!(detected[0].details, "Emma is at something private on Saturday 10 January, 2:30 pm to 3:30 pm.");
+    assert_eq!(detected[0].details, "Emma is at a private event on Saturday 10 January, 2:30 pm to 3:30 pm.");
     let resolutions =
         resolution::propose_resolutions(&private_event_snapshot(), &soccer("mom"), &detected, "mom", now()).unwrap();
     assert!(!serde_json::to_string(&resolutions).unwrap().contains("Surprise"));
@@ -61,7 +61,7 @@ fn conflicts_do_not_reveal_private_events() {
     let answer_json =
         |requester: &str| serde_json::to_string(&answer_query(&both, requester, &clashes, now()).unwrap()).unwrap();
     assert!(
-        answer_json("mom").contains("something private") && !answer_json("mom").contains("Surprise"),
+        answer_json("mom").contains("a private event") && !answer_json("mom").contains("Surprise"),
         "{}",
         answer_json("mom")
     );
@@ -83,7 +83,7 @@ fn visibility_follows_the_requester_and_not_the_owner() {
     };
     assert!(resolutions_json("dad").contains("Cancel “Surprise party”"));
     assert!(
-        !resolutions_json("mom").contains("Surprise") && !resolutions_json("mom").contains("something private on"),
+        !resolutions_json("mom").contains("Surprise") && !resolutions_json("mom").contains("a private event on"),
         "{}",
         resolutions_json("mom")
     );

@@ -47,7 +47,7 @@ fn everyone_is_free_when_no_member_has_events() {
 
 /// R-FAM-109: times are in the time zone of the requester.
 #[test]
-fn times_are_those_of_who_asks() {
+fn times_are_in_the_zone_of_the_requester() {
     let mut dad = family().members["dad"].as_ref().clone();
     dad.zone = Some("Europe/Berlin".to_owned());
     let snapshot =
@@ -71,7 +71,7 @@ fn times_are_those_of_who_asks() {
 /// R-FAM-109, R-FAM-93, R-FAM-63: a lookup finds confirmed events by word, member, resource and time, with each
 /// occurrence.
 #[test]
-fn a_lookup_finds_what_is_on_the_calendar() {
+fn a_lookup_returns_matching_confirmed_events() {
     let snapshot = family()
         .with(event("Piano lesson", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU;COUNT=3"))
         .with(event("Grand Piano moving", "2026-01-14 09:00 10:00").of(&["dad"]).using(&["car"]))
@@ -126,7 +126,7 @@ fn each_resource_is_reported_separately() {
 
 /// R-FAM-109, R-FAM-63: a fit check returns the reasons and alternative times if the event does not fit.
 #[test]
-fn what_does_not_fit_gets_other_times() {
+fn a_failed_fit_check_returns_alternative_times() {
     let snapshot = family().with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
     let check = |when: &str| {
         let event = Some(event("Soccer", when).of(&["emma"]));
@@ -142,7 +142,7 @@ fn what_does_not_fit_gets_other_times() {
 /// R-FAM-63, R-FAM-109: without a given time, an event fits if the time range contains a free slot; the slots are
 /// returned.
 #[test]
-fn what_may_be_any_time_fits_where_there_is_one() {
+fn an_event_without_a_time_fits_into_any_free_slot() {
     let fits = |long: &str| {
         let snapshot = family().with(event("Trip", long).of(&["emma"]));
         let event = Some(event("Haircut", "2026-01-08 15:30 16:30").of(&["emma"]));

@@ -121,7 +121,7 @@ fn it_moves_later_then_earlier_then_to_another_day() {
 
 /// R-FAM-107: a very long event is shortened in a hundred steps instead of half-hour steps.
 #[test]
-fn what_is_very_long_is_shortened_in_few_steps() {
+fn a_very_long_event_is_shortened_in_a_hundred_steps() {
     let end = |text: &str| superstep::core::time::Time::parse(text).unwrap();
     let trip = event("Journey", "2026-01-10 14:00 15:00").of(&["emma"]).proposed();
     let trip = trip.change(|event| event.span.end = end("2026-11-06T19:00:00Z"));
@@ -189,7 +189,7 @@ fn soft_rules_can_be_broken_once() {
     assert_eq!(short(&snapshot, &soccer()), expected);
     let data = resolutions_for(&snapshot, &soccer());
     let resolution = of_strategy(&data, Strategy::OverrideConstraint).unwrap();
-    assert_eq!(resolution.description, "Keep “Soccer practice” as it is, against the rule “Rule late”.");
+    assert_eq!(resolution.description, "Keep “Soccer practice” unchanged and override the rule “Rule late”.");
     assert_eq!((resolution.changes[0].field.as_deref(), resolution.changes[0].action), (Some("constraint:late"), None));
     let (after, _) = apply_resolution(&snapshot, &soccer(), resolution, "mom", now()).unwrap();
     assert_eq!(detect_conflicts(&snapshot, &after).unwrap(), []);
@@ -232,7 +232,7 @@ fn a_share_of_the_conflicts_is_a_share_of_the_score() {
     let data = resolutions_for(&snapshot, &soccer());
     let resolution = of_strategy(&data, Strategy::AlternativeResource).unwrap();
     assert_eq!((resolution.score.value(), resolution.conflicts_resolved.len()), (0.43, 1));
-    let remains = "This remains: Emma is at “Dentist” on Saturday 10 January, 2:30 pm to 3:30 pm.";
+    let remains = "Remaining conflict: Emma is at “Dentist” on Saturday 10 January, 2:30 pm to 3:30 pm.";
     assert_eq!(resolution.side_effects.last().map(String::as_str), Some(remains));
     assert_eq!(short(&snapshot, &soccer())[0], "move_event 0.85 2026-01-10 17:00 18:00");
 }

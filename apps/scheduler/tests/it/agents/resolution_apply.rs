@@ -78,23 +78,27 @@ fn invalid_changes_are_rejected() {
     use ChangeAction::{Cancel, Move, Shorten, Split};
     let with_id = |id: &str, one: ResolutionChange| ResolutionChange { event_id: Some(id.to_owned()), ..one };
     let rows = [
-        (Strategy::MoveEvent, vec![], "no `changes`"),
+        (Strategy::MoveEvent, vec![], "`changes` is empty"),
         (Strategy::MoveEvent, vec![change("start_time", "tomorrow", Some(Move))], "`new_value`"),
         (Strategy::MoveEvent, vec![change("start_time", "", Some(Move))], "`new_value` is missing"),
-        (Strategy::MoveEvent, vec![change("end_time", "2026-01-10T13:00:00-05:00", Some(Move))], "before it starts"),
+        (
+            Strategy::MoveEvent,
+            vec![change("end_time", "2026-01-10T13:00:00-05:00", Some(Move))],
+            "would be before the start",
+        ),
         (Strategy::MoveEvent, vec![change("start_time", "2026-01-10T13:00:00-05:00", Some(Shorten))], "`shorten`"),
         (Strategy::MoveEvent, vec![change("title", "2026-01-10T13:00:00-05:00", Some(Move))], "`title`"),
         (
             Strategy::MoveEvent,
             vec![with_id("ghost", change("start_time", "2026-01-10T13:00:00-05:00", Some(Move)))],
-            "no event `ghost`",
+            "event `ghost` not found",
         ),
-        (Strategy::ShortenEvent, vec![change("end_time", "2026-01-10T16:00:00-05:00", Some(Shorten))], "not a part"),
+        (Strategy::ShortenEvent, vec![change("end_time", "2026-01-10T16:00:00-05:00", Some(Shorten))], "is not within"),
         (Strategy::SplitEvent, vec![change("end_time", "2026-01-10T14:30:00-05:00", Some(Split))], "second part"),
         (Strategy::CancelEvent, vec![change("", "", Some(Move))], "`cancel`"),
-        (Strategy::CancelEvent, vec![with_id("ghost", change("", "", Some(Cancel)))], "no event `ghost`"),
+        (Strategy::CancelEvent, vec![with_id("ghost", change("", "", Some(Cancel)))], "event `ghost` not found"),
         (Strategy::OverrideConstraint, vec![change("constraint:hard", "", None)], "is hard"),
-        (Strategy::OverrideConstraint, vec![change("constraint:ghost", "", None)], "no rule `ghost`"),
+        (Strategy::OverrideConstraint, vec![change("constraint:ghost", "", None)], "rule `ghost` not found"),
         (Strategy::OverrideConstraint, vec![change("start_time", "", None)], "`constraint:`"),
         (Strategy::AlternativeResource, vec![change("resources", "van", None)], "`old_value`"),
     ];
@@ -134,7 +138,7 @@ fn series_are_moved_with_care() {
             .unwrap_err()
             .to_string()
     };
-    assert!(error_message(&piano, to("piano", None, "2026-01-14T17:00:00-05:00")).contains("within a day"));
+    assert!(error_message(&piano, to("piano", None, "2026-01-14T17:00:00-05:00")).contains("within the day"));
     assert!(error_message(&soccer(), to("piano", None, "2026-01-13T18:00:00-05:00")).contains("`old_value`"));
     let invalid = to("piano", Some("2026-01-14T17:00:00-05:00"), "2026-01-14T18:00:00-05:00");
     assert!(error_message(&soccer(), invalid).contains("no instance"));

@@ -60,7 +60,7 @@ fn the_other_gives_way_if_it_matters_less() {
 
 /// R-FAM-107, R-FAM-98: of another series only the conflicting instance changes.
 #[test]
-fn of_another_series_only_one_changes() {
+fn only_the_conflicting_instance_of_another_series_changes() {
     let weekly =
         event("Chess", "2026-01-03 14:30 15:30").of(&["emma"]).every("FREQ=WEEKLY").flexibility(Flexibility::Flexible);
     let snapshot = family().with(weekly);
@@ -81,7 +81,7 @@ fn of_another_series_only_one_changes() {
 
 /// R-FAM-107, R-FAM-98: a conflicting moved instance is cancelled, and does not reappear at its original time.
 #[test]
-fn a_moved_one_that_is_cancelled_is_gone() {
+fn a_cancelled_moved_instance_does_not_reappear() {
     let weekly = event("Chess", "2026-01-02 16:00 17:00").of(&["emma"]).every("FREQ=WEEKLY");
     let of = RecurrenceOverride { series: "chess".to_owned(), start: date(2026, 1, 9).at(16, 0, 0, 0) };
     let moved = event("Chess", "2026-01-10 14:30 15:30").of(&["emma"]).change(|event| {
@@ -120,7 +120,7 @@ fn two_of_one_series_are_cancelled() {
 
 /// R-FAM-107: a parent who changes a child's event has the parent's permissions, not the child's.
 #[test]
-fn ways_are_those_of_who_asks() {
+fn resolutions_use_the_permissions_of_the_requester() {
     let flexible = chess().flexibility(Flexibility::Flexible).owned_by("dad");
     let emmas = soccer().owned_by("emma");
     let snapshot = family().with(flexible).with(emmas.clone());
@@ -140,7 +140,7 @@ fn ways_are_those_of_who_asks() {
 
 /// R-FAM-107: only permitted changes are offered: a child changes only events that the child owns.
 #[test]
-fn a_child_does_not_move_what_belongs_to_others() {
+fn a_child_is_offered_only_changes_of_own_events() {
     let flexible = |owner: &str| family().with(chess().flexibility(Flexibility::Flexible).owned_by(owner));
     let emmas = soccer().owned_by("emma");
     assert_eq!(others(&flexible("dad"), &emmas), []);
@@ -157,7 +157,7 @@ fn a_child_does_not_move_what_belongs_to_others() {
 /// R-FAM-87, R-FAM-93, R-FAM-107: proposed events belong to another conversation: no resolution moves or cancels
 /// them, not even an edited one.
 #[test]
-fn no_way_touches_what_is_only_proposed() {
+fn no_resolution_changes_a_proposed_event() {
     let important = soccer().priority(Priority::High);
     let flexible = chess().flexibility(Flexibility::Flexible);
     let data = resolutions_for(&family().with(flexible.clone()), &important);
@@ -174,7 +174,7 @@ fn no_way_touches_what_is_only_proposed() {
 
 /// R-FAM-107: of two conflicts, moving one event resolves half.
 #[test]
-fn moving_one_of_two_solves_half() {
+fn moving_one_event_resolves_one_of_two_conflicts() {
     let snapshot = family()
         .with(chess().flexibility(Flexibility::Flexible))
         .with(event("Shopping", "2026-01-10 14:00 15:00").using(&["car"]));

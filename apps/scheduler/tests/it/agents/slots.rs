@@ -34,7 +34,7 @@ fn searched(snapshot: &CalendarSnapshot, request: &SlotRequest) -> Vec<String> {
 /// R-FAM-104, R-FAM-115, R-FAM-36, R-FAM-37, R-FAM-38, R-FAM-40, R-FAM-41: a given time that is free is the only
 /// candidate, is recommended, and is written in the event's time zone.
 #[test]
-fn a_given_time_that_is_free_is_the_only_one() {
+fn a_free_requested_time_is_the_only_candidate() {
     let data = find_slots(&family(), &slot_request(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
     assert_eq!(times(&data), ["2026-01-10 14:00 15:00 1.00"]);
     assert_eq!(data.recommended_time.unwrap().to_string(), "2026-01-10T14:00:00-05:00");
@@ -45,7 +45,7 @@ fn a_given_time_that_is_free_is_the_only_one() {
 /// R-FAM-104, R-FAM-116: a given time that is not free stays first; alternatives on the same and following days
 /// follow.
 #[test]
-fn a_given_time_that_is_taken_comes_first_with_alternatives() {
+fn a_taken_requested_time_comes_before_alternatives() {
     let snapshot = family().with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
     let data = find_slots(&snapshot, &slot_request(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
     let expected = [
@@ -79,7 +79,7 @@ fn without_a_time_the_next_quarters_are_offered() {
 /// R-FAM-104: required members, resources and hard constraints exclude slots; each later day costs 0.05, for 14
 /// days.
 #[test]
-fn what_is_excluded_is_not_offered() {
+fn excluded_slots_are_not_offered() {
     let full_days = |days: i64| {
         let end = at("2026-01-08").as_unix_micros() + days * 86_400_000_000;
         let end = Time::from_unix_micros(end).unwrap();

@@ -37,7 +37,7 @@ async fn a_stretch_of_time_has_bounds() {
 
 /// R-FAM-109: a private event is busy for other users, who cannot change it.
 #[tokio::test]
-async fn what_is_private_is_busy() {
+async fn a_private_event_is_busy_for_others() {
     let mut snapshot = sample::family();
     let (id, name) = ("moms".to_owned(), "Mom's".to_owned());
     snapshot.apply(CalendarChange::Calendar(Calendar {
@@ -208,7 +208,7 @@ async fn some_of_a_series_are_changed() {
 /// R-FAM-98, R-FAM-112: a change of a moved lesson without a scope applies to that lesson; with scope all or
 /// following, every occurrence gets the requested time, including the moved one.
 #[tokio::test]
-async fn others_are_changed_by_the_one_that_was_moved() {
+async fn a_moved_occurrence_may_select_all_or_following() {
     let (family, day) = (served().await, sunday(3));
     family.plan("mom", &format!("Schedule choir for Emma on {day} at 9am every Sunday 6 times")).await;
     let all = async || -> Vec<String> {
@@ -251,7 +251,7 @@ async fn others_are_changed_by_the_one_that_was_moved() {
 
 /// R-FAM-98, R-FAM-120: a moved occurrence does not overbook the car when it moves with the series.
 #[tokio::test]
-async fn the_one_that_was_moved_books_nothing_that_is_full() {
+async fn a_moved_occurrence_does_not_overbook_a_resource() {
     let (family, day) = (served().await, sunday(3));
     family.plan("mom", &format!("Schedule choir for Emma on {day} at 9am every Sunday 3 times with the car")).await;
     let moved = family.plan("mom", &format!("Move choir on {} to 10am", sunday(4))).await;
@@ -353,7 +353,7 @@ async fn an_undo_does_not_take_a_resource_from_its_new_user() {
 
 /// R-FAM-93: a proposed event occupies its time, and other users see nothing else of it.
 #[tokio::test]
-async fn what_others_propose_is_busy_and_tentative() {
+async fn proposals_of_others_are_busy_and_tentative() {
     let (family, day) = (served().await, sunday(3));
     family.plan("mom", &soccer(day)).await;
     let paused = family.send("mom", &format!("Schedule chess for Emma on {day} at 2pm")).await;
@@ -378,7 +378,7 @@ async fn what_others_propose_is_busy_and_tentative() {
 
 /// R-FAM-95: the audit log is listed, newest first.
 #[tokio::test]
-async fn who_did_what() {
+async fn the_audit_log_is_listed_newest_first() {
     let (family, day) = (served().await, sunday(3));
     let path = path_of(&family.plan("mom", &soccer(day)).await);
     family.patch(&path, json!({ "user_id": "dad", "title": "Match" })).await;

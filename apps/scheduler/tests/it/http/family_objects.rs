@@ -6,7 +6,7 @@ use crate::test_server::{pointers, served};
 
 /// R-FAM-111, R-FAM-95, R-FAM-100: parents list, create, change and delete the objects of the family.
 #[tokio::test]
-async fn what_the_family_has() {
+async fn parents_manage_family_objects() {
     let family = served().await;
     let rows = [
         ("members", json!({ "name": "Grandma", "role": "other" }), "grandma", json!({ "aliases": ["Nana"] })),
@@ -45,7 +45,7 @@ async fn what_the_family_has() {
 
 /// R-FAM-68, R-FAM-95: an invalid object is rejected with the location of the error and the allowed values.
 #[tokio::test]
-async fn what_the_family_cannot_have() {
+async fn invalid_family_objects_are_rejected() {
     let family = served().await;
     let hurried =
         |minutes: u32| json!({ "name": "Rex", "role": "other", "preferences": { "default_minutes": minutes } });
@@ -96,16 +96,16 @@ async fn what_the_family_cannot_have() {
 
 /// R-FAM-95: an object that is referenced cannot be deleted, nor can the last parent.
 #[tokio::test]
-async fn what_is_named_stays() {
+async fn referenced_objects_cannot_be_deleted() {
     let family = crate::test_server::with(superstep_scheduler::sample::family()).await;
     for path in ["/members/emma", "/resources/car"] {
         let (status, problem) = family.delete(&format!("{path}?user_id=mom")).await;
-        assert!(status == 409 && problem["detail"].as_str().unwrap().contains("still names it"), "{problem}");
+        assert!(status == 409 && problem["detail"].as_str().unwrap().contains("still refers to it"), "{problem}");
     }
     let child = json!({ "user_id": "mom", "role": "child" });
     assert_eq!(family.patch("/members/dad", child.clone()).await.0, 200);
     let (status, problem) = family.patch("/members/mom", child).await;
-    assert!(status == 422 && problem["detail"].as_str().unwrap().contains("last parent"), "{problem}");
+    assert!(status == 422 && problem["detail"].as_str().unwrap().contains("at least one parent"), "{problem}");
 }
 
 /// R-FAM-95, R-FAM-111: two concurrent changes of one object are both kept, and two concurrent creations create two

@@ -127,7 +127,8 @@ async fn a_provider_parses_the_sentence() {
     assert!(required.contains(&json!("confidence")) && required.contains(&json!("scope")), "{body}");
 }
 
-/// R-FAM-126: a parent adds a name over HTTP and the request continues; a child is told who has permission.
+/// R-FAM-126: a parent adds a name over HTTP and the request continues; the response for a child names who has
+/// permission.
 #[tokio::test]
 async fn a_name_is_added_over_http() {
     let (family, day) = (with_models(ModelRegistry::default()).await, sunday(3));

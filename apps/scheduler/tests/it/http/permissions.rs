@@ -169,7 +169,7 @@ async fn a_way_that_moves_another_event_books_nothing_twice() {
 /// R-FAM-93, R-FAM-106, R-FAM-109: proposals of other users conflict with changes of existing events too; their
 /// content is not revealed.
 #[tokio::test]
-async fn a_change_sees_what_others_propose() {
+async fn a_change_conflicts_with_proposals_of_others() {
     let day = sunday(3);
     let shopping = event("Shopping", ("mom", "mom"), day, (10, 11));
     let shopping = Event { resources: vec!["car".to_owned()], ..shopping };
@@ -179,7 +179,7 @@ async fn a_change_sees_what_others_propose() {
     let paused = family.send("mom", "Move the shopping to 2pm").await;
     assert!(!resolutions_of(&paused).is_empty());
     let details = paused["waiting"]["conflicts"][0]["details"].as_str().unwrap();
-    assert!(details.contains("The car is taken by something private (tentative)"), "{details}");
+    assert!(details.contains("The car is taken by a private event (tentative)"), "{details}");
     assert_eq!(paused["waiting"]["conflicts"][0]["conflicting_event_title"], "busy", "{paused}");
     assert!(!paused.to_string().contains("Soccer"), "{paused}");
 }
@@ -193,7 +193,7 @@ fn dancing(day: Date) -> Event {
 /// R-FAM-98, R-FAM-109: permission to change one visible occurrence does not extend to invisible occurrences of its
 /// series, neither through the API nor in natural language.
 #[tokio::test]
-async fn one_of_a_series_is_no_handle_on_all() {
+async fn permission_for_one_occurrence_does_not_extend_to_the_series() {
     let (day, next) = (sunday(3), sunday(4));
     let series = in_private(dancing(day));
     let of = RecurrenceOverride { series: series.id.clone(), start: day.at(15, 0, 0, 0) };
@@ -223,7 +223,7 @@ async fn one_of_a_series_is_no_handle_on_all() {
 
 /// R-FAM-98, R-FAM-99: an import cannot change an occurrence of another member's series.
 #[tokio::test]
-async fn a_file_changes_no_instance_of_others() {
+async fn an_import_cannot_change_an_occurrence_of_another_member() {
     let day = sunday(3);
     let family = with(snapshot_with([dancing(day)])).await;
     let date = day.to_string().replace('-', "");
@@ -238,7 +238,10 @@ async fn a_file_changes_no_instance_of_others() {
     };
     let emmas = bring("emma").await;
     assert_eq!(emmas["created"], 0, "{emmas}");
-    assert!(emmas["skipped"][0]["reason"].as_str().unwrap().contains("not yours"), "{emmas}");
+    assert!(
+        emmas["skipped"][0]["reason"].as_str().unwrap().contains("do not have permission to change the event"),
+        "{emmas}"
+    );
     assert_eq!(family.on("mom", day).await[0]["title"], "Dancing");
     let moms = bring("mom").await;
     assert_eq!((&moms["created"], &family.on("mom", day).await[0]["title"]), (&json!(1), &json!("Mine")), "{moms}");
@@ -246,7 +249,7 @@ async fn a_file_changes_no_instance_of_others() {
 
 /// R-FAM-93, R-FAM-95: the audit log does not reveal proposals to other members.
 #[tokio::test]
-async fn what_is_only_proposed_is_nobodys_business() {
+async fn the_audit_log_does_not_reveal_proposals() {
     let day = sunday(3);
     let family = with(snapshot_with([event("Dentist", ("mom", "emma"), day, (14, 15))])).await;
     let paused = family.send("dad", &soccer(day)).await;
@@ -255,7 +258,7 @@ async fn what_is_only_proposed_is_nobodys_business() {
         let audit = family.get(&format!("/audit?user_id={user}&limit=1")).await.1;
         audit["entries"][0]["text"].as_str().unwrap().to_owned()
     };
-    assert!(newest("mom").await.ends_with(" something tentative"), "{}", newest("mom").await);
+    assert!(newest("mom").await.ends_with(" a tentative event"), "{}", newest("mom").await);
     assert!(newest("dad").await.ends_with(" “Soccer practice”"), "{}", newest("dad").await);
     let id = resolutions_of(&paused)[0]["resolution_id"].clone();
     let (_, done) = family.answer("dad", &paused, json!({ "resolution_id": id })).await;
@@ -281,7 +284,7 @@ async fn the_name_of_a_private_calendar_is_its_owners() {
     for (user, is_visible) in [("mom", true), ("dad", false), ("emma", false)] {
         let audit = family.get(&format!("/audit?user_id={user}")).await.1.to_string();
         assert_eq!(audit.contains("Surprises"), is_visible, "{user}: {audit}");
-        assert_eq!(audit.contains("something private"), !is_visible, "{user}: {audit}");
+        assert_eq!(audit.contains("a private calendar"), !is_visible, "{user}: {audit}");
         assert!(audit.contains("Garden"), "{user}: {audit}");
     }
 }
@@ -295,7 +298,7 @@ async fn undoing_the_creation_of_a_used_resource_is_rejected() {
     assert_eq!(family.post("/resources", bike).await.0, 201);
     assert_eq!(family.patch("/events/ride", json!({ "user_id": "dad", "resources": ["bike"] })).await.0, 200);
     let (status, problem) = family.post("/undo", json!({ "user_id": "mom" })).await;
-    assert!(status == 409 && problem["detail"].as_str().unwrap().contains("still names it"), "{problem}");
+    assert!(status == 409 && problem["detail"].as_str().unwrap().contains("still refers to it"), "{problem}");
 }
 
 /// R-FAM-87: an invalid answer is rejected with the location of the error, and the question stays open; an edited
@@ -361,7 +364,7 @@ async fn an_invalid_field_is_rejected() {
 /// R-FAM-109, R-FAM-127: natural language neither finds, reveals, changes nor cancels invisible events, not even for
 /// parents.
 #[tokio::test]
-async fn words_do_not_find_what_is_private() {
+async fn natural_language_does_not_reach_invisible_events() {
     let day = sunday(3);
     let party = in_private(event("Jubilee banquet", ("mom", "mom"), day, (15, 16)));
     let family = with(snapshot_with([Event { id: "secret".to_owned(), ..party }])).await;
@@ -397,7 +400,7 @@ async fn words_do_not_find_what_is_private() {
 /// R-FAM-109: an occurrence of a private series that was moved without Dad does not reappear for Dad at its original
 /// time.
 #[tokio::test]
-async fn what_was_moved_out_of_sight_is_not_at_its_old_time() {
+async fn an_invisible_moved_occurrence_does_not_reappear() {
     let day = sunday(3);
     let both = ["mom", "dad"].map(|id| Participant { member: id.to_owned(), is_required: true });
     let series = Event { participants: both.to_vec(), ..in_private(dancing(day)) };
@@ -432,7 +435,7 @@ async fn private_events_of_the_owner_are_not_revealed_to_the_requester() {
 
 /// R-FAM-107: a parent who changes Emma's event has the parent's permissions.
 #[tokio::test]
-async fn who_asks_has_their_own_rights() {
+async fn a_request_uses_the_permissions_of_the_requester() {
     let day = sunday(3);
     let chess = event("Chess", ("dad", "emma"), day, (15, 16));
     let chess = Event { flexibility: Flexibility::Flexible, ..chess };
@@ -448,7 +451,7 @@ async fn who_asks_has_their_own_rights() {
 
 /// R-FAM-63, R-FAM-109: a fit query for a day checks one hour of it and returns the possible times.
 #[tokio::test]
-async fn what_fits_on_a_day_is_as_long_as_it_is() {
+async fn a_fit_query_for_a_day_checks_one_hour() {
     let day = sunday(3);
     let query = async |busy: (u8, u8), text: &str| {
         let family = with(snapshot_with([event("Trip", ("dad", "dad"), day, busy)])).await;
@@ -466,7 +469,7 @@ async fn what_fits_on_a_day_is_as_long_as_it_is() {
         "{explanation}"
     );
     let (results, explanation) = query((8, 21), &on_day).await;
-    assert_eq!((&results["fits"], &*explanation), (&json!(false), "No, there is no time for it."), "{results}");
+    assert_eq!((&results["fits"], &*explanation), (&json!(false), "No, there is no free time for it."), "{results}");
     let (results, _) = query((8, 20), "Does a haircut for Dad fit?").await;
     assert_eq!((&results["fits"], results["slots"].as_array().unwrap().len()), (&json!(true), 5), "{results}");
     let (results, explanation) = query((8, 20), &format!("Does a haircut for Dad fit on {day} at 10am?")).await;

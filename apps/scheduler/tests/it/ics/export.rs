@@ -106,7 +106,7 @@ fn text_stays_in_its_line() {
 
 /// R-FAM-99: wrong escaping of an imported file is corrected in the export, and the language of the text is kept.
 #[test]
-fn text_is_escaped_anew() {
+fn text_is_escaped_again_in_exports() {
     let mut snapshot = millers();
     let lines = "UID:x\nDTSTART:20260110\nSUMMARY;LANGUAGE=en:Bread, milk; eggs\\Nand \\\\ more\n\
                  LOCATION;ENCODING=QUOTED-PRINTABLE;CHARSET=UTF-8:Caf=C3=A9\nDESCRIPTION:";

@@ -121,7 +121,7 @@ fn only_a_newer_version_changes_an_event() {
     let id = titled(&snapshot, "Dentist").id.clone();
     for (more, outcome) in [
         ("SUMMARY:Old\nSEQUENCE:1\nLAST-MODIFIED:20260107T000000Z", "the calendar has SEQUENCE 2, the file 1"),
-        ("SUMMARY:Old\nSEQUENCE:2\nLAST-MODIFIED:20260104T000000Z", "the calendar was changed after the file"),
+        ("SUMMARY:Old\nSEQUENCE:2\nLAST-MODIFIED:20260104T000000Z", "the calendar has a newer version than the file"),
         ("SUMMARY:Dentist\nSEQUENCE:2\nLAST-MODIFIED:20260109T000000Z", "unchanged"),
         ("SUMMARY:Later\nSEQUENCE:2\nLAST-MODIFIED:20260106T000000Z", "updated"),
         ("SUMMARY:Newer\nSEQUENCE:3\nLAST-MODIFIED:20260101T000000Z", "updated"),
@@ -137,7 +137,7 @@ fn only_a_newer_version_changes_an_event() {
 
 /// R-FAM-99: within one file the newest version of an event wins, in any order.
 #[test]
-fn the_newest_of_several_versions_counts() {
+fn the_newest_version_of_an_event_wins() {
     let mut snapshot = millers();
     let version =
         |number: u32| format!("BEGIN:VEVENT\n{DENTIST}\nSUMMARY:Version {number}\nSEQUENCE:{number}\nEND:VEVENT\n");
@@ -148,7 +148,7 @@ fn the_newest_of_several_versions_counts() {
 
 /// R-FAM-99: fields that a file does not contain keep their value.
 #[test]
-fn a_known_event_keeps_its_place_and_people() {
+fn an_import_keeps_fields_that_the_file_does_not_contain() {
     let mut snapshot = millers();
     import(dentist("SUMMARY:Dentist"), &snapshot, now(), "diary", "mom")
         .unwrap()
@@ -271,7 +271,7 @@ fn a_cancelled_event_is_removed() {
         CalendarChange::Event(event) if event.status == EventStatus::Rejected && event.sequence == 4
     )));
     assert!(snapshot.events.values().all(|event| event.uid != uid));
-    assert_eq!(read(&snapshot, cancelled(4)).report.skipped[0].reason, "it is cancelled, and not on the calendar");
+    assert_eq!(read(&snapshot, cancelled(4)).report.skipped[0].reason, "it is cancelled and not on the calendar");
 }
 
 /// R-FAM-99: an invitation to one instance of a series is a single event until the series is imported.

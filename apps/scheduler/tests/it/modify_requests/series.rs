@@ -121,7 +121,7 @@ async fn the_next_regular_occurrence_of_a_moved_series_is_reported() {
 
 /// R-FAM-98: a participant added to all occurrences joins the series, whose times do not change.
 #[tokio::test]
-async fn who_comes_to_all_moves_none() {
+async fn adding_a_participant_to_a_series_moves_nothing() {
     let stage = Stage::new(vec![piano()]).await;
     check_done(&stage.send("Add Dad to all piano lessons").await.state);
     let snapshot = stage.snapshot().await;
@@ -194,7 +194,7 @@ async fn all_of_some_days_triggers_a_question() {
 
 /// R-FAM-83, R-FAM-92: the confirmation of a cancellation says whether it covers the complete series.
 #[tokio::test]
-async fn the_question_tells_how_much_is_cancelled() {
+async fn a_cancellation_question_names_its_scope() {
     let rows = [
         ("Cancel all piano lessons", "Shall I cancel all of “Piano”?"),
         ("Cancel piano on Tuesday", "Shall I cancel “Piano” on Tuesday 13 January, 5:00 pm to 6:00 pm?"),

@@ -17,9 +17,9 @@ fn time(parsed: &ParsedRequest) -> String {
     parts.join(" ")
 }
 
-/// R-FAM-102: the sentence of the seed has the confidence of the seed, and the reasoning lists every weight.
+/// R-FAM-102: the sentence of the specification has the specified confidence, and the reasoning lists every weight.
 #[test]
-fn confidence_is_what_was_found() {
+fn confidence_is_the_sum_of_the_parsed_parts() {
     let rows = [
         ("Schedule soccer Saturday at 2pm", 0.95),
         // No title.
@@ -44,7 +44,7 @@ fn confidence_is_what_was_found() {
     }
     let reasoning = read_on(&sample::empty_family(), "Schedule soccer Saturday at 8").reasoning;
     let expected =
-        "rule-based parser, English: 0.30 + 0.15 intent + 0.20 title + 0.15 date + 0.15 time - 1 x 0.20 doubt";
+        "rule-based parser, English: 0.30 + 0.15 intent + 0.20 title + 0.15 date + 0.15 time - 1 x 0.20 ambiguity";
     assert_eq!(reasoning, expected);
 }
 

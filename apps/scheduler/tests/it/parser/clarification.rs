@@ -13,13 +13,13 @@ fn impossible_times_are_named() {
         ("Soccer Saturday from 4 to 3pm", "from 4:00 to 3:00pm ends before it starts"),
         ("Soccer on February 30 at 2pm", "30 February does not exist"),
         ("Fußball am 30.2. um 14 Uhr", "30 February does not exist"),
-        ("Soccer Saturday at 25:00", "25:00 is no time"),
-        ("Soccer Saturday at 13pm", "13:00pm is no time"),
-        ("Soccer Saturday at 10:75", "10:75 is no time"),
+        ("Soccer Saturday at 25:00", "25:00 is not a valid time"),
+        ("Soccer Saturday at 13pm", "13:00pm is not a valid time"),
+        ("Soccer Saturday at 10:75", "10:75 is not a valid time"),
         ("Soccer on the 32nd at 2pm", "no month has a day 32"),
-        ("Soccer on 2026-13-01 at 2pm", "there is no month 13"),
+        ("Soccer on 2026-13-01 at 2pm", "month 13 does not exist"),
         ("Camping from January 20 to January 18", "Tuesday 20 January to Sunday 18 January ends before it starts"),
-        ("Soccer monthly on the 45th at 5pm", "there is no such day in any month"),
+        ("Soccer monthly on the 45th at 5pm", "no month has such a day"),
     ];
     for (text, problem) in rows {
         let parsed = read(text);
@@ -56,9 +56,9 @@ fn times_that_are_over_are_named() {
 fn changes_to_impossible_times_are_named() {
     let rows = [
         ("Move the dentist to February 30", "30 February does not exist"),
-        ("Move the dentist to 25:00", "25:00 is no time"),
-        ("Extend the dentist until 2pm", "then it ends before it starts"),
-        ("Shorten the dentist by 3 hours", "then it ends before it starts"),
+        ("Move the dentist to 25:00", "25:00 is not a valid time"),
+        ("Extend the dentist until 2pm", "the end is before the start"),
+        ("Shorten the dentist by 3 hours", "the end is before the start"),
         (
             "Move the dentist to today at 9am",
             "that was on Thursday 8 January at 09:00; did you mean next Thursday, 15 January?",
@@ -119,8 +119,8 @@ fn people_outside_of_the_family_stay_in_the_title() {
 fn two_matching_events_are_both_listed() {
     let parsed = read("Cancel soccer");
     assert_eq!(parsed.event_ids, ["soccer-game", "soccer-practice"]);
-    let question = "Which one is meant: Soccer game on Saturday 10 January at 10:00 or Soccer practice on Wednesday 14 \
-                    January at 17:30?";
+    let question = "Which one do you mean: Soccer game on Saturday 10 January at 10:00 or Soccer practice on Wednesday \
+                    14 January at 17:30?";
     assert_eq!(parsed.ambiguities.iter().map(|doubt| doubt.question.as_str()).collect::<Vec<_>>(), [question]);
     assert!(parsed.confidence.value() < 0.5);
     assert_eq!(parsed.data.start_time, None);
@@ -149,7 +149,7 @@ fn words_days_and_people_distinguish_events() {
 #[test]
 fn an_event_on_another_day_is_not_taken() {
     let parsed = read("Cancel the dentist tomorrow");
-    assert_eq!(parsed.problems, ["there is none on Friday 9 January"]);
+    assert_eq!(parsed.problems, ["there is no such event on Friday 9 January"]);
     assert_eq!(parsed.event_ids, ["dentist"]);
     assert_eq!(parsed.missing, [MissingField::Event, MissingField::Change]);
     assert!(parsed.confidence.value() < 0.7);
@@ -190,9 +190,9 @@ fn ambiguous_days_and_hours_cause_questions() {
     }
     let rows = [
         ("Move date night to Saturday", "Is it Saturday 10 January, or Saturday 17 January?"),
-        ("Cancel the haircut and the oil change", "Is Haircut meant as well?"),
-        ("Book club starts at 6:30pm", "Is this a change of Book club, or something new?"),
-        ("Don't cancel the dentist on Wednesday", "Is there anything to be done?"),
+        ("Cancel the haircut and the oil change", "Do you also mean Haircut?"),
+        ("Book club starts at 6:30pm", "Do you want to change Book club, or plan something new?"),
+        ("Don't cancel the dentist on Wednesday", "Do you want me to do anything?"),
     ];
     for (text, question) in rows {
         let parsed = read(text);
@@ -231,11 +231,11 @@ fn changes_of_people_resources_and_names_are_parsed() {
 #[test]
 fn a_possible_cancellation_or_change_causes_a_question() {
     let rows = [
-        ("Emma won't go to swimming tomorrow", "Is it to be cancelled?"),
-        ("I don't need the oil change anymore", "Is it to be cancelled?"),
-        ("Emma can't be late to school tomorrow", "Is it to be cancelled?"),
-        ("The soccer game on Saturday starts at 11 now", "Is this a change of Soccer game, or something new?"),
-        ("Emma can't stand Mondays", "Is there anything to be done?"),
+        ("Emma won't go to swimming tomorrow", "Do you want to cancel it?"),
+        ("I don't need the oil change anymore", "Do you want to cancel it?"),
+        ("Emma can't be late to school tomorrow", "Do you want to cancel it?"),
+        ("The soccer game on Saturday starts at 11 now", "Do you want to change Soccer game, or plan something new?"),
+        ("Emma can't stand Mondays", "Do you want me to do anything?"),
     ];
     for (text, question) in rows {
         let parsed = read(text);
@@ -244,7 +244,7 @@ fn a_possible_cancellation_or_change_causes_a_question() {
         assert!(parsed.confidence.value() < 0.7, "{text}");
     }
     let several = read("Please cancel my yoga classes next week");
-    assert_eq!(several.ambiguities[0].question, "There are several then; is it one of them, or all?");
+    assert_eq!(several.ambiguities[0].question, "There are several then. Do you mean one of them, or all?");
     assert_eq!((several.scope, several.data.start_time), (None, None));
 }
 
@@ -258,7 +258,7 @@ fn making_pancakes_is_something_new() {
 
 /// R-FAM-102: the parsed spans are returned with the original text.
 #[test]
-fn what_was_found_is_shown() {
+fn parsed_spans_are_returned() {
     let text = "Schedule soccer for Emma Saturday at 2pm with the car";
     let spans = read(text).spans;
     let texts: Vec<String> = spans.iter().map(|one| format!("{:?} {} = {}", one.part, one.text, one.value)).collect();

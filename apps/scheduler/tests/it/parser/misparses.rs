@@ -84,7 +84,7 @@ fn a_time_is_retained_when_the_day_is_open() {
 
 /// R-FAM-101: the end of a time range determines whether its start is am or pm.
 #[test]
-fn the_end_of_a_range_tells_where_it_starts() {
+fn the_end_of_a_range_decides_between_am_and_pm() {
     let rows = [
         ("from 9 to 11pm", "2026-01-09T21:00", "2026-01-09T23:00"),
         ("from 8 to 10pm", "2026-01-09T20:00", "2026-01-09T22:00"),
@@ -141,7 +141,7 @@ fn nights_on_which_clocks_change() {
     let skipped = read_on(&sample::empty_family(), "Flight on March 8 from 2:30am to 3am");
     assert_eq!(
         (skipped.problems.as_slice(), skipped.data.start_time),
-        (&["there is no such time on that day".to_owned()][..], None)
+        (&["this time does not exist on that day".to_owned()][..], None)
     );
     assert!(skipped.confidence.value() < 0.7);
 }
@@ -171,12 +171,12 @@ fn times_in_words_are_read() {
 #[test]
 fn unparsed_words_about_time_cause_a_question() {
     let rows = [
-        ("Call Friday at 3pm London time", "What does “time” say about when it is?"),
-        ("Call Friday at 3pm EST", "What does “EST” say about when it is?"),
-        ("Walk the dog every weekday except Friday at 9am", "What does “except” say about when it is?"),
-        ("Book club every third Monday at 7pm", "What does “every third Monday” say about when it is?"),
-        ("Dentist Friday at 1430", "What does “1430” say about when it is?"),
-        ("Dentist Friday at 14.30", "What does “14.30” say about when it is?"),
+        ("Call Friday at 3pm London time", "What do you mean by “time”?"),
+        ("Call Friday at 3pm EST", "What do you mean by “EST”?"),
+        ("Walk the dog every weekday except Friday at 9am", "What do you mean by “except”?"),
+        ("Book club every third Monday at 7pm", "What do you mean by “every third Monday”?"),
+        ("Dentist Friday at 1430", "What do you mean by “1430”?"),
+        ("Dentist Friday at 14.30", "What do you mean by “14.30”?"),
     ];
     for (text, question) in rows {
         let parsed = read_on(&sample::empty_family(), text);

@@ -110,7 +110,7 @@ fn days_with_a_name_are_read() {
     let rule = run.data.recurrence_rule.as_deref();
     assert_eq!(rule, Some("FREQ=WEEKLY;BYDAY=MO;UNTIL=20261226T045959Z"), "{run:?}");
     let text = "Chess on the fifth Monday of February at 5pm";
-    assert_eq!(read_on(&sample::empty_family(), text).problems, ["that month has no such day"]);
+    assert_eq!(read_on(&sample::empty_family(), text).problems, ["that month does not have this day"]);
 }
 
 /// R-FAM-101, R-FAM-102: an unparsed word for a day causes a question if there is no other day, or if the word

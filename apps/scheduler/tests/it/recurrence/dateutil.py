@@ -1,9 +1,9 @@
-"""Writes dateutil.json beside this file: what python-dateutil makes of recurrence rules.
+"""Writes dateutil.json next to this file: the starts that python-dateutil computes for recurrence rules.
 
-Run with `python -P` (this file has the name of the library) and python-dateutil installed. Where dateutil keeps a time
-that clocks skip, the expected start is that time moved forward by the gap, and the case says so in
-`skipped_by_clocks`. The rules at the end are drawn from a fixed seed; they leave out what dateutil itself does otherwise
-than RFC 5545 says (see `drawn`).
+Run with `python -P` (this file has the name of the library) and python-dateutil installed. If dateutil returns a local
+time that a clock change skips, the expected start is that time moved forward by the gap, and `skipped_by_clocks` lists
+it. The rules at the end are generated from a fixed seed, without rules for which dateutil deviates from RFC 5545 (see
+`drawn`).
 """
 
 import json
@@ -20,7 +20,7 @@ WEEKDAYS = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"]
 
 
 def case(name, rule, first=RFC, zone=NEW_YORK, most=24, left_out=(), added=(), same_as=None):
-    """`same_as` is the rule in the form that dateutil reads: it wants UNTIL in UTC."""
+    """Returns a test case. `same_as` is the same rule in the form that dateutil accepts, with UNTIL in UTC."""
     place = tz.gettz(zone)
     at = lambda text: datetime.strptime(text, "%Y%m%dT%H%M%S").replace(tzinfo=place)
     found = rrule.rruleset()
@@ -53,7 +53,7 @@ def case(name, rule, first=RFC, zone=NEW_YORK, most=24, left_out=(), added=(), s
 
 
 def of_the_rfc():
-    """RFC 5545, 3.8.5.3, in its order."""
+    """Yields the examples of RFC 5545, 3.8.5.3, in their order."""
     yield case("daily for 10", "FREQ=DAILY;COUNT=10")
     yield case("daily until December 24", "FREQ=DAILY;UNTIL=19971224T000000Z", most=200)
     yield case("every other day", "FREQ=DAILY;INTERVAL=2")
@@ -108,7 +108,7 @@ def of_the_rfc():
 
 
 def of_calendars():
-    """Leap years, ends of months, positions, starts of weeks."""
+    """Yields rules about leap years, ends of months, positions and starts of weeks."""
     yield case("February 29", "FREQ=YEARLY", "20240229T080000", most=4)
     yield case("February 29 across 2100", "FREQ=YEARLY;COUNT=4", "20880229T080000", "UTC")
     yield case("a day of 366", "FREQ=YEARLY;BYYEARDAY=366;COUNT=3", "20240101T080000")
@@ -141,7 +141,7 @@ def of_calendars():
 
 
 def of_clocks():
-    """Both sides of a change of the clocks, what they skip and what they repeat."""
+    """Yields series across clock changes, with skipped and repeated local times."""
     yield case("Tuesday at five", "FREQ=WEEKLY;BYDAY=TU", "20260303T170000", most=40)
     yield case("skipped in New York", "FREQ=DAILY;COUNT=5", "20260306T023000")
     yield case("repeated in New York", "FREQ=DAILY;COUNT=5", "20261030T013000")
@@ -156,8 +156,8 @@ def of_clocks():
 
 
 def drawn(number, draw):
-    """A rule from a seed, without what dateutil does in its own way: ordinals beside plain days, `BYWEEKNO` without
-    days, and `BYSETPOS` in a week of which the start is not the first day."""
+    """Returns a generated case, without rules for which dateutil deviates from RFC 5545: ordinals next to plain days,
+    `BYWEEKNO` without days, and `BYSETPOS` in a week in which the start is not the first day."""
     frequency = draw.choice(["YEARLY", "MONTHLY", "WEEKLY", "DAILY"])
     some = lambda numbers, most: ",".join(map(str, sorted(draw.sample(numbers, draw.randint(1, most)))))
     parts = [f"FREQ={frequency}"]
@@ -189,8 +189,8 @@ def all_drawn(wanted):
         try:
             found = drawn(made + 1, draw)
         except AssertionError:
-            continue  # A rule that yields nothing is refused, which is another test.
-        # dateutil knows the clocks of each zone up to 2037 only.
+            continue  # A rule without starts is invalid, which another test covers.
+        # dateutil knows the clock changes of each time zone up to 2037 only.
         if found["starts"][-1] < "2037":
             made += 1
             yield found

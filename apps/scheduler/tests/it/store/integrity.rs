@@ -40,7 +40,7 @@ fn invalid_changes() -> Vec<(CalendarChange, &'static str)> {
 on_both! {
     /// R-FAM-95: a change that refers to a missing object or deletes a referenced one is rejected with its name.
     #[tokio::test]
-    async fn what_names_something_that_is_not_there_is_refused(place: Place) {
+    async fn references_to_missing_objects_are_rejected(place: Place) {
         let calendars = open_smiths(&place, CalendarStore::options()).await;
         for (change, words) in invalid_changes() {
             // The valid change in the same transaction is not written either.

@@ -9,18 +9,18 @@ use super::test_location::TestLocation;
 on_both! {
     /// R-FAM-95: a schema of a newer version is rejected with both versions, and not changed.
     #[tokio::test]
-    async fn tables_of_a_newer_version_are_refused(place: Place) {
+    async fn tables_of_a_newer_version_are_rejected(place: Place) {
         drop(open_smiths(&place, CalendarStore::options()).await);
         place.run("INSERT INTO migrations (version) VALUES (7)");
         let error = place.open(CalendarStore::options()).await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::CheckpointTooNew);
-        assert!(error.message().contains("version 7; this program knows 2"), "{error}");
+        assert!(error.message().contains("version 7; this program supports 2"), "{error}");
         assert_eq!(place.value("SELECT count(*) FROM members"), "3");
     }
 
     /// R-FAM-95: tables of another application are not changed.
     #[tokio::test]
-    async fn tables_of_another_program_are_refused(place: Place) {
+    async fn tables_of_another_program_are_rejected(place: Place) {
         place.run("CREATE TABLE songs (title text)");
         let error = place.open(CalendarStore::options()).await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{error}");
@@ -30,7 +30,7 @@ on_both! {
 
     /// R-FAM-95: concurrent first opens create the schema once.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn many_who_come_first_make_the_tables_once(place: Place) {
+    async fn concurrent_first_opens_create_the_tables_once(place: Place) {
         let place = std::sync::Arc::new(place);
         let opening: Vec<_> = (0..6).map(|_| {
             let place = place.clone();

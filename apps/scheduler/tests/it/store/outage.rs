@@ -131,7 +131,7 @@ async fn a_killed_server_is_reported_and_reconnected() {
 
 /// R-FAM-132: if the server dies while a change waits in it, nothing of that change is written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_dies_in_the_middle_of_a_change_has_nothing_of_it() {
+async fn a_server_crash_during_a_change_writes_nothing() {
     let server = TempPostgresServer::start().unwrap();
     let calendars = CalendarStore::options().timeout(RETRY_TIMEOUT).open_postgres(&server.url()).await.unwrap();
     calendars.create_family("mom", smiths(), family_objects()).await.unwrap();

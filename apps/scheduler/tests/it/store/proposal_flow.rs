@@ -44,7 +44,7 @@ on_both! {
     /// R-FAM-90: an event is proposed, validated and confirmed, and its resources are then reserved permanently;
     /// repeating a step changes nothing.
     #[tokio::test]
-    async fn an_event_goes_from_proposed_to_confirmed_with_its_reservations(place: Place) {
+    async fn an_event_is_proposed_validated_and_confirmed(place: Place) {
         let calendars = open_smiths(&place, CalendarStore::options().clock(clock())).await;
         let proposal = vec![put(event("soccer", 14, EventStatus::Proposed))];
         calendars.change("smith", "mom", "propose", |_| Ok(proposal)).await.unwrap();
@@ -68,7 +68,7 @@ on_both! {
 
     /// R-FAM-91: confirmation checks everything again; the second user gets the conflict, and nothing is written.
     #[tokio::test]
-    async fn whoever_took_the_car_meanwhile_is_found_at_confirmation(place: Place) {
+    async fn confirmation_detects_a_car_booked_meanwhile(place: Place) {
         let [moms, dads] = two_handles(&place).await;
         for (calendars, id) in [(&moms, "soccer"), (&dads, "shopping")] {
             let event = event(id, 14, EventStatus::Proposed);

@@ -43,7 +43,7 @@ on_both! {
     /// R-FAM-120: two parents book the car for the same hour concurrently, a hundred times: exactly one succeeds
     /// each time.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn of_two_who_book_the_car_at_once_one_gets_it(place: Place) {
+    async fn one_of_two_concurrent_bookings_of_the_car_succeeds(place: Place) {
         let calendars = two_handles(&place).await;
         for hour in 0..ROUNDS {
             let gate = Arc::new(Barrier::new(2));
@@ -64,7 +64,7 @@ on_both! {
 
     /// R-FAM-120, R-FAM-91: the same for the confirmation of two proposals: the other one gets the conflict.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn of_two_proposals_that_are_confirmed_at_once_one_is(place: Place) {
+    async fn one_of_two_concurrent_confirmations_succeeds(place: Place) {
         let calendars = two_handles(&place).await;
         for hour in 0..ROUNDS {
             let proposals = ["mom", "dad"].map(|who| put(event(&format!("{who}{hour}"), hour, EventStatus::Proposed)));
@@ -88,7 +88,7 @@ on_both! {
     }
 }
 
-/// Second process of the test below: books every free hour and prints the number of bookings.
+/// Runs as the second process of the test below: books every free hour and prints the number of bookings.
 #[tokio::test]
 async fn rival() {
     let Some(path) = std::env::var_os(RIVAL) else { return };
@@ -103,7 +103,7 @@ async fn rival() {
 
 /// R-FAM-120: two processes share one file: every hour is booked by exactly one of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_two_processes_that_book_the_car_one_gets_it() {
+async fn one_of_two_processes_books_the_car() {
     let location = TestLocation::sqlite();
     let calendars = open_smiths(&location, CalendarStore::options()).await;
     let TestLocation::Sqlite(path) = &location else { panic!("no file") };

@@ -69,7 +69,7 @@ on_both! {
     /// R-FAM-112: a change to an object that another member has modified since is not undone, and the result names
     /// the object.
     #[tokio::test]
-    async fn what_somebody_touched_since_is_not_undone(place: Place) {
+    async fn a_change_modified_by_another_member_is_not_undone(place: Place) {
         let (clock, calendars) = settled(&place).await;
         write(&calendars, "mom", piano()).await;
         write(&calendars, "dad", Event { title: "Violin".to_owned(), ..piano() }).await;
@@ -124,7 +124,7 @@ on_both! {
     /// R-FAM-112, R-FAM-91: an undo that would cause a conflict is rejected: the car may have been booked since,
     /// after a cancellation, a move or a temporarily higher capacity.
     #[tokio::test]
-    async fn what_has_no_room_any_more_does_not_come_back(place: Place) {
+    async fn an_undo_that_causes_a_conflict_is_rejected(place: Place) {
         let (clock, calendars) = settled(&place).await;
         let at = |id: &str, hour: u32, who: &str| Event {
             participants: vec![Participant { member: who.to_owned(), is_required: true }],
@@ -159,7 +159,7 @@ on_both! {
     /// R-FAM-112, R-FAM-98: the creation of a series cannot be undone after another member has overridden an
     /// instance.
     #[tokio::test]
-    async fn a_changed_instance_holds_its_series(place: Place) {
+    async fn an_overridden_series_cannot_be_undone(place: Place) {
         let (clock, calendars) = settled(&place).await;
         write(&calendars, "dad", piano()).await;
         write(&calendars, "mom", later_piano()).await;
@@ -172,7 +172,7 @@ on_both! {
     /// R-FAM-112, R-FAM-91, R-FAM-98: a moved instance does not return to a time at which the car is booked by now,
     /// even if an earlier instance of the series never had the car.
     #[tokio::test]
-    async fn a_moved_instance_goes_back_only_where_there_is_room(place: Place) {
+    async fn a_moved_instance_returns_only_to_a_free_time(place: Place) {
         let (clock, calendars) = settled(&place).await;
         let at = |id: &str, day: u32| Event {
             span: TimeRange::new(

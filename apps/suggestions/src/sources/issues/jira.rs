@@ -24,12 +24,12 @@ const UNSOLVED: [&str; 9] = [
 
 /// Parses the issues of a CSV export.
 pub(super) fn read_table(text: &str) -> Result<Vec<Issue>, String> {
-    let broken = |error: csv::Error| format!("it is no table ({error})");
+    let broken = |error: csv::Error| format!("it is not a CSV table ({error})");
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let headers = reader.headers().map_err(broken)?.clone();
     for column in ["Issue key", "Summary"] {
         if !headers.iter().any(|header| is(header, column)) {
-            return Err(format!("it has no column `{column}`, so it is no export of Jira"));
+            return Err(format!("it has no column `{column}`, so it is not a Jira export"));
         }
     }
     reader.records().map(|record| Ok(of_record(&headers, &record.map_err(broken)?))).collect()

@@ -8,9 +8,9 @@ use super::{Issue, jira};
 pub(super) fn read(text: &str) -> Result<Vec<Issue>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON ({error})"))?;
     let named = || ["items", "issues"].into_iter().find_map(|name| value.get(name)?.as_array());
-    let items = value.as_array().or_else(named).ok_or("it is no list of issues")?;
+    let items = value.as_array().or_else(named).ok_or("it is not a list of issues")?;
     let issues = items.iter().filter(|item| item.get("pull_request").is_none()).enumerate();
-    issues.map(|(number, item)| issue(item).ok_or_else(|| format!("entry {} is no issue", number + 1))).collect()
+    issues.map(|(number, item)| issue(item).ok_or_else(|| format!("entry {} is not an issue", number + 1))).collect()
 }
 
 fn issue(item: &Value) -> Option<Issue> {

@@ -4,7 +4,7 @@ use super::Issue;
 
 /// Parses the issue of a file.
 pub(super) fn read(text: &str) -> Result<Vec<Issue>, String> {
-    let (front, body) = split(text).ok_or("it does not begin with front matter between lines of `---`")?;
+    let (front, body) = split(text).ok_or("it does not start with front matter between `---` lines")?;
     let field = |name: &str| {
         let lines = front.lines().filter_map(|line| line.split_once(':'));
         lines.filter(|(key, _)| key.trim() == name).map(|(_, value)| bare(value)).next().unwrap_or_default()

@@ -37,23 +37,23 @@ pub(crate) struct GraphClient {
 impl GraphClient {
     pub(super) fn open(base_url: &str) -> Result<Self> {
         let config_error = |reason: &str| {
-            let fact = format!("the address of Microsoft Graph `{base_url}` {reason}");
-            Error::new(ErrorCode::ConfigInvalid, fact).with_help("for most it is `https://graph.microsoft.com`")
+            let fact = format!("the Microsoft Graph URL `{base_url}` {reason}");
+            Error::new(ErrorCode::ConfigInvalid, fact).with_help("the usual URL is `https://graph.microsoft.com`")
         };
         let address = Url::parse(&format!("{}/v1.0/search/query", base_url.trim_end_matches('/')));
-        let address = address.map_err(|_| config_error("is no address"))?;
+        let address = address.map_err(|_| config_error("is not a valid URL"))?;
         if address.scheme() != "https" && !(address.scheme() == "http" && is_this_machine(&address)) {
             // Without TLS the token could be read in transit.
-            return Err(config_error("is not encrypted"));
+            return Err(config_error("does not use https"));
         }
         let client = Client::builder().tls_backend_preconfigured(encryption()?).timeout(REQUEST_TIMEOUT);
         let client = client.redirect(redirect::Policy::none()).build();
-        Ok(Self { client: client.map_err(|error| config_error(&format!("cannot be asked: {error}")))?, address })
+        Ok(Self { client: client.map_err(|error| config_error(&format!("cannot be used: {error}")))?, address })
     }
 
     pub(super) async fn search_all_kinds(&self, query: &str, token: Option<&Secret>, limit: usize) -> M365SearchResult {
         let Some(token) = token else {
-            let reason = "nobody is signed in: Microsoft 365 needs the token of who asks".to_owned();
+            let reason = "not signed in: Microsoft 365 needs the user's token".to_owned();
             return SourceUnavailable { source: SOURCE, reason, kind: UnavailableReason::Unauthorized }.into();
         };
         let (files, mail) =
@@ -86,8 +86,9 @@ impl GraphClient {
             return Err(response_failure(answer).await);
         }
         let bytes = read(answer).await?;
-        let value: Value = serde_json::from_slice(&bytes)
-            .map_err(|_| (UnavailableReason::Failed, "Microsoft Graph gave an answer that is not JSON".to_owned()))?;
+        let value: Value = serde_json::from_slice(&bytes).map_err(|_| {
+            (UnavailableReason::Failed, "Microsoft Graph returned a response that is not JSON".to_owned())
+        })?;
         Ok(hits::read(&value, limit))
     }
 }
@@ -119,19 +120,19 @@ async fn response_failure(answer: Response) -> GraphFailure {
     match status {
         StatusCode::UNAUTHORIZED => (
             UnavailableReason::Unauthorized,
-            format!("Microsoft Graph does not accept the sign-in {status_text}; sign in again"),
+            format!("Microsoft Graph rejected the token {status_text}; sign in again"),
         ),
         StatusCode::FORBIDDEN => (
             UnavailableReason::Forbidden,
-            format!("the account may not search there {status_text}; ask an administrator"),
+            format!("the account does not have permission to search {status_text}; ask an administrator"),
         ),
         StatusCode::TOO_MANY_REQUESTS => {
-            (UnavailableReason::TooMany, format!("Microsoft Graph is asked too often {status_text}; {later}"))
+            (UnavailableReason::TooMany, format!("Microsoft Graph rate limit exceeded {status_text}; {later}"))
         }
         status if status.is_server_error() => {
-            (UnavailableReason::Failed, format!("Microsoft Graph is out of order {status_text}; {later}"))
+            (UnavailableReason::Failed, format!("Microsoft Graph is unavailable {status_text}; {later}"))
         }
-        _ => (UnavailableReason::Failed, format!("Microsoft Graph refused the search {status_text}")),
+        _ => (UnavailableReason::Failed, format!("Microsoft Graph rejected the search {status_text}")),
     }
 }
 
@@ -145,7 +146,10 @@ async fn read(mut answer: Response) -> Result<Vec<u8>, GraphFailure> {
     let mut bytes = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(|error| failed(&error))? {
         if bytes.len() + chunk.len() > MAX_RESPONSE_BYTES {
-            return Err((UnavailableReason::Failed, "Microsoft Graph gave an answer that is too large".to_owned()));
+            return Err((
+                UnavailableReason::Failed,
+                "Microsoft Graph returned a response that is too large".to_owned(),
+            ));
         }
         bytes.extend_from_slice(&chunk);
     }
@@ -164,6 +168,6 @@ fn encryption() -> Result<ClientConfig> {
     let _ = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("no encryption: {error}")))?;
+        .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("TLS could not be initialized: {error}")))?;
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }

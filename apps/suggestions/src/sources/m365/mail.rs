@@ -40,16 +40,16 @@ fn has_ending(name: &str, ending: &str) -> bool {
 
 fn mailbox(bytes: &[u8]) -> Result<Vec<Mail>, String> {
     let mails = MessageIterator::new(bytes).map(|message| {
-        let message = message.map_err(|error| format!("it is no mailbox ({error})"))?;
+        let message = message.map_err(|error| format!("it is not a mailbox ({error})"))?;
         mail(message.contents())
     });
     // An unreadable mail does not discard the others; a file without any readable mail is not a mailbox.
     let mails: Vec<Mail> = mails.filter_map(Result::ok).collect();
-    if mails.is_empty() { Err("it has no mail in it".to_owned()) } else { Ok(mails) }
+    if mails.is_empty() { Err("it contains no mail".to_owned()) } else { Ok(mails) }
 }
 
 fn mail(bytes: &[u8]) -> Result<Mail, String> {
-    let message = MessageParser::default().parse(bytes).ok_or("it is no mail")?;
+    let message = MessageParser::default().parse(bytes).ok_or("it is not a mail")?;
     let (subject, text) = (message.subject().unwrap_or_default().trim(), text(&message));
     if subject.is_empty() && text.is_empty() {
         return Err("it is a mail without subject and text".to_owned());

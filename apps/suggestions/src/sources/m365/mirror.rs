@@ -27,9 +27,9 @@ struct MirrorFiles {
 impl Mirror {
     pub(super) fn open(folder: Option<&Path>, mail: Option<&Path>) -> Result<Self> {
         if folder.is_none() && mail.is_none() {
-            let fact = "a mirror of Microsoft 365 is set, with neither a folder nor mail";
+            let fact = "a Microsoft 365 mirror is configured with neither a folder nor mail";
             return Err(Error::new(ErrorCode::ConfigInvalid, fact)
-                .with_help("name a synchronised folder, or one of `.eml` files"));
+                .with_help("set a synchronised folder, or a folder of `.eml` files"));
         }
         let files = folder.map(|folder| {
             let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

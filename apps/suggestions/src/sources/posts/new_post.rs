@@ -126,7 +126,7 @@ impl NewPost {
         let mut broken = Vec::new();
         let field_names = ["text", "tags", "mode", "ttl", "authorId", "authorName", "lat", "lng"];
         for name in fields.keys().filter(|name| !field_names.contains(&name.as_str())) {
-            broken.push(violation(&format!("/{}", escape(name)), "is no field of a post"));
+            broken.push(violation(&format!("/{}", escape(name)), "is not a field of a post"));
         }
         let mut post = Self::new("");
         let take = |name: &str| fields.get(name).filter(|value| !value.is_null());
@@ -165,30 +165,32 @@ impl NewPost {
         let mut text = |message: String| broken.push(violation("/text", &message));
         match self.text.trim().chars().count() {
             0 => text("must not be empty".to_owned()),
-            length if length > MAX_TEXT_CHARS => text(format!("has {length} characters; {MAX_TEXT_CHARS} are allowed")),
+            length if length > MAX_TEXT_CHARS => {
+                text(format!("has {length} characters; the maximum is {MAX_TEXT_CHARS}"))
+            }
             _ => {}
         }
         let count = sentences(&self.text);
         if count > MAX_SENTENCES {
-            text(format!("has {count} sentences; {MAX_SENTENCES} are allowed"));
+            text(format!("has {count} sentences; the maximum is {MAX_SENTENCES}"));
         }
         if self.tags.len() > MAX_TAGS {
-            broken.push(violation("/tags", &format!("has {} tags; {MAX_TAGS} are allowed", self.tags.len())));
+            broken.push(violation("/tags", &format!("has {} tags; the maximum is {MAX_TAGS}", self.tags.len())));
         }
         let mut seen = BTreeSet::new();
         for (index, tag) in self.tags.iter().enumerate() {
             let length = tag.trim().chars().count();
             let message = match length {
                 0 => "must not be empty".to_owned(),
-                _ if length > MAX_TAG_CHARS => format!("has {length} characters; {MAX_TAG_CHARS} are allowed"),
-                _ if !seen.insert(tag.trim().to_lowercase()) => "is there already".to_owned(),
+                _ if length > MAX_TAG_CHARS => format!("has {length} characters; the maximum is {MAX_TAG_CHARS}"),
+                _ if !seen.insert(tag.trim().to_lowercase()) => "is a duplicate".to_owned(),
                 _ => continue,
             };
             broken.push(violation(&format!("/tags/{index}"), &message));
         }
         for (pointer, degrees, most) in [("/lat", self.lat, 90.0), ("/lng", self.lng, 180.0)] {
             if degrees.is_some_and(|degrees| !(-most..=most).contains(&degrees)) {
-                broken.push(violation(pointer, &format!("must be within -{most} and {most}")));
+                broken.push(violation(pointer, &format!("must be between -{most} and {most}")));
             }
         }
         for (pointer, name) in [("/authorId", &self.author_id), ("/authorName", &self.author_name)] {
@@ -206,7 +208,7 @@ impl NewPost {
         }
         let messages: Vec<String> =
             broken.iter().map(|broken| format!("{} {}", broken.pointer, broken.message)).collect();
-        Err(Error::new(ErrorCode::InputInvalid, format!("the post breaks its rules: {}", messages.join("; "))))
+        Err(Error::new(ErrorCode::InputInvalid, format!("the post is invalid: {}", messages.join("; "))))
     }
 }
 

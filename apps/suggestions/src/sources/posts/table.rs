@@ -34,7 +34,7 @@ pub(super) fn open(file: Option<&Path>) -> Result<(Connection, Connection)> {
     let unopened = |cause: rusqlite::Error| {
         Error::new(ErrorCode::StoreUnavailable, format!("cannot open the posts {location}: {cause}"))
     };
-    // Where a folder cannot be made, opening the file says why.
+    // If the folder cannot be created, opening the file fails with the reason.
     file.and_then(Path::parent).map(std::fs::create_dir_all);
     let (name, flags) = match file {
         Some(file) => (file.to_string_lossy().into_owned(), OpenFlags::empty()),

@@ -81,7 +81,7 @@ async fn documents_of_every_kind_are_ranked() {
 
 /// R-SUG-19: if no other document matches, one document may fill all hits; URL prefix and limit are settings.
 #[tokio::test]
-async fn one_document_may_fill_the_places() {
+async fn one_document_may_fill_all_hits() {
     let folder = Folder::new();
     folder.write("docs/one.md", "# One\n\nalpha here\n\n## Two\n\nalpha there\n\n## Three\n\nalpha again\n");
     let mut settings = SourceSettings::from_folder(folder.path());
@@ -113,7 +113,7 @@ async fn documents_are_followed() {
 
 /// R-SUG-18, R-SUG-38: a source that is not configured returns an error and no results.
 #[tokio::test]
-async fn what_is_not_set_up_says_so() {
+async fn an_unconfigured_source_returns_an_error() {
     let sources = Sources::open(&SourceSettings::default()).unwrap();
     let errors = [
         sources.search_docs("helm").await.unwrap_err(),

@@ -120,8 +120,8 @@ async fn error_responses_are_distinguished() {
         (401, "InvalidAuthenticationToken", UnavailableReason::Unauthorized, "sign in again"),
         (403, "Forbidden", UnavailableReason::Forbidden, "administrator"),
         (429, "TooManyRequests", UnavailableReason::TooMany, "try again in 17 seconds"),
-        (503, "ServiceUnavailable", UnavailableReason::Failed, "out of order (503"),
-        (400, "BadRequest", UnavailableReason::Failed, "refused the search (400"),
+        (503, "ServiceUnavailable", UnavailableReason::Failed, "is unavailable (503"),
+        (400, "BadRequest", UnavailableReason::Failed, "rejected the search (400"),
     ] {
         let (_fake, sources) = serve((status, error_body(code)), (status, error_body(code))).await;
         let error = sources.search_m365("x", Some(&token())).await.unwrap_err();

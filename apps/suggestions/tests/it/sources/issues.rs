@@ -9,7 +9,8 @@ fn title(sources: &[superstep_suggestions::types::McpSuggestion]) -> Vec<&str> {
     sources.iter().map(|suggestion| suggestion.title.as_str()).collect()
 }
 
-/// R-SUG-20: all five export formats are parsed, and issues are found by title, body, label, state and comment.
+/// R-SUG-20, R-SUG-43: the five export formats have 60 issues, and issues are found by title, body, label, state and
+/// comment.
 #[tokio::test]
 async fn five_forms_of_export_are_read() {
     let (folder, sources, _) = super::sample().await;
@@ -164,7 +165,7 @@ async fn states_of_jira_mean_their_category() {
 
 /// R-SUG-20: an oversized export is skipped with the reason, and files of other types are not opened at all.
 #[tokio::test]
-async fn what_is_too_large_is_left_out_with_the_reason() {
+async fn an_oversized_export_is_skipped_with_the_reason() {
     let folder = Folder::new();
     folder.write("issues/good.json", &format!("[{}]", issue(7, "tea is cold", "open", "null")));
     for name in ["large.json", "disk.img"] {
@@ -174,7 +175,7 @@ async fn what_is_too_large_is_left_out_with_the_reason() {
     let sources = Sources::open(&SourceSettings::from_folder(folder.path())).unwrap();
     let skipped = sources.skipped();
     assert!(
-        skipped.len() == 1 && skipped[0].starts_with("large.json: it has 41943040 bytes, more than"),
+        skipped.len() == 1 && skipped[0].starts_with("large.json: it has 41943040 bytes; the maximum is"),
         "{skipped:?}"
     );
     assert_eq!(title(&sources.search_issues("tea").await.unwrap()), ["#7 tea is cold"]);

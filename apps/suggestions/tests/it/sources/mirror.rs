@@ -15,7 +15,7 @@ fn of(suggestions: &[McpSuggestion], source: M365Source) -> Vec<&str> {
 
 /// R-SUG-18: the path of a file determines its source, mail is mail; all have excerpts.
 #[tokio::test]
-async fn files_and_mail_are_found_with_where_they_are() {
+async fn files_and_mail_are_returned_with_their_source() {
     let (_folder, sources, _) = super::sample().await;
     let results = sources.search_m365("AKS rollback helm", None).await.unwrap();
     assert!(

@@ -67,7 +67,7 @@ fn every_broken_rule_is_listed() {
         assert_eq!(pointers(&value), [pointer], "{value}");
     }
     let (_, message) = &broken(&json!({ "text": "One. Two. Three. Four." }))[0];
-    assert_eq!(message, "has 4 sentences; 3 are allowed");
+    assert_eq!(message, "has 4 sentences; the maximum is 3");
 }
 
 /// R-SUG-40: periods in URLs, numbers, abbreviations and ellipses do not end sentences.

@@ -23,7 +23,7 @@ fn post(text: &str) -> NewPost {
 
 /// R-SUG-21: matching posts are found, at most five, without the post of the run.
 #[tokio::test]
-async fn posts_that_fit_are_found() {
+async fn matching_posts_are_returned() {
     let (_folder, sources, _) = super::sample().await;
     let results =
         sources.search_posts("How do I roll back a failed AKS deployment?", &["p042".to_owned()]).await.unwrap();
@@ -69,7 +69,7 @@ async fn searching_never_writes() {
     sources.posts().get("p042").await.unwrap().unwrap();
     sources.posts().list(PostFilter::default()).await.unwrap();
     assert_eq!(version(), before);
-    // The same check detects a write.
+    // The comparison detects a write.
     sources.posts().engage("p042", Engagement::Interested).await.unwrap();
     assert_ne!(version(), before);
 }
@@ -152,7 +152,7 @@ async fn nearness_below_the_threshold_does_not_count() {
 
 /// R-SUG-21: the default threshold is exactly 0.2, and the default limit is five, most similar first.
 #[tokio::test]
-async fn the_usual_threshold_and_number_hold() {
+async fn the_default_threshold_and_limit_apply() {
     let near = |cosine: f32| vec![cosine, (1.0 - cosine * cosine).sqrt()];
     let nearness = Nearness([("query", near(1.0)), ("at", near(0.2)), ("below", near(0.19))].into());
     let sources =

@@ -10,7 +10,7 @@ use super::Folder;
 /// R-SUG-42: synonyms match as complete words and phrases, case-insensitively, and add the other terms of their
 /// group.
 #[test]
-fn words_of_a_group_bring_the_others() {
+fn synonyms_add_the_terms_of_their_group() {
     let folder = Folder::new();
     folder.write(
         "words.txt",
@@ -41,7 +41,7 @@ fn the_list_is_read_again_when_it_changes() {
 
 /// R-SUG-42: words that co-occur with the question in the documents are added, common ones are not.
 #[test]
-fn words_that_occur_together_are_known() {
+fn cooccurring_words_are_added() {
     let folder = Folder::new();
     for number in 0..8 {
         folder.write(&format!("docs/other{number}.md"), "# Other\n\nThe service desk answers every question here.\n");

@@ -8,7 +8,7 @@ use superstep_suggestions::types::{
 
 /// R-SUG-37, R-SUG-38: empty lists are serialized, and missing ones are filled when deserialized.
 #[test]
-fn an_empty_response_is_whole() {
+fn an_empty_response_has_all_lists() {
     let empty = json!({
         "m365": [], "docs": [], "issues": [], "posts": [], "actionHint": null, "source": "mcp", "unavailableSources": [],
     });
@@ -46,7 +46,7 @@ fn names_are_those_of_the_contract() {
 
 /// R-SUG-37: a post has its twelve fields; an unknown location is omitted.
 #[tokio::test]
-async fn a_post_is_written_as_the_contract_says() {
+async fn a_post_serializes_to_its_twelve_fields() {
     let (_folder, sources, _) = super::sample().await;
     let posts = sample::posts(sources.posts().now().unwrap()).unwrap();
     let first = serde_json::to_value(&posts[0]).unwrap();

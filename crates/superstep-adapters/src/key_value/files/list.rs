@@ -37,7 +37,7 @@ impl KeyLister<'_> {
             let mut keys = Vec::new();
             collect(folder, before, &mut keys)?;
             keys.sort_unstable();
-            return keys.into_iter().try_for_each(|key| self.offer(key));
+            return keys.into_iter().try_for_each(|key| self.add_key(key));
         }
         // A folder sorts like the first of its keys, with `/` at its end.
         entries.sort_by_cached_key(
@@ -48,13 +48,13 @@ impl KeyLister<'_> {
                 break;
             }
             match kind {
-                PathKind::File => self.offer(format!("{before}{text}"))?,
+                PathKind::File => self.add_key(format!("{before}{text}"))?,
                 PathKind::Folder | PathKind::Continued => {
                     let nested_prefix = format!("{before}{text}/");
                     let may_fit = nested_prefix.starts_with(self.prefix) || self.prefix.starts_with(&nested_prefix);
-                    let is_past =
+                    let is_before_start =
                         self.after.is_some_and(|after| after > &*nested_prefix && !after.starts_with(&nested_prefix));
-                    if may_fit && !is_past {
+                    if may_fit && !is_before_start {
                         self.enter(&path, &nested_prefix)?;
                     }
                 }
@@ -63,7 +63,7 @@ impl KeyLister<'_> {
         Ok(())
     }
 
-    fn offer(&mut self, key: String) -> Result<()> {
+    fn add_key(&mut self, key: String) -> Result<()> {
         let is_match = key.starts_with(self.prefix) && self.after.is_none_or(|after| *key > *after);
         if is_match && self.keys.len() < self.limit && value_file::exists(&path::of_key(self.root, &key))? {
             self.keys.push(key);

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_come_back_from_their_paths_and_no_two_share_one() {
+    fn keys_and_paths_convert_without_collisions() {
         let long = "Xy.".repeat(150);
         let keys = ["a", "A", "a/b", "a/B", "..", "../..", "/", "a//b", "a/", ".", ":", "=", "a.v", "con", &long];
         let mut paths: Vec<String> = Vec::new();

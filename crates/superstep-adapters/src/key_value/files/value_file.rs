@@ -71,8 +71,11 @@ fn open(path: &Path) -> Result<Option<(File, bool)>> {
 }
 
 fn corrupt_file_error(path: &Path) -> Error {
-    Error::new(ErrorCode::CheckpointCorrupt, format!("the file `{}` is damaged: its head does not fit", path.display()))
-        .with_help("other threads are not touched by this; restore the file from a copy")
+    Error::new(
+        ErrorCode::CheckpointCorrupt,
+        format!("the file `{}` is corrupt: its header does not match its checksum", path.display()),
+    )
+    .with_help("other threads are not affected; restore the file from a backup")
 }
 
 fn now() -> u64 {

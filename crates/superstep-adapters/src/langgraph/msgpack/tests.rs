@@ -31,7 +31,7 @@ fn what_names_a_function_is_only_data() {
     assert_eq!(read(&one(5, arguments)).unwrap(), json!({ "command": "true" }));
     let method = tuple(&[text("os"), text("system"), text("true"), text("__call__")]);
     assert_eq!(read(&extension(3, &method)).unwrap(), json!("true"));
-    assert_eq!(read(&extension(9, &[0xc0])).unwrap_err(), "extension 9 is none of LangGraph's");
+    assert_eq!(read(&extension(9, &[0xc0])).unwrap_err(), "unknown extension 9");
     assert_eq!(read(&extension(0, &[0xc0])).unwrap_err(), "extension 0 has no module, name and argument");
 }
 
@@ -48,8 +48,12 @@ fn arrays_of_numpy_are_lists_in_lists() {
     assert_eq!(array("|b1", &[2], "C", &[1, 0]).unwrap(), json!([true, false]));
     assert_eq!(array("<f8", &[], "C", &1.5_f64.to_le_bytes()).unwrap(), json!(1.5));
     assert_eq!(array("<f4", &[2, 0], "C", &[]).unwrap(), json!([[], []]));
-    assert_eq!(array("<i2", &[3], "C", &[1, 0]).unwrap_err(), "an array of numpy has 2 bytes, and its shape needs 6");
-    assert!(array("<U4", &[1], "C", &[0; 16]).unwrap_err().starts_with("an array of numpy has elements of type `<U4`"));
+    assert_eq!(array("<i2", &[3], "C", &[1, 0]).unwrap_err(), "a numpy array has 2 bytes, but its shape requires 6");
+    assert!(
+        array("<U4", &[1], "C", &[0; 16])
+            .unwrap_err()
+            .starts_with("a numpy array has the unsupported element type `<U4`")
+    );
     assert!(array("<f8", &[127, 127, 127, 127, 127, 127, 127, 127, 127, 127], "C", &[]).is_err());
 }
 
@@ -57,23 +61,23 @@ fn arrays_of_numpy_are_lists_in_lists() {
 #[test]
 fn values_that_would_grow_without_bound_are_rejected() {
     let nested = [vec![0x81; 40], vec![0xc0; 41]].concat();
-    assert_eq!(read(&nested).unwrap_err(), "a key of a map is a map, or holds one");
+    assert_eq!(read(&nested).unwrap_err(), "a map key is a map or contains one");
     let sides = [vec![0xdd, 0, 1, 0x86, 0xa0], vec![1; 100_000]].concat();
     let array = [vec![0x94], text("|u1"), sides, text("C"), vec![0xc4, 1, 7]].concat();
     let length = u32::try_from(array.len()).unwrap().to_be_bytes();
     let bytes = [&[0xc9][..], &length, &[6], &array].concat();
-    assert_eq!(read(&bytes).unwrap_err(), "an array of numpy has 100000 dimensions");
+    assert_eq!(read(&bytes).unwrap_err(), "a numpy array has 100000 dimensions");
 }
 
 #[test]
 fn a_length_is_only_a_claim() {
-    assert_eq!(read(&[0xdd, 0xff, 0xff, 0xff, 0xff]).unwrap_err(), "the bytes end too early");
-    assert_eq!(read(&[0xdb, 0xff, 0xff, 0xff, 0xff, b'a']).unwrap_err(), "the bytes end too early");
-    assert_eq!(read(&[0xc0, 0xc0]).unwrap_err(), "1 bytes are left over");
+    assert_eq!(read(&[0xdd, 0xff, 0xff, 0xff, 0xff]).unwrap_err(), "unexpected end of data");
+    assert_eq!(read(&[0xdb, 0xff, 0xff, 0xff, 0xff, b'a']).unwrap_err(), "unexpected end of data");
+    assert_eq!(read(&[0xc0, 0xc0]).unwrap_err(), "1 unexpected bytes after the value");
     let deep = [vec![0x91; 5_000], vec![0xc0]].concat();
-    assert_eq!(read(&deep).unwrap_err(), "values are more than 100 levels deep");
+    assert_eq!(read(&deep).unwrap_err(), "values exceed the maximum depth of 100");
     let same = [&[0x82, 0x01, 0xc0][..], &text("1"), &[0xc0]].concat();
-    assert_eq!(read(&same).unwrap_err(), "two keys of a map are `1` as text");
+    assert_eq!(read(&same).unwrap_err(), "duplicate map key `1`");
 }
 
 /// Generates bytes that resemble a message more than random bytes do.

@@ -41,7 +41,7 @@ pub(super) async fn run(
         None => running.await,
         Some(limit) => match tokio::time::timeout(limit, running).await {
             Ok(output) => output,
-            Err(_) => Err(ToolError::new(format!("the tool took longer than {} s", limit.as_secs_f64()))),
+            Err(_) => Err(ToolError::new(format!("the tool timed out after {} s", limit.as_secs_f64()))),
         },
     };
     match output {
@@ -56,7 +56,7 @@ fn validate_args(offer: &OfferedTool, args: Map<String, Value>) -> Result<Map<St
     let args = Value::Object(args);
     let length = serde_json::to_string(&args).map_or(usize::MAX, |text| text.len());
     if length > ARGUMENTS {
-        return Err(format!("the arguments have {length} bytes, and {ARGUMENTS} is the limit"));
+        return Err(format!("the arguments have {length} bytes; the maximum is {ARGUMENTS}"));
     }
     if let Err(faults) = offer.arguments.check(&args) {
         let name = &offer.tool.spec().name;
@@ -64,7 +64,7 @@ fn validate_args(offer: &OfferedTool, args: Map<String, Value>) -> Result<Map<St
             let pointer = if fault.pointer.is_empty() { "/" } else { &fault.pointer };
             format!("\n- {pointer}: {}", fault.message)
         });
-        return Err(format!("the arguments do not fit the tool `{name}`:{}", lines.collect::<String>()));
+        return Err(format!("invalid arguments for the tool `{name}`:{}", lines.collect::<String>()));
     }
     match args {
         Value::Object(args) => Ok(args),

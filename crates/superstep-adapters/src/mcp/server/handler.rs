@@ -59,7 +59,7 @@ impl ServerHandler for SessionHandler {
         let named = |offer: &&OfferedTool| offer.tool.spec().name == request.name;
         let matching = self.0.offers().tools.iter().find(named).cloned();
         let Some(offer) = matching else {
-            return Err(ErrorData::invalid_params(format!("no tool `{}`", request.name), None));
+            return Err(ErrorData::invalid_params(format!("unknown tool `{}`", request.name), None));
         };
         let progress = ProgressReporter::to(context.peer.clone(), context.meta.get_progress_token());
         let args = request.arguments.unwrap_or_default();
@@ -89,7 +89,7 @@ impl ServerHandler for SessionHandler {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let matching = self.0.offers().resources.iter().find(|(resource, _)| resource.uri == request.uri).cloned();
         let Some((resource, read)) = matching else {
-            return Err(ErrorData::resource_not_found(format!("no resource `{}`", request.uri), None));
+            return Err(ErrorData::resource_not_found(format!("unknown resource `{}`", request.uri), None));
         };
         let parts = read().await.map_err(|error| to_error_data(&error))?;
         let mime_type = resource.mime_type.as_deref();
@@ -115,13 +115,13 @@ impl ServerHandler for SessionHandler {
     ) -> Result<GetPromptResponse, ErrorData> {
         let matching = self.0.offers().prompts.iter().find(|(prompt, _)| prompt.name == request.name).cloned();
         let Some((prompt, fill)) = matching else {
-            return Err(ErrorData::invalid_params(format!("no prompt `{}`", request.name), None));
+            return Err(ErrorData::invalid_params(format!("unknown prompt `{}`", request.name), None));
         };
         let args = request.arguments.unwrap_or_default();
         let missing =
             prompt.arguments.iter().find(|argument| argument.is_required && !args.contains_key(&argument.name));
         if let Some(missing) = missing {
-            let problem = format!("the prompt `{}` needs `{}`", prompt.name, missing.name);
+            let problem = format!("the prompt `{}` requires the argument `{}`", prompt.name, missing.name);
             return Err(ErrorData::invalid_params(problem, None));
         }
         let messages = fill(args).await.map_err(|error| to_error_data(&error))?;
@@ -142,7 +142,7 @@ fn page<T>(
         None => 0,
         Some(cursor) => {
             let start = cursor.parse().ok().filter(|start| *start <= all.len());
-            start.ok_or_else(|| ErrorData::invalid_params(format!("no page `{cursor}`"), None))?
+            start.ok_or_else(|| ErrorData::invalid_params(format!("invalid cursor `{cursor}`"), None))?
         }
     };
     let end = all.len().min(start + size);

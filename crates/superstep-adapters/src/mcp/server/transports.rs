@@ -21,10 +21,10 @@ impl McpServer {
     /// Serves one client in this process until one end is dropped.
     pub(crate) fn serve_in_process(&self, pipe: DuplexStream) -> Result<JoinHandle<()>> {
         self.check()?;
-        let speaker = SessionHandler(self.clone());
+        let handler = SessionHandler(self.clone());
         Ok(tokio::spawn(async move {
             // A client that disconnects before the initialization is not an error.
-            if let Ok(serving) = Box::pin(speaker.serve(pipe)).await {
+            if let Ok(serving) = Box::pin(handler.serve(pipe)).await {
                 let _ = serving.waiting().await;
             }
         }))
@@ -34,20 +34,24 @@ impl McpServer {
     /// standard output meanwhile.
     ///
     /// # Errors
-    /// Returns an error if the server cannot serve its tools or the client does not speak the protocol.
+    /// Returns an error if the server cannot serve its tools or the client does not support the protocol.
     pub async fn serve_stdio(&self) -> Result<()> {
         self.check()?;
         let failed = |reason: &dyn std::fmt::Display| {
-            Error::new(ErrorCode::ToolFailed, format!("the client of `{}` is none: {reason}", self.name()))
-                .with_retryable(false)
+            Error::new(
+                ErrorCode::ToolFailed,
+                format!("the MCP server `{}` failed to serve its client: {reason}", self.name()),
+            )
+            .with_retryable(false)
         };
         let serving = Box::pin(SessionHandler(self.clone()).serve(rmcp::transport::stdio())).await;
         serving.map_err(|error| failed(&error))?.waiting().await.map_err(|error| failed(&error))?;
         Ok(())
     }
 
-    /// Returns the server as an HTTP service for clients of this machine or of [`McpServer::allowed_hosts`](super::McpServer::allowed_hosts). The service
-    /// does no authentication; the application has to add it if needed.
+    /// Returns the server as an HTTP service for clients of this machine or of
+    /// [`McpServer::allowed_hosts`](super::McpServer::allowed_hosts). The service performs no authentication; the
+    /// application has to add it if needed.
     ///
     /// # Errors
     /// Returns an error if the server cannot serve its tools.
@@ -57,14 +61,14 @@ impl McpServer {
         let hosts = hosts.unwrap_or_else(|| LOCALHOST_NAMES.map(str::to_owned).to_vec());
         // The library accepts every host if the list is empty.
         if hosts.is_empty() {
-            let fact = format!("the MCP server `{}` is allowed no host, and nobody could reach it", self.name());
+            let fact = format!("the MCP server `{}` has an empty list of allowed hosts", self.name());
             return Err(Error::new(ErrorCode::ConfigInvalid, fact));
         }
         let origins: Vec<String> = hosts.iter().flat_map(|host| origins(host)).collect();
         let config = StreamableHttpServerConfig::default();
         let config = config.with_allowed_hosts(hosts).with_allowed_origins(origins).enforce_origin_validation();
-        let speaker = SessionHandler(self.clone());
-        Ok(StreamableHttpService::new(move || Ok(speaker.clone()), Arc::new(LocalSessionManager::default()), config))
+        let handler = SessionHandler(self.clone());
+        Ok(StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(LocalSessionManager::default()), config))
     }
 }
 

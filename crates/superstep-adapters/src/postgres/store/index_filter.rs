@@ -24,8 +24,8 @@ pub(super) fn tsvector_terms(marks: Vec<String>) -> Option<Vec<String>> {
 
 /// Returns an object that every matching value contains; `None` if the filter has no indexable condition.
 pub(super) fn containment_filter(filter: &Filter) -> Option<String> {
-    let musts = filter.required_equalities();
-    let indexable = musts.iter().filter(|(keys, value)| !keys.as_slice().is_empty() && is_plain(value));
+    let equalities = filter.required_equalities();
+    let indexable = equalities.iter().filter(|(keys, value)| !keys.as_slice().is_empty() && is_plain(value));
     // One condition is enough to reduce the candidates, and two may contradict each other on the path to a value.
     let (keys, value) = indexable.max_by_key(|(_, value)| value.to_string().len())?;
     let object = keys
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_values_that_the_server_compares_alike_are_filtered() {
+    fn only_values_with_one_notation_are_filtered() {
         let filter_json = |filter: Filter| containment_filter(&filter);
         assert_eq!(filter_json(Filter::eq(["a", "b"], "x")).as_deref(), Some(r#"{"a":{"b":"x"}}"#));
         assert_eq!(
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_does_not_take_has_no_doc() {
+    fn values_that_cannot_be_indexed_have_no_doc() {
         let doc = |value: Value| doc(&PutOp::new("n", "k", value.clone()), &value.to_string());
         assert!(doc(json!({ "a": 1 })).is_some() && doc(json!([1])).is_none() && doc(json!({ "a": "\0" })).is_none());
         assert!(doc(json!({ "a": "x".repeat(MAX_DOC_BYTES) })).is_none());

@@ -99,9 +99,9 @@ impl ItemReader<'_> {
         (statement, more): (&str, &[Parameter<'_>]),
         mut take: impl FnMut(&Row) -> PgResult<bool>,
     ) -> PgResult<()> {
-        let ((from, to), musts) = (search.prefix.range(), index_filter::containment_filter(&search.filter));
+        let ((from, to), conditions) = (search.prefix.range(), index_filter::containment_filter(&search.filter));
         let mut arguments: Vec<Parameter<'_>> =
-            vec![(&from, Type::BYTEA), (&to, Type::BYTEA), (&self.now, Type::INT8), (&musts, Type::TEXT)];
+            vec![(&from, Type::BYTEA), (&to, Type::BYTEA), (&self.now, Type::INT8), (&conditions, Type::TEXT)];
         arguments.extend(more.iter().cloned());
         let open = self.address.fill(&format!("DECLARE found NO SCROLL CURSOR FOR {statement}"));
         self.client.execute_typed(&open, &arguments).await?;

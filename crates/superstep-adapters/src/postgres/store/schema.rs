@@ -85,7 +85,9 @@ async fn make(client: &Client, address: &PgConfig) -> PgResult<()> {
 }
 
 fn too_new(address: &PgConfig, version: i32) -> Error {
-    let message =
-        format!("PostgreSQL at {address} has a long-term store of version {version}; this program knows {VERSION}");
-    Error::new(ErrorCode::CheckpointTooNew, message).with_help("open it with the program that wrote it, or a newer one")
+    let message = format!(
+        "PostgreSQL at {address} has a long-term store of version {version}, which is newer than the supported version \
+         {VERSION}"
+    );
+    Error::new(ErrorCode::CheckpointTooNew, message).with_help("open it with the version that wrote it, or a newer one")
 }

@@ -82,14 +82,14 @@ impl ItemWriter<'_> {
             return Ok(());
         }
         // Rows are locked in a fixed order to prevent deadlocks.
-        let anew = self.address.fill(
+        let renew = self.address.fill(
             "UPDATE @schema@.memory SET expires = $3 + lasts WHERE id IN (SELECT id FROM @schema@.memory m \
              JOIN unnest($1::bytea[], $2::bytea[]) AS named (space, key) ON m.space = named.space AND m.key = named.key \
              WHERE m.expires > $3 ORDER BY id FOR UPDATE OF m)",
         );
         let arguments =
             [(spaces as _, Type::BYTEA_ARRAY), (keys as _, Type::BYTEA_ARRAY), (&self.now as _, Type::INT8)];
-        self.client.execute_typed(&anew, &arguments).await?;
+        self.client.execute_typed(&renew, &arguments).await?;
         Ok(())
     }
 

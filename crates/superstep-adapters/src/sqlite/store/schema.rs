@@ -51,6 +51,8 @@ pub(super) fn prepare(connection: &Connection, name: &str) -> SqliteResult<()> {
 }
 
 fn too_new(name: &str, version: i64) -> Error {
-    let message = format!("`{name}` has a long-term store of version {version}; this program knows {VERSION}");
-    Error::new(ErrorCode::CheckpointTooNew, message).with_help("open it with the program that wrote it, or a newer one")
+    let message = format!(
+        "`{name}` has a long-term store of version {version}, which is newer than the supported version {VERSION}"
+    );
+    Error::new(ErrorCode::CheckpointTooNew, message).with_help("open it with the version that wrote it, or a newer one")
 }

@@ -57,8 +57,8 @@ pub(super) fn delete(connection: &Connection, delete: &DeleteOp, now: i64) -> Sq
 
 /// Renews the time to live of items.
 pub(super) fn refresh(connection: &Connection, names: &[(Vec<u8>, Vec<u8>)], now: i64) -> SqliteResult<()> {
-    let anew = "UPDATE memory SET expires = ?3 + lasts WHERE space = ?1 AND key = ?2 AND expires > ?3";
-    let mut statement = connection.prepare_cached(anew)?;
+    let renew = "UPDATE memory SET expires = ?3 + lasts WHERE space = ?1 AND key = ?2 AND expires > ?3";
+    let mut statement = connection.prepare_cached(renew)?;
     for (space, key) in names {
         statement.execute(params![space, key, now])?;
     }

@@ -109,7 +109,7 @@ async fn condensing_keeps_events() {
 /// in an error with the event number.
 #[cfg(feature = "offloaded")]
 #[tokio::test]
-async fn large_events_are_beside_the_store_until_they_are_forgotten() {
+async fn large_events_are_offloaded_until_they_are_deleted() {
     use superstep::MemoryCheckpointer;
     use superstep_adapters::offloaded::OffloadedCheckpointer;
 

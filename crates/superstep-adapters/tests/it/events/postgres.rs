@@ -24,7 +24,7 @@ fn a_corrupt_event_is_named() {
         cluster.query(&format!("UPDATE {name}.event SET {corruption} WHERE number = {}", last + 1));
         let error = block_on(read_events(&store, "t")).expect_err(corruption);
         assert_eq!(error.code(), ErrorCode::CheckpointCorrupt, "{corruption}: {error}");
-        assert!(error.message().contains("event ") && error.message().contains("is damaged"), "{corruption}: {error}");
+        assert!(error.message().contains("event ") && error.message().contains("is corrupt"), "{corruption}: {error}");
         store.release(&lease);
         crate::postgres::until(|| block_on(store.delete_thread(&"t".into())).ok());
     }

@@ -38,7 +38,7 @@ fn a_corrupt_event_is_named() {
         let store = SqliteCheckpointer::open(&path).unwrap();
         let error = block_on(read_events(&store, "t")).expect_err(corruption);
         assert_eq!(error.code(), ErrorCode::CheckpointCorrupt, "{corruption}: {error}");
-        assert!(error.message().starts_with("event 2 is damaged"), "{corruption}: {error}");
+        assert!(error.message().starts_with("event 2 is corrupt"), "{corruption}: {error}");
         let after = EventsQuery { after: Some(2), ..EventsQuery::default() };
         assert_eq!(block_on(store.events(&"t".into(), &after)).unwrap().len(), 1, "{corruption}");
         block_on(store.delete_events(&"t".into(), 2)).unwrap();

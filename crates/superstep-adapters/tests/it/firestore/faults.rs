@@ -19,10 +19,10 @@ fn answer(status: u16, word: &str) -> ProxyAction {
 #[test]
 fn permanent_errors_are_reported() {
     for (status, word, message) in [
-        (403, "PERMISSION_DENIED", "does not let us in"),
-        (404, "NOT_FOUND", "is not there"),
-        (400, "INVALID_ARGUMENT", "refused a request"),
-        (401, "UNAUTHENTICATED", "does not take our token"),
+        (403, "PERMISSION_DENIED", "denied access"),
+        (404, "NOT_FOUND", "was not found"),
+        (400, "INVALID_ARGUMENT", "rejected the request"),
+        (401, "UNAUTHENTICATED", "rejected the access token"),
     ] {
         let server = Server::start(None, move |_| answer(status, word));
         let error = block_on(options(&server.address, "c").connect()).unwrap_err();
@@ -34,7 +34,7 @@ fn permanent_errors_are_reported() {
     }
     let server = Server::start(None, |_| ProxyAction::Answer(200, String::new(), "<html>a page</html>".to_owned()));
     let error = block_on(options(&server.address, "c").connect()).unwrap_err();
-    assert!(error.message().contains("something else"), "{error}");
+    assert!(error.message().contains("unexpected response"), "{error}");
 }
 
 mod on_the_emulator {
@@ -42,7 +42,7 @@ mod on_the_emulator {
 
     /// R-FWK-38: after a transient error a request is repeated, and every put and removal is executed once.
     #[test]
-    fn what_passes_is_tried_again() {
+    fn transient_errors_are_retried() {
         let address = emulator();
         let busy = || answer(503, "UNAVAILABLE");
         for acts in [
@@ -121,7 +121,7 @@ mod on_the_emulator {
 
     /// R-FWK-38: a request without a response is repeated, and fails after the retry timeout.
     #[test]
-    fn a_silent_server_is_given_up() {
+    fn a_server_without_a_response_fails_after_the_timeout() {
         let address = emulator();
         let name = collection();
         let server = Server::failing(&address, "commit", &[ProxyAction::Hang]);
@@ -133,7 +133,7 @@ mod on_the_emulator {
         let error = block_on(store.put("b", b"1", ONLY_NEW)).unwrap_err();
         assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, true));
         assert!(
-            error.to_string().contains("no answer in time") && error.to_string().contains("may or may not"),
+            error.to_string().contains("request timed out") && error.to_string().contains("may or may not"),
             "{error}"
         );
 

@@ -135,7 +135,7 @@ fn a_rejected_token_is_renewed_once() {
     assert_eq!(server.received("/token").len(), 2);
     let server = service(99);
     let error = connect(&server).unwrap_err();
-    assert!(error.message().contains("does not take our token") && !error.is_retryable(), "{error}");
+    assert!(error.message().contains("rejected the access token") && !error.is_retryable(), "{error}");
     assert_eq!(server.received("/token").len(), 2);
 }
 
@@ -157,5 +157,5 @@ fn a_revoked_key_is_reported() {
         .endpoint("http://example.org")
         .service_account_json(keys.file("127.0.0.1:1"));
     let error = block_on(plain.connect()).unwrap_err();
-    assert!(error.message().contains("`http://example.org` is not encrypted"), "{error}");
+    assert!(error.message().contains("`http://example.org` does not use HTTPS"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Corrupt stored values.
+//! Tests of corrupt records and values in key-value stores.
 
 use std::path::{Path, PathBuf};
 
@@ -177,7 +177,7 @@ fn a_cut_file_is_noticed_and_named() {
 /// R-FWK-46a: a missing record or value is detected and reported with its key, including the first and the second to
 /// last.
 #[test]
-fn what_is_missing_is_noticed_and_named() {
+fn a_missing_record_is_detected_and_named() {
     for number in [0, 2, 5] {
         let error = corruption_error(&format!("missing-{number}"), |folder| {
             std::fs::remove_file(&files(folder, "t", "log")[number]).unwrap();
@@ -192,7 +192,7 @@ fn what_is_missing_is_noticed_and_named() {
 
 /// R-FWK-46a: a record or a value at the location of another one is detected, including one of another thread.
 #[test]
-fn what_is_in_the_wrong_place_is_noticed_and_named() {
+fn a_misplaced_record_is_detected_and_named() {
     let moves: [(&str, &str, usize, &str, usize); 4] = [
         ("number", "log", 2, "t", 4),
         ("thread", "log", 4, "other", 4),
@@ -349,7 +349,7 @@ fn corruption_is_detected_by_the_last_writer_and_heals_when_the_record_is_restor
     check_deleted(&store, &ids);
 }
 
-/// D5, R-FWK-46a: a corrupt thread is not deleted while a process that had read it before holds its lease.
+/// D5: a corrupt thread is not deleted while a process that had read it before holds its lease.
 #[test]
 fn a_corrupt_thread_with_a_lease_is_not_deleted() {
     let plain = MemoryKeyValue::default();

@@ -39,7 +39,7 @@ fn child_process() {
 /// Kills a child process after a number of messages and a delay; returns the last number it reported.
 fn kill_after(folder: &Path, words: usize, moment: Duration) -> usize {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "key_value::crash::victim", "--nocapture"])
+        .args(["--exact", "key_value::crash::child_process", "--nocapture"])
         .env(FOLDER_VARIABLE, folder)
         .stdout(Stdio::piped())
         .spawn()

@@ -15,7 +15,7 @@ use super::{diary, folder, once_free, pages, run, write};
 /// D5, R-FWK-39: a thread leased by one checkpointer cannot be acquired by another until the lease is released or the
 /// checkpointer is closed.
 #[test]
-fn one_of_two_stores_moves_a_thread() {
+fn a_leased_thread_cannot_be_acquired_by_another_checkpointer() {
     let plain = MemoryKeyValue::default();
     let (one, two) =
         (KeyValueCheckpointer::open(plain.clone()).unwrap(), KeyValueCheckpointer::open(plain.other()).unwrap());
@@ -37,7 +37,7 @@ fn one_of_two_stores_moves_a_thread() {
 
 /// P6, H2, R-FWK-39: a checkpointer without a heartbeat is taken over, and its later writes are rejected.
 #[test]
-fn a_store_that_stands_still_is_taken_over_and_fenced() {
+fn a_checkpointer_without_heartbeats_is_taken_over_and_fenced() {
     let plain = MemoryKeyValue::default();
     let one = KeyValueCheckpointer::options().lease_timeout(Duration::from_millis(60)).open(plain.clone()).unwrap();
     let two = KeyValueCheckpointer::open(plain.other()).unwrap();
@@ -57,7 +57,7 @@ fn a_store_that_stands_still_is_taken_over_and_fenced() {
 /// writes, prunes and removes the old records so that the number is free again, gets a fencing error, and no
 /// histories are mixed.
 #[test]
-fn a_record_put_where_others_were_cleared_away_counts_for_nothing() {
+fn a_record_put_after_a_prune_is_fenced() {
     let plain = MemoryKeyValue::default();
     let sleeper =
         KeyValueCheckpointer::options().lease_timeout(Duration::from_secs(3_600)).open(plain.clone()).unwrap();
@@ -103,7 +103,7 @@ fn take_over_and_clear(plain: &MemoryKeyValue, number: &str) {
 /// S14, R-FWK-39: a store that was restored to an earlier state is detected: nothing is saved on top of missing
 /// records, and the remaining ones stay readable.
 #[test]
-fn nothing_is_saved_on_top_of_records_that_are_gone() {
+fn nothing_is_saved_after_missing_records() {
     let plain = MemoryKeyValue::default();
     let graph = diary(KeyValueCheckpointer::open(plain.clone()).unwrap(), 1_500);
     write(&graph, "t", 3);
@@ -127,7 +127,7 @@ fn nothing_is_saved_on_top_of_records_that_are_gone() {
 /// R-FWK-39: a process that has read a thread finds the one that was created again after the thread was deleted and
 /// its tombstone expired.
 #[test]
-fn a_thread_made_anew_elsewhere_is_found() {
+fn a_thread_recreated_by_another_process_is_read() {
     let plain = MemoryKeyValue::default();
     let (one, other) =
         (KeyValueCheckpointer::open(plain.clone()).unwrap(), KeyValueCheckpointer::open(plain.other()).unwrap());

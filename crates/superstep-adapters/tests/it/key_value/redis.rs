@@ -114,7 +114,7 @@ fn a_server_that_was_killed_has_everything() {
 
 /// R-FWK-39: the error of an invalid URL contains no password.
 #[test]
-fn an_address_that_cannot_be_used_says_so() {
+fn an_invalid_url_is_reported_without_its_password() {
     for url in ["http://:secret@localhost", "redis://:secret@[", "rediss://:secret@localhost"] {
         let error = block_on(RedisKeyValue::connect(url)).unwrap_err();
         assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{url}: {error}");

@@ -23,7 +23,7 @@ fn listed(store: &impl Checkpointer) -> Vec<String> {
 /// R-FWK-39: an expired thread disappears for every request, also for a checkpointer without a time to live, and can
 /// be created again; other threads stay.
 #[test]
-fn an_expired_thread_is_removed_and_starts_anew() {
+fn an_expired_thread_is_removed_and_can_be_created_again() {
     let plain = MemoryKeyValue::default();
     let lasting = KeyValueCheckpointer::open(plain.other()).unwrap();
     write(&diary(lasting.clone(), 2_000), "lasting", 2);
@@ -41,7 +41,7 @@ fn an_expired_thread_is_removed_and_starts_anew() {
 
 /// R-FWK-39: the remains of an expired thread are removed, in the background or on request.
 #[test]
-fn what_a_thread_leaves_is_swept_away() {
+fn remains_of_expired_threads_are_removed() {
     let plain = MemoryKeyValue::default();
     let store = KeyValueCheckpointer::options().time_to_live(LIFE).compression(false).open(plain.clone()).unwrap();
     for thread in ["a", "a-b", "a.b"] {
@@ -78,8 +78,8 @@ fn a_thread_that_is_moved_does_not_go() {
     until(|| pages(&graph, "t").is_err().then_some(()));
 }
 
-/// R-FWK-39, R-FWK-46a: a corrupt thread does not expire, because an unreadable record may have changed its time to
-/// live; it can be deleted.
+/// R-FWK-39: a corrupt thread does not expire, because an unreadable record may have changed its time to live; it can
+/// be deleted.
 #[test]
 fn a_corrupt_thread_does_not_expire() {
     let plain = MemoryKeyValue::default();
@@ -134,7 +134,7 @@ impl KeyValue for Slow {
 /// P6, R-FWK-39: a process that deletes a thread and is slow to remove its index entry does not remove the entry of
 /// the thread created again meanwhile, with or without a time to live.
 #[test]
-fn a_slow_deletion_does_not_hide_a_thread_made_anew() {
+fn a_slow_deletion_does_not_hide_a_recreated_thread() {
     for (old, new) in [(false, false), (true, true), (false, true), (true, false)] {
         let options = |lasts: bool| match lasts {
             false => KeyValueCheckpointer::options(),

@@ -29,33 +29,33 @@ async fn import_error(python: &LangGraphImporter, thread: &str) -> String {
 async fn a_pickle_is_rejected_by_name() {
     let python = tampered_copy("UPDATE writes SET type = 'pickle', value = x'80' WHERE channel = '__interrupt__'");
     let message = import_error(&python, "asked").await;
-    assert!(message.starts_with("thread `asked` of LangGraph, checkpoint 1f"), "{message}");
+    assert!(message.starts_with("LangGraph thread `asked`, checkpoint 1f"), "{message}");
     assert!(
-        message.ends_with(", channel `__interrupt__`: it is a pickle, which is a program: it is never run"),
+        message.ends_with(
+            ", channel `__interrupt__`: the value is a pickle, which could execute code; \
+             pickles are not supported"
+        ),
         "{message}"
     );
     let python = tampered_copy("UPDATE checkpoints SET type = 'pickle'");
-    assert!(import_error(&python, "asked").await.ends_with("it is a pickle, which is a program: it is never run"));
+    assert!(import_error(&python, "asked").await.ends_with("pickles are not supported"));
 }
 
 /// R-NFR-16b: encrypted, corrupt or unknown values are rejected, and other threads are not affected.
 #[tokio::test]
 async fn unreadable_values_are_rejected_with_their_location() {
     let rows = [
-        ("UPDATE checkpoints SET type = 'msgpack+aes'", "it is encrypted (`msgpack+aes`)"),
-        (
-            "UPDATE checkpoints SET checkpoint = x'c7010900' WHERE thread_id = 'asked'",
-            "extension 9 is none of LangGraph's",
-        ),
-        ("UPDATE checkpoints SET checkpoint = substr(checkpoint, 1, 40)", "the bytes end too early"),
-        ("UPDATE checkpoints SET checkpoint = x'90'", "it is no map"),
-        ("UPDATE checkpoints SET metadata = x'7b'", "its metadata cannot be read"),
-        ("UPDATE checkpoints SET checkpoint_id = 'one' WHERE parent_checkpoint_id IS NULL", "`one` is not an id"),
+        ("UPDATE checkpoints SET type = 'msgpack+aes'", "the value is encrypted (`msgpack+aes`)"),
+        ("UPDATE checkpoints SET checkpoint = x'c7010900' WHERE thread_id = 'asked'", "unknown extension 9"),
+        ("UPDATE checkpoints SET checkpoint = substr(checkpoint, 1, 40)", "unexpected end of data"),
+        ("UPDATE checkpoints SET checkpoint = x'90'", "the checkpoint is not a map"),
+        ("UPDATE checkpoints SET metadata = x'7b'", "the metadata cannot be read"),
+        ("UPDATE checkpoints SET checkpoint_id = 'one' WHERE parent_checkpoint_id IS NULL", "`one` is not a valid id"),
     ];
     for (statement, expected) in rows {
         let message = import_error(&tampered_copy(statement), "asked").await;
         assert!(
-            message.starts_with("thread `asked` of LangGraph, checkpoint ") && message.contains(expected),
+            message.starts_with("LangGraph thread `asked`, checkpoint ") && message.contains(expected),
             "{message}"
         );
     }
@@ -68,7 +68,7 @@ async fn unreadable_values_are_rejected_with_their_location() {
 #[tokio::test]
 async fn delta_channels_are_rejected_by_name() {
     let message = import_error(&sqlite(), "delta").await;
-    assert!(message.contains("channel `log`: it is kept as what was written since a snapshot"), "{message}");
+    assert!(message.contains("channel `log`: only the writes since a snapshot are stored"), "{message}");
 }
 
 /// Opens the file with another checkpoint version: replaces the number 4 of the key `v` wherever it occurs.
@@ -81,12 +81,12 @@ fn of_version(version: u8) -> LangGraphImporter {
 /// R-NFR-16b: checkpoints of versions with other channels are rejected with help.
 #[tokio::test]
 async fn old_versions_are_rejected() {
-    assert!(import_error(&of_version(2), "jobs").await.ends_with("it is of version 2; 3 is the oldest that is read"));
+    assert!(import_error(&of_version(2), "jobs").await.ends_with("version 2 is not supported; the oldest is 3"));
 }
 
 /// R-NFR-16b: sends of versions before 4 are stored with pending writes, and are found there.
 #[tokio::test]
-async fn sends_of_version_3_are_found() {
+async fn sends_of_version_3_are_imported() {
     let (old, _) = of_version(3).read_thread("jobs", "jobs").await.unwrap();
     let (new, _) = sqlite().read_thread("jobs", "jobs").await.unwrap();
     assert_eq!(old, new);
@@ -102,7 +102,7 @@ async fn a_file_of_another_program_is_rejected() {
     assert!(!folder.join("none.sqlite").exists());
     Connection::open(folder.join("other.sqlite")).unwrap().execute_batch("CREATE TABLE a (b)").unwrap();
     let error = LangGraphImporter::sqlite(folder.join("other.sqlite")).err().unwrap();
-    assert!(error.message().ends_with("other.sqlite` is not a file of LangGraph's SQLite saver"), "{error}");
+    assert!(error.message().ends_with("other.sqlite` is not a database of LangGraph's SQLite checkpointer"), "{error}");
     let error = LangGraphImporter::postgres("postgres://user:S3CRET@/db?sslmode=require").await.err().unwrap();
     assert!(!error.to_string().contains("S3CRET"), "{error}");
 }

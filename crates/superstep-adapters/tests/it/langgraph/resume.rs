@@ -63,7 +63,7 @@ async fn an_interrupted_chat_is_answered_in_rust() {
 
 /// R-NFR-16b: resume values given in Python count; only open interrupts remain.
 #[tokio::test]
-async fn answers_given_in_python_count() {
+async fn resume_values_of_python_are_used() {
     for (python, _) in both().await {
         let store: SharedCheckpointer = MemoryCheckpointer::new().into();
         assert_eq!(python.import("answered", store.clone()).await.unwrap().interrupts, 1);
@@ -178,7 +178,7 @@ async fn joins_and_deferred_nodes_continue() {
 
 /// R-NFR-16b: a command of a task that finished in Python is followed, and its overwritten value replaces the field.
 #[tokio::test]
-async fn a_command_given_in_python_is_followed() {
+async fn a_command_of_python_is_followed() {
     for (python, _) in both().await {
         let store: SharedCheckpointer = MemoryCheckpointer::new().into();
         python.import("goto", store.clone()).await.unwrap();

@@ -139,7 +139,7 @@ async fn clients_over_http_and_in_the_program_share_a_server() {
 
 /// R-FWK-82: a lost server is a failed tool; when the server is back, the client reconnects.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_server_is_found_again() {
+async fn a_client_reconnects_to_a_restarted_server() {
     let server = server();
     let mut site = Site::open(&server);
     let client = site.client().await;

@@ -46,7 +46,7 @@ async fn tool_failures_are_error_results() {
         (json!({}), "- /: missing \"do\""),
         (json!({"do": 7}), "- /do: expected string, found integer"),
         (json!({"do": "say", "more": 1}), "more"),
-        (json!({"do": "say", "with": "x".repeat(300_000)}), "262144 is the limit"),
+        (json!({"do": "say", "with": "x".repeat(300_000)}), "the maximum is 262144"),
     ] {
         let output = call_first_tool(&client, args).await.unwrap();
         assert!(output.is_error && text(&output).contains(words), "{words}: {}", text(&output));
@@ -65,7 +65,7 @@ async fn an_unknown_tool_is_an_error() {
     let tools = client.tools().await.unwrap();
     assert!(server.remove_tool("puppet").await && !server.remove_tool("puppet").await);
     let error = tools[0].call(call(json!({"do": "say"}))).await.unwrap_err();
-    assert_eq!(error.message, "the MCP server `theatre` refuses: no tool `puppet`");
+    assert_eq!(error.message, "the MCP server `theatre` returned an error: unknown tool `puppet`");
     assert!(!error.retryable);
 }
 
@@ -108,13 +108,13 @@ async fn a_call_that_is_dropped_is_cancelled() {
 
 /// R-FWK-82: a call without a response for a minute is given up and cancelled at the server.
 #[tokio::test(start_paused = true)]
-async fn a_call_that_takes_too_long_is_given_up() {
+async fn a_call_without_a_response_is_cancelled() {
     let (tool, mut life) = scripted_tool("puppet");
     let client = connect_in_process(&McpServer::new("theatre", "1.0").tools([tool])).await.unwrap();
     let started = tokio::time::Instant::now();
     let error = call_first_tool(&client, json!({"do": "hang"})).await.unwrap_err();
     assert_eq!(started.elapsed().as_secs(), 60);
-    assert_eq!(error.message, "the MCP server `theatre` has not answered `tools/call` within 60 s");
+    assert_eq!(error.message, "the MCP server `theatre` did not respond to `tools/call` within 60 s");
     let cause = error.cause.unwrap();
     assert_eq!(cause.downcast_ref::<superstep_core::error::Error>().unwrap().code(), ErrorCode::Timeout);
     assert_eq!((life.recv().await, life.recv().await), (Some("begun"), Some("let go")));
@@ -127,7 +127,7 @@ async fn a_tool_with_a_limit_is_stopped_at_it() {
     let spec = ToolSpec::clone(tool.spec()).timeout(std::time::Duration::from_secs(3));
     let client = connect_in_process(&McpServer::new("theatre", "1.0").tools([tool.with_spec(spec)])).await.unwrap();
     let output = call_first_tool(&client, json!({"do": "hang"})).await.unwrap();
-    assert!(output.is_error && text(&output) == "the tool took longer than 3 s", "{}", text(&output));
+    assert!(output.is_error && text(&output) == "the tool timed out after 3 s", "{}", text(&output));
 }
 
 /// R-FWK-85: a tool added later is visible in listings and in tool sources.
@@ -145,7 +145,7 @@ async fn a_tool_added_later_is_seen() {
     assert_eq!(after.len(), 2);
     assert_eq!(text(&after[1].call(call(json!({"do": "say", "with": 1}))).await.unwrap()), "1");
     let error = server.add_tool(scripted_tool("second").0).await.unwrap_err();
-    assert!(error.to_string().contains("there are two tools `second`"), "{error}");
+    assert!(error.to_string().contains("duplicate tool `second`"), "{error}");
 }
 
 /// R-FWK-85: with a pinned list, another list is rejected until it is approved; this includes calls of tools listed
@@ -165,7 +165,7 @@ async fn a_pinned_list_that_changed_is_rejected() {
     let new_mark = client.tools_hash().await.unwrap();
     assert!(new_mark != mark && error.help().unwrap().contains(&new_mark), "{error}");
     let error = tools[0].call(call(json!({"do": "say", "with": 1}))).await.unwrap_err();
-    assert_eq!(error.message, "the tools of the MCP server `theatre` are not the approved ones");
+    assert_eq!(error.message, "the tools of the MCP server `theatre` differ from the pinned list");
 
     assert_eq!(client.clone().pin_tools(new_mark).tools().await.unwrap().len(), 2);
     // An approved list is accepted again.
@@ -209,7 +209,7 @@ async fn resources_are_listed_and_read() {
     let ContentPart::File(file) = &read[1] else { panic!("{read:?}") };
     assert_eq!(file.mime_type.as_deref(), Some("application/zip"));
     let error = client.read_resource("memo:2").await.unwrap_err();
-    assert!(error.message().contains("no resource `memo:2`") && error.code() == ErrorCode::ToolFailed, "{error}");
+    assert!(error.message().contains("unknown resource `memo:2`") && error.code() == ErrorCode::ToolFailed, "{error}");
 }
 
 /// R-FWK-82: prompts are listed and become messages.
@@ -226,12 +226,12 @@ async fn prompts_become_messages() {
     assert_eq!(messages[0].text(), "Greet Ada.");
     assert_eq!((messages[1].role, messages[1].text().as_ref()), (Role::Assistant, "Gladly."));
     let error = client.prompt("greet", argument("tone", "warm")).await.unwrap_err();
-    assert!(error.message().contains("the prompt `greet` needs `name`"), "{error}");
+    assert!(error.message().contains("the prompt `greet` requires the argument `name`"), "{error}");
 }
 
 /// R-FWK-82: a server without resources and prompts has empty lists.
 #[tokio::test]
-async fn what_a_server_does_not_have_is_an_empty_list() {
+async fn a_server_without_resources_has_empty_lists() {
     let client = connect_in_process(&server()).await.unwrap();
     assert!(client.resources().await.unwrap().is_empty() && client.prompts().await.unwrap().is_empty());
 }
@@ -267,7 +267,7 @@ async fn tools_that_cannot_be_offered_are_all_listed() {
         .await
         .unwrap_err();
     assert_eq!(error.code(), ErrorCode::ConfigInvalid);
-    assert!(error.to_string().contains("two tools `a`") && error.to_string().contains("`odd`"), "{error}");
+    assert!(error.to_string().contains("duplicate tool `a`") && error.to_string().contains("`odd`"), "{error}");
 }
 
 /// A compiled graph as a tool.

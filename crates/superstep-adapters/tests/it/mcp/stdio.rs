@@ -10,7 +10,7 @@ use superstep_core::message::{Content, ContentPart};
 
 use super::{call, call_first_tool, server, soon, text};
 
-/// A server that speaks the protocol and misbehaves as its argument says.
+/// A server that implements the protocol and misbehaves according to its argument.
 const SCRIPT: &str = r#"
 import json, os, sys
 how = sys.argv[1]
@@ -95,11 +95,11 @@ async fn a_program_gets_only_the_configured_environment_and_ends_with_its_client
 /// R-FWK-82: a server that exits during a call is a failed tool, with the end of its standard error; so is every
 /// later call.
 #[tokio::test]
-async fn a_server_that_exits_is_gone_with_its_last_words() {
+async fn a_server_exit_fails_calls_with_its_last_output() {
     let client = start("exits").await;
     let tools = client.tools().await.unwrap();
-    let message = "the MCP server `python3` has gone; it ended with exit status: 3; \
-                its last words: out of \u{fffd}[31mmemory";
+    let message = "the MCP server `python3` is disconnected; it ended with exit status: 3; \
+                standard error: out of \u{fffd}[31mmemory";
     for _ in 0..2 {
         let error = soon(tools[0].call(call(json!({})))).await.unwrap_err();
         assert_eq!((error.message.as_str(), error.retryable), (message, false));
@@ -110,9 +110,9 @@ async fn a_server_that_exits_is_gone_with_its_last_words() {
 
 /// R-FWK-82: the error of a server that exits before its first response contains the reason.
 #[tokio::test]
-async fn a_server_that_dies_at_once_says_why() {
+async fn a_server_that_exits_at_start_is_reported_with_the_reason() {
     let error = program("dies").connect().await.unwrap_err();
-    let expected = "the MCP server `python3` ended before it answered; its last words: no configuration";
+    let expected = "the MCP server `python3` ended before it responded; standard error: no configuration";
     assert_eq!((error.code(), error.message()), (ErrorCode::ToolFailed, expected));
     let error =
         McpClient::stdio("no-such-server", [] as [&str; 0], [] as [(&str, &str); 0]).connect().await.unwrap_err();
@@ -121,12 +121,12 @@ async fn a_server_that_dies_at_once_says_why() {
 
 /// R-FWK-82: a server that never responds is given up; the error contains its other output.
 #[tokio::test]
-async fn a_server_that_hangs_is_given_up() {
+async fn a_hanging_server_fails_after_the_timeout() {
     let server = McpClient::stdio("sh", ["-c", "echo hello there; exec sleep 600"], [] as [(&str, &str); 0]);
     let error = server.timeout(Duration::from_secs(8)).connect().await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::Timeout);
-    let expected = "the MCP server `sh` has not answered `initialize` within 8 s; \
-                    it wrote `hello there` where a message belongs";
+    let expected = "the MCP server `sh` did not respond to `initialize` within 8 s; \
+                    it wrote `hello there` instead of a message";
     assert_eq!(error.message(), expected);
 }
 
@@ -142,14 +142,14 @@ async fn lines_that_are_not_messages_are_skipped() {
 async fn nonsense_is_called_nonsense() {
     let client = start("answers_nonsense").await;
     let error = call_first_tool(&client, json!({})).await.unwrap_err();
-    let nonsense = "the MCP server `python3` answered `tools/call` with something that is no answer to it";
+    let nonsense = "the MCP server `python3` sent an invalid response to `tools/call`";
     assert_eq!(error.message, nonsense);
     let error = call_first_tool(&start("refuses").await, json!({})).await.unwrap_err();
-    assert_eq!(error.message, "the MCP server `python3` refuses: not today");
+    assert_eq!(error.message, "the MCP server `python3` returned an error: not today");
     for (how, words) in [
-        ("lists_nonsense", "answered `tools/list` with something that is no answer to it"),
-        ("endless", "has a list without an end"),
-        ("twins", "has the tools `a.b` and `a/b`, and both would be called `a_b`"),
+        ("lists_nonsense", "sent an invalid response to `tools/list`"),
+        ("endless", "returned an endless list"),
+        ("twins", "has the tools `a.b` and `a/b`, which both map to the name `a_b`"),
     ] {
         let error = start(how).await.tools().await.unwrap_err();
         assert!(error.message().contains(words) && error.code() == ErrorCode::ToolFailed, "{how}: {error}");
@@ -163,7 +163,10 @@ async fn a_response_without_limit_is_rejected() {
     let output = call_first_tool(&start("says_much").await, json!({})).await.unwrap();
     assert_eq!(text(&output).len(), 2 << 20);
     let error = call_first_tool(&start("floods").await, json!({})).await.unwrap_err();
-    assert!(error.message.contains("has gone") && error.message.contains("more than 16 MiB in one message"), "{error}");
+    assert!(
+        error.message.contains("is disconnected") && error.message.contains("more than 16 MiB in one message"),
+        "{error}"
+    );
 }
 
 /// R-FWK-82: content of an unknown kind is kept, and an error result stays an error whatever its content.
@@ -177,7 +180,7 @@ async fn unknown_content_is_preserved() {
 
 /// R-FWK-82: structured content without text becomes text for the model.
 #[tokio::test]
-async fn structure_alone_is_text_for_the_model() {
+async fn structured_content_without_text_becomes_text() {
     let output = call_first_tool(&start("structures").await, json!({})).await.unwrap();
     assert_eq!((text(&output).as_str(), output.artifact), ("{\"a\":1}", Some(json!({"a": 1}))));
 }

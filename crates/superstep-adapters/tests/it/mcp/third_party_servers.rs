@@ -92,7 +92,7 @@ async fn resources_and_prompts_of_everything_are_read() {
 
 /// R-FWK-84: a third-party program inherits only the variables that every program needs.
 #[tokio::test]
-async fn everything_sees_only_what_it_is_given() {
+async fn a_server_program_inherits_only_necessary_variables() {
     let seen: Value = serde_json::from_str(&text(&call_tool(&everything().await, "get-env", json!({})).await)).unwrap();
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some() && seen["CARGO_MANIFEST_DIR"].is_null());
     assert_eq!(seen["GIVEN"], "yes");

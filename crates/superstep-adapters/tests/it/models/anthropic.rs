@@ -163,7 +163,7 @@ async fn everything_of_a_request_arrives() {
 
     let body = server.last().body;
     let call = |id: &str, city: &str| json!({"type": "tool_use", "id": id, "name": "weather", "input": {"city": city}});
-    let open = "not executed: the conversation went on without it";
+    let open = "not executed: the conversation continued without it";
     let expected = json!([
         {"role": "user", "content": "Weather in Paris, Rome and Oslo?"},
         {"role": "assistant", "content": [

@@ -1,4 +1,4 @@
-//! Errors on the way to a model and back.
+//! Tests of errors of providers, connections and responses.
 
 use std::time::{Duration, Instant};
 
@@ -72,7 +72,7 @@ async fn error_statuses_of_the_provider_are_classified() {
 
 /// R-FWK-71: a rate limit contains the retry delay if the provider sends one; an exhausted account is not retryable.
 #[tokio::test]
-async fn a_rate_limit_says_how_long_to_wait() {
+async fn a_rate_limit_contains_the_retry_delay() {
     let body = json!({"error": {"message": "Rate limit reached", "type": "requests", "code": "rate_limit_exceeded"}});
     let empty = json!({"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}});
     let date = "date: Sun, 06 Nov 1994 08:49:37 GMT\r\nretry-after: Sun, 06 Nov 1994 08:50:07 GMT\r\n";
@@ -97,7 +97,7 @@ async fn a_rate_limit_says_how_long_to_wait() {
 
 /// R-FWK-71, U21: invalid JSON, an HTML page and an empty body are invalid responses.
 #[tokio::test]
-async fn what_is_not_an_answer_is_a_bad_one() {
+async fn an_unusable_body_is_an_invalid_response() {
     let json = "content-type: application/json\r\n";
     let rows = [
         ScriptedResponse::new(200, json, "{\"choices\": [oops"),
@@ -120,7 +120,7 @@ async fn what_is_not_an_answer_is_a_bad_one() {
     let gateway = ScriptedResponse::new(502, "content-type: text/html\r\n", "<html><h1>502 Bad Gateway</h1></html>");
     for error in call_errors(gateway).await {
         assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::Overloaded));
-        assert!(error.message().contains("a page of HTML") && !error.message().contains("<h1>"), "{error}");
+        assert!(error.message().contains("an HTML page") && !error.message().contains("<h1>"), "{error}");
     }
 }
 
@@ -204,7 +204,7 @@ async fn silence_ends_the_call() {
 
 /// R-FWK-71: comments between events keep a response alive, however rare events are.
 #[tokio::test]
-async fn a_whole_answer_follows_a_comment() {
+async fn comments_keep_a_response_alive() {
     let body = format!(": waiting\n\n: waiting\n\n{}", stream(&[chunk(&json!({"content": "Late."}), Some("stop"))]));
     let server = Server::start([ScriptedResponse::events(body).cut_every(9)]).await;
     let (answer, _) = super::generate_streamed(&model(&server), &ChatRequest::from("Hi")).await;

@@ -110,7 +110,7 @@ async fn everything_of_a_request_arrives() {
     assert_eq!(body["contents"][1]["parts"][1]["functionCall"]["args"], json!({"city": "Paris"}));
     let results: Vec<_> = body["contents"][2]["parts"].as_array().unwrap().iter().collect();
     let texts: Vec<_> = results.iter().map(|part| &part["functionResponse"]["response"]["content"]).collect();
-    assert_eq!(texts, ["sunny", "no such city", "not executed: the conversation went on without it"]);
+    assert_eq!(texts, ["sunny", "no such city", "not executed: the conversation continued without it"]);
     assert!(results.iter().all(|part| part["functionResponse"]["name"] == "weather"));
     let picture = json!({"inline_data": {"mime_type": "image/png", "data": "aGk="}});
     assert_eq!(body["contents"][4]["parts"], json!([picture]));

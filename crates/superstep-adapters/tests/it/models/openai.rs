@@ -163,7 +163,7 @@ async fn everything_of_a_request_arrives() {
         {"role": "assistant", "content": "I look.", "tool_calls": [call("a", "Paris"), call("b", "Rome"), call("c", "Oslo")]},
         result("a", "sunny"),
         result("b", "no such city"),
-        result("c", "not executed: the conversation went on without it"),
+        result("c", "not executed: the conversation continued without it"),
         {"role": "user", "content": "Well?"},
     ]);
     assert_eq!(body["messages"], expected);
@@ -281,7 +281,7 @@ async fn pictures_arrive_and_sounds_are_rejected() {
         (Message::user(vec![ContentPart::Audio(Media::base64("aGk=", "audio/wav"))]), "`audio`"),
         (Message::user(vec![ContentPart::Other(json!({"type": "video"}))]), "`video`"),
         (Message::tool("a", vec![ContentPart::Image(Media::url("https://a.example/b.png"))]), "`image`"),
-        (Message::new(superstep_core::message::Role::Tool, "who asked?"), "which call"),
+        (Message::new(superstep_core::message::Role::Tool, "who asked?"), "tool_call_id"),
     ];
     for (message, named) in rows {
         let call = Message::assistant("").with_tool_calls([ToolCall::new("a", "weather", json!({}))]);

@@ -40,7 +40,7 @@ async fn azure_is_called_at_its_deployment() {
 
 /// R-FWK-70: Groq reports the usage in a field of its own.
 #[tokio::test]
-async fn groq_tells_its_usage_in_its_own_place() {
+async fn groq_reports_usage_in_its_own_field() {
     let mut last = chunk(&json!({}), Some("stop"));
     last["x_groq"] = json!({"id": "req_1", "usage": {"prompt_tokens": 36, "completion_tokens": 4, "total_tokens": 40}});
     let events = [chunk(&json!({"role": "assistant", "content": "Hello."}), None), last];

@@ -101,12 +101,12 @@ async fn unsupported_requests_are_rejected() {
     let named = |name: &str| ToolChoice::Named(name.to_owned());
     let none: [superstep_core::message::Message; 0] = [];
     let rows = [
-        (model(), ChatRequest::new(none), "nothing to answer"),
-        (model(), ChatRequest::from("Hi").tool_choice(ToolChoice::Required), "there is none"),
+        (model(), ChatRequest::new(none), "no messages"),
+        (model(), ChatRequest::from("Hi").tool_choice(ToolChoice::Required), "has no tools"),
         (model(), ChatRequest::from("Hi").tools([weather()]).tool_choice(named("wether")), "did you mean `weather`?"),
-        (model().api_key("two\nlines-0123456789"), ChatRequest::from("Hi"), "a line break"),
-        (model().header("no name", "x"), ChatRequest::from("Hi"), "look at the key"),
-        (ProviderModel::openai_compatible("models.example/v1", "m"), ChatRequest::from("Hi"), "not an address"),
+        (model().api_key("two\nlines-0123456789"), ChatRequest::from("Hi"), "line breaks"),
+        (model().header("no name", "x"), ChatRequest::from("Hi"), "check the API key"),
+        (ProviderModel::openai_compatible("models.example/v1", "m"), ChatRequest::from("Hi"), "not a valid URL"),
     ];
     for (model, request, expected) in rows {
         let error = generate(&model, &request).await.unwrap_err();

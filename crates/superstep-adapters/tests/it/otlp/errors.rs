@@ -60,7 +60,7 @@ async fn an_invalid_header_is_rejected() {
 
 /// R-FWK-88: a collector that accepts a request and never responds loses those spans only.
 #[test]
-fn a_silent_collector_does_not_stop_the_export() {
+fn an_unresponsive_collector_does_not_stop_the_export() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(["otlp::errors::inside_of_a_waiting_program", "--exact", "--nocapture"]).env(CHILD_VARIABLE, "1");
@@ -100,7 +100,7 @@ const CHILD_VARIABLE: &str = "SUPERSTEP_TEST_OTLP_INSIDE";
 /// R-FWK-88: an exporter installed for the whole program reads other settings from the standard environment
 /// variables, and sends the remaining spans when the guard is dropped.
 #[test]
-fn the_environment_says_what_the_program_does_not() {
+fn unset_options_are_read_from_the_environment() {
     let collector = collector();
     let name = "otlp::errors::inside_of_a_program";
     let mut program = Command::new(std::env::current_exe().unwrap());

@@ -74,7 +74,7 @@ fn a_released_thread_can_be_acquired_elsewhere() {
 
 /// R-FWK-37, D5, S20: a live process keeps its threads however long it is idle; a disconnected one loses them.
 #[test]
-fn a_lease_expires_when_its_holder_is_silent() {
+fn a_lease_expires_without_heartbeats() {
     let (cluster, name) = (Cluster::shared(), schema());
     let proxy = Proxy::to(cluster.port());
     let lease_timeout = Duration::from_secs(8);
@@ -117,7 +117,7 @@ fn a_node_that_blocks_keeps_its_thread() {
 
 /// R-FWK-37, D5: a thread whose lease holder died is not busy.
 #[test]
-fn a_thread_is_not_busy_once_its_holder_is_gone() {
+fn a_thread_of_a_dead_lease_holder_is_not_busy() {
     let (cluster, name) = (Cluster::shared(), schema());
     let first = connect(&name, &cluster.url(), Duration::from_secs(3_600));
     let lease = take(&first, 1).unwrap();

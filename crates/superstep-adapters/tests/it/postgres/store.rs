@@ -48,12 +48,12 @@ fn it_answers_as_the_store_in_memory() {
 
 /// R-FWK-87: the store works without pgvector and reports a warning.
 #[test]
-fn without_pgvector_it_says_so() {
+fn a_store_without_pgvector_reports_a_warning() {
     let plain = store(StoreOptions::default());
     assert!(plain.warnings().is_empty(), "{:?}", plain.warnings());
     let store = store(StoreOptions::default().embedder(LexicalEmbedder::default()));
     let [warning] = store.warnings() else { panic!("{:?}", store.warnings()) };
-    assert!(warning.contains("`vector` is not there") && warning.contains("CREATE EXTENSION"), "{warning}");
+    assert!(warning.contains("`vector` is missing") && warning.contains("CREATE EXTENSION"), "{warning}");
 }
 
 /// R-FWK-87: concurrent processes create the tables once and share one store.
@@ -86,7 +86,7 @@ fn newer_tables_are_rejected() {
     cluster.query(&format!("UPDATE {name}.memory_version SET number = 99"));
     let error = block_on(server.store()).unwrap_err();
     assert_eq!(error.code(), ErrorCode::CheckpointTooNew);
-    assert!(error.to_string().contains("version 99; this program knows 1"), "{error}");
+    assert!(error.to_string().contains("version 99, which is newer than the supported version 1"), "{error}");
 }
 
 /// R-FWK-87: a corrupt item results in an error with its name; a batch that reads it is rolled back, and the

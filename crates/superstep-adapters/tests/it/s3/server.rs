@@ -14,8 +14,8 @@ mod keys {
     superstep_core::key_value_conformance!(crate::s3::empty);
 }
 
-/// The conformance suite for checkpointers, without the groups that send thousands of requests (growth, parallel,
-/// upkeep): they take minutes on this server, and other key-value stores run them.
+/// The conformance suite for checkpointers, without the groups that send thousands of requests, such as growth,
+/// parallel and pruning: they take minutes on this server, and other key-value stores run them.
 #[cfg(feature = "key-value")]
 mod checkpoints {
     use superstep_adapters::key_value::KeyValueCheckpointer;
@@ -144,7 +144,7 @@ fn permanent_errors_are_reported() {
     let right = options(&endpoint, &folder);
     for (options, message) in [
         (right.clone().credentials("nobody", SECRET), "does not know the access key"),
-        (right.clone().credentials(KEY_ID, "so/wrong"), "does not take the secret"),
+        (right.clone().credentials(KEY_ID, "so/wrong"), "rejected the secret"),
         (S3KeyValue::options("no-such-bucket").endpoint(&endpoint).credentials(KEY_ID, SECRET), "has no such bucket"),
     ] {
         let error = block_on(options.connect()).unwrap_err();
@@ -159,7 +159,7 @@ fn permanent_errors_are_reported() {
 
 /// R-FWK-40: an unreachable server results in a retryable error.
 #[test]
-fn a_server_that_is_gone_may_come_back() {
+fn an_unreachable_server_is_a_retryable_error() {
     let server = DedicatedS3::start("gone");
     // Long enough for the first responses of a server on a busy machine.
     let options = options(&server.0.url(), "f").retry_timeout(Duration::from_secs(9));

@@ -1,4 +1,4 @@
-//! Corrupt rows.
+//! Tests of corrupt rows in an SQLite file.
 
 use rusqlite::Connection;
 use superstep::core::error::ErrorCode;

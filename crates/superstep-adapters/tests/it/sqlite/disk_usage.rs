@@ -35,7 +35,7 @@ fn a_thousand_kilobytes_take_less_than_five_megabytes() {
 
 /// R-FWK-42, R-DEF-14: a history of twice the length takes about twice the space.
 #[test]
-fn size_grows_with_what_changed() {
+fn size_grows_with_the_changes() {
     for length in [3, 300] {
         let (once, twice) = (size_of("once.db", 500, length), size_of("twice.db", 1_000, length));
         assert!(twice as f64 <= 2.2 * once as f64, "{length}: {once} bytes, then {twice}");
@@ -44,7 +44,7 @@ fn size_grows_with_what_changed() {
 
 /// R-FWK-42: a fork shares the rows before it and needs space only for its changes.
 #[test]
-fn a_fork_costs_what_it_adds() {
+fn a_fork_needs_space_only_for_its_changes() {
     let path = folder().join("fork.db");
     let graph = diary(SqliteCheckpointer::open(&path).unwrap(), 2_000);
     write(&graph, "t", 500);
@@ -128,7 +128,7 @@ fn saving_behind_the_run_keeps_reading_short() {
 
 /// R-FWK-42, R-FWK-44: the same holds for a subgraph with state per thread and `exit` durability.
 #[test]
-fn saving_at_the_end_keeps_reading_graphs_inside_short() {
+fn exit_durability_keeps_subgraph_reads_short() {
     let path = folder().join("inside.db");
     let inner = game("inner").subgraph_persistence(SubgraphPersistence::PerThread).compile().unwrap();
     let mut graph = StateGraph::<RoundState>::new("outer");

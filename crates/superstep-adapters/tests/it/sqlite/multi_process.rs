@@ -20,7 +20,7 @@ fn run(number: u128) -> RunId {
 
 /// D5, S7: a thread leased by one checkpointer cannot be acquired by another until the lease is released.
 #[test]
-fn one_of_two_stores_moves_a_thread() {
+fn a_leased_thread_cannot_be_acquired_by_another_checkpointer() {
     let path = folder().join("shared.db");
     let (one, two) = (SqliteCheckpointer::open(&path).unwrap(), SqliteCheckpointer::open(&path).unwrap());
     let lease = block_on(one.acquire(&"t".into(), run(1))).unwrap();
@@ -42,7 +42,7 @@ fn one_of_two_stores_moves_a_thread() {
 /// new run only: the previous run, an old lease and another process are rejected, and commits of the new run are
 /// stored.
 #[test]
-fn a_thread_taken_again_at_once_is_of_the_new_run_alone() {
+fn an_immediately_reacquired_thread_belongs_to_the_new_run() {
     let path = folder().join("again.db");
     let (one, two) = (SqliteCheckpointer::open(&path).unwrap(), SqliteCheckpointer::open(&path).unwrap());
     let busy = |lease: &Lease| Commit { status: Some(ThreadStatus::Busy), ..Commit::empty(lease.clone(), "".into()) };
@@ -73,7 +73,7 @@ fn a_thread_taken_again_at_once_is_of_the_new_run_alone() {
 
 /// P7: the threads of a closed checkpointer can be acquired immediately.
 #[test]
-fn what_a_closed_store_held_is_free() {
+fn threads_of_a_closed_checkpointer_are_free() {
     let path = folder().join("closed.db");
     let (one, two) = (SqliteCheckpointer::open(&path).unwrap(), SqliteCheckpointer::open(&path).unwrap());
     block_on(one.acquire(&"t".into(), run(1))).unwrap();
@@ -100,7 +100,7 @@ fn a_copy_of_the_file_has_no_lease_holder() {
 
 /// P6, P7, H2: a live process without heartbeats is taken over after a while, and its later writes are rejected.
 #[test]
-fn a_store_that_stands_still_is_taken_over_and_fenced() {
+fn a_checkpointer_without_heartbeats_is_taken_over_and_fenced() {
     let path = folder().join("still.db");
     let one = SqliteCheckpointer::open(&path).unwrap();
     let two = SqliteCheckpointer::options().lease_timeout(Duration::from_millis(100)).open(&path).unwrap();
@@ -205,7 +205,7 @@ fn a_thread_acquired_for_a_dropped_future_is_free_again() {
 
 /// P6: a file that is opened by two paths is recognized as one, so that leases are found.
 #[test]
-fn a_file_with_two_names_is_one_store() {
+fn a_file_opened_by_two_paths_is_one_database() {
     let folder = folder();
     let (path, link) = (folder.join("real.db"), folder.join("link.db"));
     let one = SqliteCheckpointer::open(&path).unwrap();
@@ -242,7 +242,7 @@ fn many_that_wait_for_a_locked_file_wait_once() {
 /// P7: lock files of processes that died before they held a lease are removed by the next process that opens the
 /// file; locked files and other files stay.
 #[test]
-fn locks_of_the_dead_are_swept_away() {
+fn lock_files_of_dead_processes_are_removed() {
     let folder = folder();
     let path = folder.join("swept.db");
     let open = SqliteCheckpointer::open(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Invalid files.
+//! Tests of files that cannot be opened or are rejected.
 
 use superstep::core::error::ErrorCode;
 use superstep_adapters::sqlite::SqliteCheckpointer;
@@ -17,7 +17,10 @@ fn a_newer_file_is_rejected() {
     let before = std::fs::read(&path).unwrap();
     let error = SqliteCheckpointer::open(&path).unwrap_err();
     assert_eq!(error.code(), ErrorCode::CheckpointTooNew);
-    assert!(error.message().ends_with("has tables of version 99; this program knows 3"), "{error}");
+    assert!(
+        error.message().ends_with("has tables of version 99, which is newer than the supported version 3"),
+        "{error}"
+    );
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
@@ -38,7 +41,7 @@ fn a_file_of_another_program_is_rejected() {
 /// S5, S6: the error for a file that is no database, a missing folder and a folder without write access names the
 /// cause.
 #[test]
-fn what_cannot_be_opened_says_why() {
+fn open_errors_name_their_cause() {
     // The path as in errors, even if the build folder is a link.
     let folder = folder().canonicalize().unwrap();
     let (text, nowhere) = (folder.join("notes.txt"), folder.join("no such folder").join("a.db"));
@@ -54,7 +57,7 @@ fn what_cannot_be_opened_says_why() {
 
 /// S6: a read-only file can be read; a write is rejected with its cause, and the file is not changed.
 #[test]
-fn what_may_only_be_read_is_read_and_not_written() {
+fn a_read_only_file_is_read_and_not_written() {
     let path = folder().join("read.db");
     write(&diary(SqliteCheckpointer::open(&path).unwrap(), 5), "t", 3);
     // The file format write version: SQLite opens a file with an unknown value read-only.

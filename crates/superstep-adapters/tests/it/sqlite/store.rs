@@ -110,7 +110,7 @@ fn newer_tables_are_rejected() {
     rusqlite::Connection::open(&path).unwrap().execute("UPDATE memory_version SET number = 99", []).unwrap();
     let error: Error = block_on(SqliteStore::open(&path)).unwrap_err();
     assert_eq!(error.code(), ErrorCode::CheckpointTooNew);
-    assert!(error.to_string().contains("version 99; this program knows 1"), "{error}");
+    assert!(error.to_string().contains("version 99, which is newer than the supported version 1"), "{error}");
 }
 
 /// R-FWK-87: a corrupt item results in an error with its name; a batch that reads it is rolled back.

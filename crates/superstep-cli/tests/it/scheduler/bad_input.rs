@@ -71,7 +71,7 @@ fn impossible_times_are_clarified() {
         (format!("Soccer for Emma on {day} from 4 to 3pm"), "from 4:00 to 3:00pm ends before it starts"),
         (format!("Soccer for Emma on {day} from 4pm to 3pm"), "ends before it starts"),
         ("Soccer for Emma on 30 February at 2pm".to_owned(), "30 February does not exist"),
-        (format!("Soccer for Emma on {day} at 25:00"), "25:00 is no time"),
+        (format!("Soccer for Emma on {day} at 25:00"), "25:00 is not a valid time"),
         (format!("Camping from {} to {day}", days_ahead(12)), "ends before it starts"),
         (format!("Soccer for Emma on {past} at 2pm"), "that was on "),
         ("Soccer for Emma yesterday at 2pm".to_owned(), "that was on "),
@@ -212,7 +212,7 @@ fn file(day: &str) -> String {
 /// R-FAM-129, R-FAM-99, R-FAM-128: the valid events of a broken file are imported, the others reported with their
 /// lines, and nothing is imported twice.
 #[test]
-fn a_broken_file_is_taken_as_far_as_it_goes() {
+fn valid_events_of_a_broken_file_are_imported() {
     let folder = home("scheduler-file");
     let (family, day) = (Family::start(&folder), days_ahead(9));
     let calendar = CalendarReader::open(&folder);

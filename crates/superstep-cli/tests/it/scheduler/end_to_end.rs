@@ -202,7 +202,7 @@ fn piano_every_week() {
 /// R-FAM-98, R-FAM-101: moving an event to its current time completes and writes nothing. An instance of a series
 /// stays the same instance, however often it is moved.
 #[test]
-fn what_is_so_already_is_done() {
+fn a_move_to_the_current_time_writes_nothing() {
     let folder = home("scheduler-already");
     let (family, day) = (Family::start(&folder), days_ahead(9));
     let calendar = CalendarReader::open(&folder);

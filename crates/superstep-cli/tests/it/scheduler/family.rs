@@ -37,7 +37,7 @@ pub(super) fn home(name: &str) -> Folder {
     folder
 }
 
-/// The calendar in its file, read beside the server. The resources of an event are read from its reservations.
+/// The calendar in its file, read while the server runs. The resources of an event are read from its reservations.
 pub(super) struct CalendarReader(Runtime, CalendarStore);
 
 impl CalendarReader {

@@ -59,7 +59,7 @@ fn check(folder: &Folder, family: &Family, races: usize) {
 /// R-FAM-120, R-FAM-91: two parents book the car for the same hour at once, a hundred times: one is confirmed, the
 /// other gets the conflict, never both.
 #[test]
-fn of_two_who_book_the_car_at_once_one_gets_it() {
+fn one_of_two_concurrent_bookings_of_the_car_succeeds() {
     let folder = home("scheduler-races");
     let family = Family::start(&folder);
     for day in 0..10 {
@@ -70,7 +70,7 @@ fn of_two_who_book_the_car_at_once_one_gets_it() {
 
 /// R-FAM-120, R-FAM-91: the same with one server for each parent, on the same files.
 #[test]
-fn of_two_who_book_the_car_at_two_servers_one_gets_it() {
+fn one_of_two_bookings_at_two_servers_succeeds() {
     let folder = home("scheduler-two-servers");
     let (first, second) = (Family::start(&folder), Family::start(&folder));
     for day in 0..2 {

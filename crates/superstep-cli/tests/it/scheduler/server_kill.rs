@@ -145,7 +145,7 @@ fn die_between(folder: &Folder, family: Family, (id, text): (&str, &str), step: 
 /// R-FAM-121, R-FAM-89, R-FAM-98: after a kill between calendar write and checkpoint, the change is found in the
 /// calendar and not made twice, and the request completes normally.
 #[test]
-fn what_is_written_is_not_written_again() {
+fn a_change_saved_before_a_kill_is_not_repeated() {
     let folder = home("scheduler-between");
     let (mut family, day) = (Family::start(&folder), days_ahead(9));
     let calendar = CalendarReader::open(&folder);

@@ -122,7 +122,7 @@ proptest! {
     /// deltas of a successful one, replayed on the previous state, give the new state; a successful one can be
     /// undone completely; and fields do not affect each other.
     #[test]
-    fn any_superstep_is_deterministic_whole_replayable_and_can_be_taken_back(
+    fn any_superstep_is_deterministic_atomic_replayable_and_can_be_undone(
         supersteps in prop::collection::vec(any_superstep(), 1..6),
         strict in any::<bool>(),
     ) {

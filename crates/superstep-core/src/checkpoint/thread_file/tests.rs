@@ -110,11 +110,9 @@ fn a_truncated_file_is_rejected() {
         assert!(read(&file[..end]).is_err(), "{end} bytes of {}", file.len());
     }
     let lines: Vec<&[u8]> = file.split_inclusive(|byte| *byte == b'\n').collect();
-    assert_eq!(error_message(&lines[..3].concat()), "the file is cut off: there is no end after line 3");
+    assert_eq!(error_message(&lines[..3].concat()), "the file is truncated: no trailer after line 3");
     let without = [lines[0], lines[1], lines[2], lines[4]].concat();
-    assert!(
-        error_message(&without).starts_with("line 4 of the file is not what was written: the file has 2 checkpoints")
-    );
+    assert!(error_message(&without).starts_with("line 4 of the file is corrupt: the file contains 2 checkpoints"));
 }
 
 /// R-FWK-49: a line after the trailer is rejected.
@@ -123,7 +121,7 @@ fn a_line_after_the_trailer_is_rejected() {
     let file = write(&thread());
     assert_eq!(
         error_message(&[&file[..], &file[..]].concat()),
-        "line 6 of the file is not what was written: it comes after the end"
+        "line 6 of the file is corrupt: unexpected line after the trailer"
     );
 }
 
@@ -135,11 +133,11 @@ fn a_newer_file_is_rejected_by_its_version() {
     let error = newer("\"version\":1", "\"version\":2,\"seal\":{}");
     assert_eq!(
         (error.code(), error.message()),
-        (ErrorCode::CheckpointTooNew, "line 1: a file of version 2; this program knows 1")
+        (ErrorCode::CheckpointTooNew, "line 1: file version 2 is newer than the supported version 1")
     );
     let error = newer("\"format\":1", "\"format\":7");
     assert_eq!(error.code(), ErrorCode::CheckpointTooNew);
-    assert_eq!(error.message(), "line 2: a checkpoint of format 7; this program knows 1");
+    assert_eq!(error.message(), "line 2: checkpoint format 7 is newer than the supported version 1");
 }
 
 /// R-FWK-49: a file with a valid checksum and impossible content is rejected with the line number.

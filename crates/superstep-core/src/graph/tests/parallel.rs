@@ -35,7 +35,7 @@ fn parallel_writers_of_one_value_are_warned_of() {
     builder.node("b", true, writing(&["x"]));
     edges(&["> a", "> b", "a .", "b ."])(&mut builder);
     let warnings = builder.compile().expect("compiled").warnings;
-    insta::assert_snapshot!(warnings.join("\n"), @"nodes `a` and `b` can be due together and both write `x`, which keeps one value; give it a reducer, mark it `last_wins`, or run them one after the other");
+    insta::assert_snapshot!(warnings.join("\n"), @"nodes `a` and `b` can run in the same superstep and both write `x`, which has no reducer; give it a reducer, mark it `last_wins`, or run them one after another");
 }
 
 /// R-GRA-55: no warning for nodes in sequence, for a reducer, for `last_wins`, for targets of one conditional edge,
@@ -72,7 +72,7 @@ fn targets_of_different_exits_may_meet() {
 
 /// R-GRA-55: nodes that a join waits for do not run together with its target; other branches may.
 #[test]
-fn the_target_of_a_join_does_not_meet_what_it_waits_for() {
+fn the_target_of_a_join_does_not_run_with_its_sources() {
     let warnings = warned(json!({}), &["short", "one", "two", "end", "other", "late"], |builder| {
         edges(&["> short", "> one", "> other", "one two", "other late", "end .", "late ."])(builder);
         builder.join(["short", "two"], "end");

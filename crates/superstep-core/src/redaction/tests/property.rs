@@ -29,7 +29,7 @@ proptest! {
 
     /// R-FWK-91: the ranges skipped by the prefilter contain no match.
     #[test]
-    fn the_quick_way_finds_what_the_slow_way_finds(text in text()) {
+    fn the_prefilter_skips_no_match(text in text()) {
         let kinds = Redaction::default().0.kinds;
         prop_assert_eq!(find(&text, kinds), find_everywhere(&text, kinds));
     }
@@ -49,7 +49,9 @@ proptest! {
 
     /// R-FWK-91: streamed text is redacted like the whole text.
     #[test]
-    fn pieces_come_out_as_the_whole(text in text(), cuts in prop::collection::vec(1_usize..40, 1..60)) {
+    fn streamed_text_is_redacted_like_the_whole_text(
+        text in text(), cuts in prop::collection::vec(1_usize..40, 1..60),
+    ) {
         let redaction = Redaction::default();
         let mut stream = RedactionStream::new(redaction.clone());
         let (mut out, mut rest) = (String::new(), text.as_str());

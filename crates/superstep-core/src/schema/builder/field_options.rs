@@ -71,10 +71,10 @@ fn conflict(value: &Value) -> Result<ConflictPolicy, ValidationError> {
     match value.as_str() {
         Some("last_wins") => Ok(ConflictPolicy::LastWins),
         Some("refuse") => Ok(ConflictPolicy::Reject),
-        _ => Err(ValidationError::new("`on_conflict` is `refuse` or `last_wins`")),
+        _ => Err(ValidationError::new("`on_conflict` must be `refuse` or `last_wins`")),
     }
 }
 
 fn unknown_option(name: &str) -> ValidationError {
-    ValidationError::new(format!("no option `{name}`")).with_help(did_you_mean_or_list(name, &OPTIONS))
+    ValidationError::new(format!("unknown option `{name}`")).with_help(did_you_mean_or_list(name, &OPTIONS))
 }

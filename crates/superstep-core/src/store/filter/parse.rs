@@ -30,14 +30,14 @@ impl Filter {
     /// Returns an error if the form is not an object, or has an unknown operator.
     pub fn from_json(form: &Value) -> Result<Self> {
         let fields =
-            form.as_object().ok_or_else(|| invalid_filter(format!("a filter is an object, and this is `{form}`")))?;
+            form.as_object().ok_or_else(|| invalid_filter(format!("a filter must be an object, found `{form}`")))?;
         read_fields(fields, &ValuePath(Vec::new()))
     }
 }
 
 fn invalid_filter(message: String) -> Error {
     Error::new(ErrorCode::InputInvalid, message)
-        .with_help("write `{\"field\": value}` or `{\"field\": {\"$gt\": value}}`")
+        .with_help("use `{\"field\": value}` or `{\"field\": {\"$gt\": value}}`")
 }
 
 fn read_fields(fields: &Map<String, Value>, above: &ValuePath) -> Result<Filter> {
@@ -72,18 +72,18 @@ fn read_operator(name: &str, operand: &Value, keys: ValuePath) -> Result<Filter>
         "$lte" => Filter::Lte(keys, value()),
         "$in" => match operand {
             Value::Array(values) => Filter::In(keys, values.clone()),
-            other => return Err(invalid_filter(format!("`$in` takes a list, and this is `{other}`"))),
+            other => return Err(invalid_filter(format!("`$in` requires a list, found `{other}`"))),
         },
         "$exists" => match operand {
             Value::Bool(true) => Filter::Exists(keys),
             Value::Bool(false) => Filter::None(vec![Filter::Exists(keys)]),
-            other => return Err(invalid_filter(format!("`$exists` takes true or false, and this is `{other}`"))),
+            other => return Err(invalid_filter(format!("`$exists` requires true or false, found `{other}`"))),
         },
         other => return Err(unknown(other)),
     })
 }
 
 fn unknown(name: &str) -> Error {
-    Error::new(ErrorCode::InputInvalid, format!("a filter has no operator `{name}` here"))
+    Error::new(ErrorCode::InputInvalid, format!("unknown filter operator `{name}`"))
         .with_help(did_you_mean_or_list(name, &OPERATORS))
 }

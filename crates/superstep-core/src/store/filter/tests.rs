@@ -35,9 +35,9 @@ fn unknown_operators_are_rejected_by_name() {
         (json!({ "$or": [] }), "`$or`"),
         (json!({ "a": { "b": { "$where": "1" } } }), "`$where`"),
         (json!({ "a": { "$gt": 1, "b": 2 } }), "`b`"),
-        (json!({ "a": { "$in": 1 } }), "`$in` takes a list"),
-        (json!({ "a": { "$exists": 1 } }), "`$exists` takes"),
-        (json!([1]), "a filter is an object"),
+        (json!({ "a": { "$in": 1 } }), "`$in` requires a list"),
+        (json!({ "a": { "$exists": 1 } }), "`$exists` requires"),
+        (json!([1]), "a filter must be an object"),
     ];
     for (form, quoted) in cases {
         let error = Filter::from_json(&form).unwrap_err();

@@ -1,5 +1,5 @@
 //! Journaled events: stored in order, with the checkpoint of their commit, and once. Deletion is tested in
-//! `forgetting`.
+//! `delete_events`.
 
 use serde_json::{Value, json};
 

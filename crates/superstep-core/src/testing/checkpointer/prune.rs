@@ -102,7 +102,7 @@ pub async fn a_dry_run_removes_nothing(store: SharedCheckpointer) {
 }
 
 /// R-FWK-43: a checkpoint with an open interrupt stays until the interrupt is resumed.
-pub async fn what_waits_for_a_person_stays(store: SharedCheckpointer) {
+pub async fn pruning_keeps_open_interrupts(store: SharedCheckpointer) {
     let writer = grown(&store, 10).await;
     writer.know(id(3), 1, question(1)).await;
     writer.know(id(4), 1, question(2)).await;
@@ -260,8 +260,8 @@ macro_rules! checkpointer_pruning {
 
             /// R-FWK-43: a checkpoint with an open interrupt stays until the interrupt is resumed.
             #[test]
-            fn what_waits_for_a_person_stays() {
-                check($open, $drive, checks::what_waits_for_a_person_stays);
+            fn pruning_keeps_open_interrupts() {
+                check($open, $drive, checks::pruning_keeps_open_interrupts);
             }
 
             /// R-FWK-43, R-REF-68: an interrupted thread stays resumable, however few checkpoints stay.

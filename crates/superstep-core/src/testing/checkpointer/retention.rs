@@ -67,7 +67,7 @@ pub async fn the_newest_stays_however_old(store: SharedCheckpointer) {
     assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
 }
 
-/// R-FWK-43: with the rule `FileHeader` the first checkpoint stays, with all its values.
+/// R-FWK-43: with the rule `First` the first checkpoint stays, with all its values.
 pub async fn the_first_stays(store: SharedCheckpointer) {
     let (writer, values) = grown(&store, 30).await;
     let retention = Retention::keep_last(2).keep_rule(KeepRule::First);
@@ -198,7 +198,7 @@ macro_rules! checkpointer_retention {
                 check($open, $drive, checks::the_newest_stays_however_old);
             }
 
-            /// R-FWK-43: with the rule `FileHeader` the first checkpoint stays, with all its values.
+            /// R-FWK-43: with the rule `First` the first checkpoint stays, with all its values.
             #[test]
             fn the_first_stays() {
                 check($open, $drive, checks::the_first_stays);

@@ -97,7 +97,7 @@ pub(super) fn read(schema: &Schema, loaded: &CheckpointTuple) -> Value {
 
 fn restore(schema: &Schema, loaded: &CheckpointTuple) -> Arc<AnyState> {
     let mut state = schema.initial_state();
-    let target = Arc::get_mut(&mut state).expect("a new state has one owner");
+    let target = Arc::get_mut(&mut state).expect("a new state has a single owner");
     for (name, log) in &loaded.fields {
         let field = schema.field(schema.find(name).expect("a stored field is in the schema"));
         for (change, part) in log {

@@ -18,7 +18,7 @@ fn numbers() -> [Value; 6] {
     [json!({ "a": 1 }), json!({ "a": 2 }), json!({ "a": 2.5 }), json!({ "a": "2" }), json!({ "a": null }), json!({})]
 }
 
-/// `Is` and `Not` are opposites.
+/// `Eq` and `Ne` are opposites.
 pub async fn is_and_not(open: StoreFactory) {
     let cases: Vec<(Filter, &[usize])> = vec![
         (Filter::eq("a", 2), &[1]),
@@ -30,7 +30,7 @@ pub async fn is_and_not(open: StoreFactory) {
     finds(open, &numbers(), cases).await;
 }
 
-/// `Less` and `LessOrEqual` match values of the same kind only.
+/// `Lt` and `Lte` match values of the same kind only.
 pub async fn less_and_less_or_equal(open: StoreFactory) {
     let cases: Vec<(Filter, &[usize])> = vec![
         (Filter::lt("a", 2), &[0]),
@@ -43,7 +43,7 @@ pub async fn less_and_less_or_equal(open: StoreFactory) {
     finds(open, &numbers(), cases).await;
 }
 
-/// `Greater` and `GreaterOrEqual` match values of the same kind only.
+/// `Gt` and `Gte` match values of the same kind only.
 pub async fn greater_and_greater_or_equal(open: StoreFactory) {
     let cases: Vec<(Filter, &[usize])> = vec![
         (Filter::gt("a", 2), &[2]),

@@ -99,7 +99,7 @@ pub async fn prefix_filter_and_page_hold_for_vectors(open: StoreFactory) {
     assert_eq!(search_indices(&store, SearchOp::new("n").query("moon")).await.len(), 40);
 }
 
-/// A vector search is rejected if there is no embedder, and `Best` uses text search then.
+/// A vector search is rejected if there is no embedder, and `Auto` uses text search then.
 pub async fn without_an_embedder_there_are_no_vectors(open: StoreFactory) {
     let (store, _) = open.open();
     put_all(&store, &[json!("moon")]).await;

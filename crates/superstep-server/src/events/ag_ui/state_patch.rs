@@ -1,7 +1,7 @@
 //! Tracks the state an AG-UI client has, and computes the patch to the next one.
 //!
-//! Events contain the output of nodes, not the resulting state: that is read from the checkpoint an event names.
-//! Patches follow RFC 6902, for whole fields; for a list that has grown only the new elements are sent.
+//! Events contain the output of nodes, not the resulting state. The state is read from the checkpoint that an event
+//! names. Patches follow RFC 6902, for whole fields; for a list that has grown only the new elements are sent.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Detects orphaned runs: runs whose process died while this server is up.
 //!
 //! A process persists the record of a run before it acquires the thread lease, and releases the lease before it
-//! persists the end of the run: at both moments the run looks orphaned. So a run counts as orphaned only if its
-//! thread had no lease in two consecutive scans and its record has not changed for a while. Time is measured by the
-//! clock of this process, except in [`is_young`], which compares with a timestamp written by another process.
+//! persists the end of the run: at both moments the run looks orphaned. So a run counts as orphaned only if its thread
+//! had no lease in two consecutive scans and its record has not changed for a while. Time is measured by the clock of
+//! this process, except in [`is_within_startup_grace`], which compares with a timestamp written by another process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -88,11 +88,11 @@ impl RunService {
         let page = match self.0.repository.list_unfinished_page(detector.offset, PAGE).await {
             Ok(page) => page,
             Err(problem) => {
-                tracing::warn!("runs that did not end cannot be looked for: {}", problem.detail());
+                tracing::warn!("unfinished runs cannot be listed: {}", problem.detail());
                 return Vec::new();
             }
         };
-        let mut dead = Vec::new();
+        let mut orphans = Vec::new();
         for run in detector.finish_page(page) {
             let Some(observation) = detector.observations.get_mut(&run) else { continue };
             let is_moved = queued.contains(&run) || self.active_run(&observation.run.thread).is_some();
@@ -100,14 +100,14 @@ impl RunService {
             let is_free =
                 !is_moved && self.graph(&observation.run.graph).is_ok() && !self.is_leased(&observation.run).await;
             if is_free && observation.was_unleased && observation.since.elapsed() >= STARTUP_GRACE {
-                dead.push(observation.run.clone());
-                // Dropping the observation starts it anew, so that a run that is alive after all is rarely recovered.
+                orphans.push(observation.run.clone());
+                // Dropping the observation starts it anew, so that a run that is still alive is rarely recovered.
                 detector.observations.remove(&run);
             } else {
                 observation.was_unleased = is_free;
             }
         }
-        dead
+        orphans
     }
 }
 

@@ -17,9 +17,10 @@ use crate::runs::status::ThreadLease;
 
 impl RunService {
     /// Publishes the final event of a run that has ended, if the journal lacks it.
-    pub(crate) async fn publish_final_event(&self, served: &dyn ServedGraph, record: &RunRecord, turn: &ThreadLease) {
-        if let Err(problem) = self.try_publish_final_event(served, record, turn).await {
-            tracing::warn!(run = %record.request.run, "the end of a run could not be told: {}", problem.detail());
+    pub(crate) async fn publish_final_event(&self, served: &dyn ServedGraph, record: &RunRecord, lease: &ThreadLease) {
+        if let Err(problem) = self.try_publish_final_event(served, record, lease).await {
+            let run = record.request.run;
+            tracing::warn!(%run, "the final event of a run could not be published: {}", problem.detail());
         }
     }
 
@@ -27,7 +28,7 @@ impl RunService {
         &self,
         served: &dyn ServedGraph,
         record: &RunRecord,
-        turn: &ThreadLease,
+        lease: &ThreadLease,
     ) -> Result<(), Problem> {
         let (thread, run) = (&record.request.thread, record.request.run);
         let newest = self.last_event_number(thread).await?;
@@ -40,7 +41,7 @@ impl RunService {
         let event =
             build_final_event(start.event, number, final_event_data(served, record, &served.state(thread).await?));
         let event = StoredEvent { number, run, payload: AnyValue::json(event) };
-        let commit = Commit { events: vec![event], ..Commit::empty(turn.lease.clone(), "".into()) };
+        let commit = Commit { events: vec![event], ..Commit::empty(lease.lease.clone(), "".into()) };
         Ok(self.checkpointer().commit(&commit).await?)
     }
 }

@@ -16,7 +16,7 @@ fn a_debate_is_spoken_by_weights() {
     let (folder, weights) = (Folder::new("real"), PathBuf::from(std::env::var_os("SUPERSTEP_WEIGHTS").unwrap()));
     let words = "demo debate --model weights --rounds 1 --seed 3 --offline --json --topic".split(' ').chain([TOPIC]);
     let output = folder.run(Some(weights.clone()), &words.collect::<Vec<_>>());
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     let done: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(done["output"]["status"], "completed");
     let turns: Vec<&Value> = done["output"]["messages"].as_array().unwrap().iter().skip(1).collect();

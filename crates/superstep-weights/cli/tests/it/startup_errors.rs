@@ -15,7 +15,7 @@ fn assert_rejected(folder: &Folder, weights: Option<&str>, words: &[&str], fact:
 /// R-CLI-3, R-FWK-74: without a file, or with an invalid one, a debate does not start, and the error says how to
 /// get a model.
 #[test]
-fn a_debate_without_weights_says_how_to_get_them() {
+fn a_debate_without_weights_explains_how_to_get_a_model() {
     let folder = Folder::new("missing");
     folder.write("text.gguf", "not a model");
     let files = folder.files();
@@ -24,10 +24,16 @@ fn a_debate_without_weights_says_how_to_get_them() {
         &folder,
         Some("nowhere.gguf"),
         &DEBATE,
-        "there are no weights at `nowhere.gguf`",
+        "weights file `nowhere.gguf` not found",
         "cargo xtask model",
     );
-    assert_rejected(&folder, Some("text.gguf"), &DEBATE, "`text.gguf` cannot be used as weights", "cargo xtask model");
+    assert_rejected(
+        &folder,
+        Some("text.gguf"),
+        &DEBATE,
+        "`text.gguf` is not a usable weights file",
+        "cargo xtask model",
+    );
     assert_eq!(folder.files(), files, "nothing was made, and nothing fetched");
 }
 
@@ -38,7 +44,7 @@ fn a_model_of_the_settings_names_its_own_file() {
     folder.write("superstep.toml", "models.own = { provider = 'local/weights', model = 'own.gguf' }");
     let output = folder.run(Some("other.gguf".into()), &["demo", "debate", "--model", "own"]);
     assert_eq!(output.code, Some(78), "{}", output.stderr);
-    assert!(output.stderr.contains("there are no weights at `own.gguf`"), "{}", output.stderr);
+    assert!(output.stderr.contains("weights file `own.gguf` not found"), "{}", output.stderr);
 }
 
 /// R-CLI-3: other models need no weights.

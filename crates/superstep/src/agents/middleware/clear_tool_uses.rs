@@ -19,7 +19,7 @@ const DEFAULT_KEEP_LAST: usize = 3;
 /// let clearing = ClearToolUses::trigger_tokens(100_000).keep_last(5).exclude_tools(["read_rules"]);
 /// ```
 #[derive(Debug, Clone)]
-#[must_use = "give it to an agent"]
+#[must_use = "middleware has no effect until it is added to an agent"]
 pub struct ClearToolUses {
     tokens: u64,
     keep_last: usize,

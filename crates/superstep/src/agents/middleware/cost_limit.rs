@@ -26,7 +26,7 @@ use crate::{Error, ErrorCode, Message, Messages, NodeError};
 /// let spending = CostLimit::new().call(CallBudget::new().tokens(8_000)).turn_tokens(50_000).thread_cents(20.0).prices(prices);
 /// ```
 #[derive(Debug, Clone, Default)]
-#[must_use = "give it to an agent"]
+#[must_use = "middleware has no effect until it is added to an agent"]
 pub struct CostLimit {
     call: Option<CallBudget>,
     turn: CostBound,
@@ -111,11 +111,8 @@ impl CostLimit {
             let model: ModelInfo = serde_json::from_value(model.clone())?;
             spent.cents = self.prices.cost(&usage, &model).ok_or_else(|| {
                 let name = format!("{}/{}", model.provider, model.name);
-                Error::new(
-                    ErrorCode::ConfigInvalid,
-                    format!("the agent has a limit in money, and `{name}` has no price"),
-                )
-                .with_help("add it to the prices, or limit tokens")
+                Error::new(ErrorCode::ConfigInvalid, format!("the agent has a cost limit, but `{name}` has no price"))
+                    .with_help("add a price for it, or limit tokens")
             })?;
         }
         Ok(spent)
@@ -137,10 +134,10 @@ impl Cost {
     /// Returns a description of the limit that is reached, or `None`.
     fn exceeded_limit(self, limit: CostBound, scope: &str) -> Option<String> {
         if limit.tokens.is_some_and(|most| self.tokens >= most) {
-            return Some(format!("the {scope} took {} tokens, and may take no more", self.tokens));
+            return Some(format!("the {scope} has used {} tokens and reached its limit", self.tokens));
         }
         let is_over = limit.cents.is_some_and(|most| self.cents >= most);
-        is_over.then(|| format!("the {scope} cost {:.4} cents, and may cost no more", self.cents))
+        is_over.then(|| format!("the {scope} has cost {:.4} cents and reached its limit", self.cents))
     }
 }
 

@@ -17,22 +17,22 @@ use crate::tools::ToolSpec;
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Decision {
-    /// The call runs.
+    /// Runs the call unchanged.
     Approve,
-    /// A changed call runs.
+    /// Runs a changed call.
     Edit {
-        /// The changed call.
+        /// Call to run.
         edited_action: EditedAction,
     },
-    /// The call does not run, and the model receives the reason.
+    /// Does not run the call; the model receives the reason.
     Reject {
-        /// The reason.
+        /// Reason for the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// The call does not run; the message is its result.
+    /// Does not run the call; the message becomes its result.
     Respond {
-        /// The result.
+        /// Result of the call, for the model.
         message: String,
     },
 }
@@ -43,7 +43,7 @@ pub struct EditedAction {
     /// Name of the tool. Default: the requested tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The arguments.
+    /// Arguments of the call.
     pub args: Map<String, Value>,
 }
 

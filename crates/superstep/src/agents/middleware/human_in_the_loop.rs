@@ -43,7 +43,7 @@ use crate::{Message, NodeError, TaskContext};
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
-#[must_use = "give it to an agent"]
+#[must_use = "middleware has no effect until it is added to an agent"]
 pub struct HumanInTheLoop {
     policy: ToolPolicy,
     is_batched: bool,
@@ -134,11 +134,11 @@ impl ToolsWithPolicy<'_> {
     /// when no approval is requested any more.
     fn problem(&self, tool: &str) -> Option<String> {
         match self.spec(tool) {
-            Some(spec) => self.policy.is_denied(spec).then(|| format!("the policy forbids `{tool}`")),
+            Some(spec) => self.policy.is_denied(spec).then(|| format!("the policy denies `{tool}`")),
             None => {
                 let names: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
                 let name: String = tool.chars().take(64).collect();
-                Some(format!("no tool `{name}`; {}", did_you_mean_or_list(&name, &names)))
+                Some(format!("unknown tool `{name}`; {}", did_you_mean_or_list(&name, &names)))
             }
         }
     }
@@ -163,7 +163,7 @@ impl ToolsWithPolicy<'_> {
                 }
                 Decision::Reject { message } => {
                     let reason = message.filter(|reason| !reason.is_empty());
-                    answers.push(rejected_tool_message(call, reason.as_deref().unwrap_or("it was rejected")));
+                    answers.push(rejected_tool_message(call, reason.as_deref().unwrap_or("the call was rejected")));
                 }
                 Decision::Respond { message } => {
                     answers.push(Message::tool(&call.id, message).with_name(&call.name));
@@ -182,7 +182,7 @@ struct BatchDecision {
 
 async fn interrupt_for_all(cx: &TaskContext, calls: &[(&ToolCall, &ToolSpec)]) -> Result<Vec<Decision>, NodeError> {
     let schema = schema_together(calls.len());
-    let text = "May these tools be run?";
+    let text = "Approve these tool calls?";
     let answer = cx
         .interrupts()
         .raise_with_schema("approve tool calls", action_requests_json(calls), text, Some(schema))
@@ -199,7 +199,7 @@ async fn interrupt_per_call(cx: &TaskContext, calls: &[(&ToolCall, &ToolSpec)]) 
     let requests = calls.iter().map(|(call, spec)| -> BoxFuture<'_, Result<Decision, NodeError>> {
         let interrupts = cx.interrupts();
         Box::pin(async move {
-            let text = format!("May `{}` be run?", call.name);
+            let text = format!("Approve this call of `{}`?", call.name);
             let schema = schema(Some(&call.name));
             let answer = interrupts
                 .raise_with_schema("approve tool call", action_request_json(call, spec), &text, Some(schema))

@@ -20,7 +20,7 @@ use crate::{Error, ErrorCode, Message, NodeError};
 /// let limit = ModelCallLimit::new().per_turn(5).per_thread(100).fail();
 /// ```
 #[derive(Debug, Clone, Default)]
-#[must_use = "give it to an agent"]
+#[must_use = "middleware has no effect until it is added to an agent"]
 pub struct ModelCallLimit {
     turn: Option<u32>,
     thread: Option<u32>,
@@ -70,13 +70,10 @@ impl Middleware for ModelCallLimit {
         if counts.turn != turn {
             counts = CallCounts { turn, in_turn: 0, ..counts };
         }
-        let over = [(counts.in_turn, self.turn, "in a turn"), (counts.on_thread, self.thread, "on a thread")];
+        let over = [(counts.in_turn, self.turn, "in this turn"), (counts.on_thread, self.thread, "on this thread")];
         let over = over.into_iter().find(|(count, most, _)| most.is_some_and(|most| *count >= most));
         if let Some((calls, _, scope)) = over {
-            return reached(
-                &format!("the model was asked {calls} times, and may not be asked more often {scope}"),
-                self.fails,
-            );
+            return reached(&format!("model call limit of {calls} reached {scope}"), self.fails);
         }
         (counts.in_turn, counts.on_thread) = (counts.in_turn + 1, counts.on_thread + 1);
         HookUpdate::none().set_middleware_state(counts)

@@ -22,7 +22,7 @@ use crate::{NodeError, RetryPolicy, TaskContext};
 /// # Ok::<(), superstep::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-#[must_use = "give it to an agent"]
+#[must_use = "middleware has no effect until it is added to an agent"]
 pub struct ModelFallback(Vec<SharedModel>);
 
 impl ModelFallback {
@@ -54,7 +54,7 @@ impl Middleware for ModelFallback {
 
 /// Retries model calls that fail with a transient error: see [`crate::models::RetryingModel`].
 #[derive(Clone)]
-#[must_use = "give it to an agent"]
+#[must_use = "middleware has no effect until it is added to an agent"]
 pub struct ModelRetry(RetryPolicy);
 
 impl ModelRetry {

@@ -11,8 +11,9 @@ use crate::{Message, Messages, NodeError};
 /// Default number of messages that stay unchanged.
 const DEFAULT_KEEP_LAST: usize = 20;
 
-const PROMPT: &str = "Sum up the conversation below for yourself, so that you can go on without it. Keep what was asked, \
-    what was found out, what was decided, names and numbers, and what is still to do. Answer with the summary only.";
+const PROMPT: &str = "Summarize the conversation below so that you can continue it from the summary alone. \
+     Include what the user asked for, findings, decisions, names, numbers and open tasks. Respond with the \
+     summary only.";
 
 /// Replaces older messages by a summary if the conversation has become long.
 ///
@@ -31,7 +32,7 @@ const PROMPT: &str = "Sum up the conversation below for yourself, so that you ca
 /// # Ok::<(), superstep::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-#[must_use = "give it to an agent"]
+#[must_use = "middleware has no effect until it is added to an agent"]
 pub struct Summarization {
     model: SharedModel,
     tokens: Option<u64>,

@@ -20,7 +20,7 @@ use crate::core::message::{MessageUpdates, ToolCall};
 /// let all = ToolCallLimit::all().per_thread(200).end();
 /// ```
 #[derive(Debug, Clone)]
-#[must_use = "give it to an agent"]
+#[must_use = "middleware has no effect until it is added to an agent"]
 pub struct ToolCallLimit {
     name: String,
     tool: Option<String>,
@@ -78,8 +78,8 @@ impl ToolCallLimit {
 
     fn limit_message(&self) -> String {
         match &self.tool {
-            Some(tool) => format!("`{tool}` may not be called more often"),
-            None => "tools may not be called more often".to_owned(),
+            Some(tool) => format!("call limit of tool `{tool}` reached"),
+            None => "tool call limit reached".to_owned(),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::tools::{ToolError, ToolOutput};
 /// let retry = ToolRetry::new(3).first_wait(Duration::from_millis(200)).always_retry(["send_mail"]);
 /// ```
 #[derive(Clone)]
-#[must_use = "give it to an agent"]
+#[must_use = "middleware has no effect until it is added to an agent"]
 pub struct ToolRetry {
     attempts: u32,
     backoff: RetryPolicy,

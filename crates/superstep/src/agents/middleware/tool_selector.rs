@@ -30,7 +30,7 @@ type SelectFn = Arc<dyn Fn(&ModelRequest) -> Vec<String> + Send + Sync>;
 /// let by_function = ToolSelector::with(|request| vec![format!("tool_{}", request.state.messages.len())]);
 /// ```
 #[derive(Clone)]
-#[must_use = "give it to an agent"]
+#[must_use = "middleware has no effect until it is added to an agent"]
 pub struct ToolSelector {
     pick: SelectionMethod,
     always_include: Vec<String>,
@@ -85,7 +85,7 @@ impl ToolSelector {
         let user_text = messages.find(|message| message.role == Role::User).map(|message| message.text().into_owned());
         let tools: Vec<String> = open.iter().map(|tool| format!("- {}: {}", tool.name, tool.description)).collect();
         let task = format!(
-            "Choose at most {at_most} of these tools that matter most for what the user says.\n{}",
+            "Select at most {at_most} of these tools that are most relevant to the user's message.\n{}",
             tools.join("\n")
         );
         let selection_request = ChatRequest::new([Message::system(task), Message::user(user_text.unwrap_or_default())]);
@@ -121,8 +121,9 @@ impl Middleware for ToolSelector {
         let Some((message, open)) = open_calls(hook.messages()) else { return Ok(HookUpdate::none()) };
         let Some(Value::Array(held_back)) = message.metadata.get(EXCLUDED_TOOLS) else { return Ok(HookUpdate::none()) };
         let rejected = open.into_iter().filter(|call| held_back.iter().any(|name| *name == call.name));
-        let rejected: MessageUpdates =
-            rejected.map(|call| rejected_tool_message(call, &format!("`{}` is not offered now", call.name))).collect();
+        let rejected: MessageUpdates = rejected
+            .map(|call| rejected_tool_message(call, &format!("tool `{}` is not available in this turn", call.name)))
+            .collect();
         Ok(HookUpdate::none().messages(rejected))
     }
 }

@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OutputMode {
-    /// The last message.
+    /// Only the last message.
     #[default]
     LastMessage,
     /// All messages, including tool calls and their results.
@@ -150,8 +150,8 @@ impl CollectOutput {
     /// to which some models do not respond.
     fn handoff_back_messages(&self, team: &str, id: String) -> [Message; 2] {
         let call = ToolCall::new(id.as_str(), back_name(team), serde_json::json!({}));
-        let call_message = Message::assistant(format!("Back to {team}.")).with_tool_calls([call.clone()]);
-        let answer = Message::tool(id, format!("handed back to {team}")).with_name(call.name);
+        let call_message = Message::assistant(format!("Transferring back to {team}.")).with_tool_calls([call.clone()]);
+        let answer = Message::tool(id, format!("transferred back to {team}")).with_name(call.name);
         [self.with_agent_name(call_message), answer]
     }
 
@@ -162,9 +162,9 @@ impl CollectOutput {
         handoffs.retain(|(message, _)| !is_in(&visit.messages_before, message));
         let Some((_, next)) = handoffs.first() else { return Ok((self.agent.clone(), Vec::new())) };
         if !allowed.iter().any(|name| name == next) {
-            let fact = format!("`{}` hands over to `{next}`, and may not", self.agent);
+            let fact = format!("agent `{}` may not hand off to `{next}`", self.agent);
             return Err(Error::new(ErrorCode::InvalidRoute, fact)
-                .with_help(format!("it may hand over to {}", allowed.join(", "))));
+                .with_help(format!("permitted targets: {}", allowed.join(", "))));
         }
         let others = handoffs.iter().filter(|(_, other)| other != next);
         Ok((next.to_string(), others.map(|(message, _)| rejected_handoff(message, next)).collect()))
@@ -195,6 +195,6 @@ fn removed(message: &Message) -> Option<MessageUpdate> {
 fn rejected_handoff(message: &Message, next: &str) -> Message {
     let mut message = message.clone().with_status(ToolStatus::Error).with_metadata("error", "refused");
     message.metadata.remove(HANDOFF);
-    message.content = format!("not executed: the conversation was handed over to {next}").into();
+    message.content = format!("not executed: the conversation was transferred to {next}").into();
     message
 }

@@ -11,7 +11,7 @@ use crate::{CompiledGraph, Error, ErrorCode, GraphState, NodeHandle, Result, Sta
 const MAX_TOOL_NAME_BYTES: usize = 64;
 
 /// An agent of a team. Created by [`team_member`].
-#[must_use = "give it to a team"]
+#[must_use = "an agent has no effect until it is added to a team"]
 pub struct TeamMember<C = ()> {
     pub(crate) name: String,
     pub(crate) description: String,
@@ -65,7 +65,7 @@ impl<C> TeamMember<C> {
 /// A type that can be an agent of a team: a [`ReactAgent`] or a compiled graph.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an agent of a team",
-    note = "an agent is what `react_agent` makes, or a compiled graph with a field `messages`"
+    note = "an agent is a `react_agent` or a compiled graph with a field `messages`"
 )]
 pub trait IntoAgent {
     /// Type of the run context of its nodes and tools.
@@ -103,10 +103,10 @@ impl<S: GraphState, C: std::marker::Send + Sync + 'static> IntoAgent for Compile
         let schema = self.schema();
         let reducer = schema.find("messages").and_then(|id| schema.field(id).reducer.as_deref());
         if reducer != Some("add_messages") {
-            let fact = format!("`{}` cannot be an agent: it keeps no conversation", self.name());
+            let fact = format!("graph `{}` cannot be an agent: it has no message list", self.name());
             let error = Error::new(ErrorCode::InvalidGraph, fact);
             return AnyAgent(MemberKind::Invalid(
-                error.with_help("give it a field `messages` with the reducer `messages`"),
+                error.with_help("add a field `messages` with the reducer `messages`"),
             ));
         }
         AnyAgent(MemberKind::Graph(Box::new(move |graph| graph.add_node("agent", self))))
@@ -128,12 +128,12 @@ impl<C: std::marker::Send + Sync + 'static> TeamMember<C> {
 pub(crate) fn check<C>(members: &[TeamMember<C>]) -> Result<()> {
     let invalid_team = |fact: String, help: &str| Err(Error::new(ErrorCode::InvalidGraph, fact).with_help(help));
     if members.is_empty() {
-        return invalid_team("a team has no agents".to_owned(), "give it one: `member(name, description, agent)`");
+        return invalid_team("the team has no agents".to_owned(), "add one: `team_member(name, description, agent)`");
     }
     let mut names = BTreeSet::new();
     for TeamMember { name, .. } in members {
         if !names.insert(name.as_str()) {
-            return invalid_team(format!("two agents are called `{name}`"), "give one another name");
+            return invalid_team(format!("duplicate agent name `{name}`"), "give each agent a unique name");
         }
         check_name(name, &tool_name(name))?;
     }
@@ -146,6 +146,6 @@ pub(crate) fn check_name(name: &str, tool: &str) -> Result<()> {
     if !name.is_empty() && name.chars().all(is_plain) && tool.len() <= MAX_TOOL_NAME_BYTES {
         return Ok(());
     }
-    let help = "names are part of the names of tools: letters, digits, `_` and `-`, and not too many";
-    Err(Error::new(ErrorCode::InvalidGraph, format!("an agent cannot be called `{name}`")).with_help(help))
+    let help = "agent names become part of tool names: use letters, digits, `_` and `-`, and a short name";
+    Err(Error::new(ErrorCode::InvalidGraph, format!("invalid agent name `{name}`")).with_help(help))
 }

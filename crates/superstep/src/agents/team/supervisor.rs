@@ -71,7 +71,7 @@ pub fn supervisor<C>(model: impl Into<SharedModel>, agents: impl IntoIterator<It
 }
 
 /// Builder of a team with a supervisor. Created by [`supervisor`].
-#[must_use = "a team runs once it is compiled"]
+#[must_use = "a team cannot run until it is compiled"]
 pub struct Supervisor<C = ()> {
     model: SharedModel,
     members: Vec<TeamMember<C>>,
@@ -151,10 +151,11 @@ impl<C: Send + Sync + 'static> Supervisor<C> {
             member::check_name(&self.name, &agent_subgraph::back_name(&self.name))?;
         }
         if let Some(member) = self.members.iter().find(|member| member.handoff_targets.is_some()) {
-            let fact = format!("`{}` hands over by itself, and `{}` decides who is next", member.name, self.name);
-            return Err(
-                Error::new(ErrorCode::InvalidGraph, fact).with_help("leave out `handoff_to`, or make it a `swarm`")
+            let fact = format!(
+                "agent `{}` declares handoffs, but the supervisor `{}` selects the next agent",
+                member.name, self.name
             );
+            return Err(Error::new(ErrorCode::InvalidGraph, fact).with_help("remove `handoff_to`, or use a `swarm`"));
         }
         let mut graph = StateGraph::<TeamState, C>::new(&self.name);
         let tools = self

@@ -22,9 +22,10 @@ pub struct SwarmState {
 /// Creates a team whose agents hand off to each other by calls of `transfer_to_<agent>`. `first` is the active agent
 /// of a new thread.
 ///
-/// A [`crate::agents::ReactAgent`] receives handoff tools for all other agents, or for those that [`crate::agents::TeamMember::handoff_to`] names.
-/// A compiled graph must bring its own: see [`crate::agents::handoff_tool`]. One agent is active at a time: of several
-/// handoffs in one message the first is used, and the model is told that the others were not executed.
+/// A [`crate::agents::ReactAgent`] receives handoff tools for all other agents, or for those that
+/// [`crate::agents::TeamMember::handoff_to`] names. A compiled graph must bring its own: see
+/// [`crate::agents::handoff_tool`]. One agent is active at a time: of several handoffs in one message the first is
+/// used, and the model is told that the others were not executed.
 ///
 /// ```
 /// use superstep::agents::{team_member, react_agent, swarm};
@@ -47,7 +48,7 @@ pub fn swarm<C>(agents: impl IntoIterator<Item = TeamMember<C>>, first: impl Int
 }
 
 /// Builder of a swarm. Created by [`swarm`].
-#[must_use = "a swarm runs once it is compiled"]
+#[must_use = "a swarm cannot run until it is compiled"]
 pub struct Swarm<C = ()> {
     members: Vec<TeamMember<C>>,
     default_active_agent: String,
@@ -77,7 +78,7 @@ impl<C: Send + Sync + 'static> Swarm<C> {
         member::check(&self.members)?;
         let agents: Vec<(String, String)> =
             self.members.iter().map(|member| (member.name.clone(), member.description.clone())).collect();
-        is_known(&agents, &self.default_active_agent, "the swarm begins with")?;
+        is_known(&agents, &self.default_active_agent, "default agent")?;
         let mut graph = StateGraph::<SwarmState, C>::new(&self.name);
         let handles: Vec<_> = agents.iter().map(|(name, _)| graph.reserve_node(name)).collect();
         for (member, handle) in self.members.into_iter().zip(&handles) {
@@ -111,7 +112,7 @@ fn handoff_targets<C>(member: &TeamMember<C>, agents: &[(String, String)]) -> Re
     let Some(named) = &member.handoff_targets else {
         return Ok(agents.iter().map(|(name, _)| name.clone()).filter(|name| *name != member.name).collect());
     };
-    let prefix = format!("`{}` hands over to", member.name);
+    let prefix = format!("handoff of `{}` to", member.name);
     named.iter().try_for_each(|name| is_known(agents, name, &prefix))?;
     Ok(named.clone())
 }
@@ -121,8 +122,8 @@ fn is_known(agents: &[(String, String)], name: &str, prefix: &str) -> Result<()>
         return Ok(());
     }
     let names: Vec<String> = agents.iter().map(|(name, _)| format!("`{name}`")).collect();
-    let error = Error::new(ErrorCode::InvalidGraph, format!("{prefix} `{name}`, and no agent is called so"));
-    Err(error.with_help(format!("there are {}", names.join(", "))))
+    let error = Error::new(ErrorCode::InvalidGraph, format!("{prefix} `{name}`: no agent has this name"));
+    Err(error.with_help(format!("known: {}", names.join(", "))))
 }
 
 /// Returns the next agent, or the end if the active agent has responded.

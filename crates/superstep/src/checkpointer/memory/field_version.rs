@@ -89,7 +89,7 @@ impl FieldVersion {
         log
     }
 
-    /// Returns the length of the part as JSON, in bytes.
+    /// Returns the length of the stored value or change as JSON, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         length(&self.part)
     }

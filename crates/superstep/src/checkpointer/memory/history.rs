@@ -38,7 +38,7 @@ impl SavedCheckpoint {
     }
 }
 
-/// A history.
+/// Checkpoints of one graph on one thread, in commit order.
 #[derive(Clone, Default)]
 pub(super) struct History {
     names: Vec<Arc<str>>,
@@ -201,7 +201,7 @@ impl History {
         if is_same {
             Ok(())
         } else {
-            Err(Error::internal(format!("checkpoint {} was saved with other content", checkpoint.id)))
+            Err(Error::internal(format!("checkpoint {} was already saved with different content", checkpoint.id)))
         }
     }
 
@@ -334,7 +334,7 @@ fn version(
         }
         None => full_value()
             .map(|copy| FieldVersion::full(copy, order))
-            .ok_or_else(|| Error::internal(format!("field `{field}` has no value that its change could be made on"))),
+            .ok_or_else(|| Error::internal(format!("field `{field}` has no value to apply the change to"))),
     }
 }
 

@@ -50,9 +50,9 @@ impl TaskContext {
             return recorded.into_value().map_err(|fault| {
                 Error::new(
                     ErrorCode::CheckpointCorrupt,
-                    format!("the record `{key}` cannot be read as this type: {fault}"),
+                    format!("the recorded result `{key}` does not match this type: {fault}"),
                 )
-                .with_help("use another key for another type")
+                .with_help("use a different key for a different type")
                 .into()
             });
         }

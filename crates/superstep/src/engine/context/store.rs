@@ -12,8 +12,10 @@ impl TaskContext {
     /// Returns an error if the run has no store.
     pub fn store(&self) -> Result<&SharedStore> {
         self.0.shared.store.as_ref().ok_or_else(|| {
-            Error::new(ErrorCode::ConfigInvalid, "it takes a `Store`, and the run has none")
-                .with_help("give one: `graph.store(MemoryStore::new())`, or to one run: `run.store(..)`")
+            Error::new(ErrorCode::ConfigInvalid, "the node takes a `Store`, but the run has none").with_help(
+                "configure one with `graph.store(MemoryStore::new())`, or for one run with \
+                     `run.store(..)`",
+            )
         })
     }
 }

@@ -87,8 +87,13 @@ impl WriteBehindQueue {
 
     fn try_enqueue(&self, commit: &Commit) -> Result<bool> {
         let thread_guard = self.0.thread_guard.upgrade();
-        let thread_guard =
-            thread_guard.ok_or_else(|| Error::new(ErrorCode::Cancelled, "the run is over: nothing more is saved"))?;
+        let thread_guard = thread_guard.ok_or_else(|| {
+            Error::new(
+                ErrorCode::Cancelled,
+                "the run has ended; no further commits \
+                 are accepted",
+            )
+        })?;
         {
             let mut queue = lock(&self.0.queue);
             if let Some(error) = &queue.failed {
@@ -160,7 +165,11 @@ impl Drop for QueueWriter {
     fn drop(&mut self) {
         if self.thread_guard.take().is_some() {
             let mut queue = lock(&self.inner.queue);
-            queue.fail_all(Error::new(ErrorCode::StoreUnavailable, "saving in the background was cut off"));
+            queue.fail_all(Error::new(
+                ErrorCode::StoreUnavailable,
+                "the write-behind queue was dropped before \
+                 its commits were written",
+            ));
             queue.is_writing = false;
         }
         self.inner.progress.notify_waiters();

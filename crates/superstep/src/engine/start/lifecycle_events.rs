@@ -24,8 +24,8 @@ pub(super) async fn open_publisher(call: &mut RunSpec, thread: Option<&ThreadId>
         return Ok(sink);
     }
     let (Some(checkpointer), Some(thread)) = (&call.checkpointer, thread) else {
-        return Err(Error::new(ErrorCode::NoCheckpointer, "keeping events needs a store, and there is none")
-            .with_help("give one: `graph.checkpointer(..)` or `run.checkpointer(..)`"));
+        return Err(Error::new(ErrorCode::NoCheckpointer, "the event journal requires a checkpointer")
+            .with_help("configure one with `graph.checkpointer(..)` or `run.checkpointer(..)`"));
     };
     let last = checkpointer.last_event_number(thread).await?;
     let journal = EventJournal::new(last, last_run_completed(checkpointer, thread, last).await?);
@@ -37,7 +37,7 @@ pub(super) async fn open_publisher(call: &mut RunSpec, thread: Option<&ThreadId>
 async fn last_run_completed(checkpointer: &SharedCheckpointer, thread: &ThreadId, last: u64) -> Result<bool> {
     let query = EventsQuery { after: last.checked_sub(1), limit: Some(1), ..EventsQuery::default() };
     let events = checkpointer.events(thread, &query).await?;
-    // A deleted event gives no information.
+    // If the last event was deleted, the end of its run is unknown.
     let Some(stored) = events.first() else { return Ok(last == 0) };
     let event = stored.payload.to_json().unwrap_or_default();
     let is_end = event["event"] == "on_chain_end" || event["event"] == "on_chain_error";

@@ -17,7 +17,7 @@ impl FileChecker<'_> {
             [("/nodes", "nodes", self.description.nodes.len(), NODES), ("/edges", "edges", edges, EDGES)]
         {
             if count > most {
-                self.problems.at(pointer, format!("{count} {label}; {most} is the limit"), None);
+                self.problems.at(pointer, format!("{count} {label}; the maximum is {most}"), None);
             }
         }
         if self.description.nodes.is_empty() {
@@ -33,7 +33,7 @@ impl FileChecker<'_> {
             for (key, ends, forbidden) in [("from", &edge.from, END), ("to", &edge.to, START)] {
                 let pointer = below(&at, key);
                 if ends.names().is_empty() {
-                    self.problems.at(&pointer, format!("`{key}` is an empty list"), None);
+                    self.problems.at(&pointer, format!("`{key}` is empty"), None);
                 }
                 let single = matches!(ends, OneOrMany::One(_));
                 for (item_pointer, name) in item_pointers(&pointer, ends.names())
@@ -41,14 +41,14 @@ impl FileChecker<'_> {
                 {
                     if name == forbidden {
                         let help =
-                            if key == "from" { "nothing leads out of the end" } else { "nothing leads to the start" };
+                            if key == "from" { "`END` cannot be a source" } else { "`START` cannot be a target" };
                         self.problems.at(
                             &item_pointer,
                             format!("an edge cannot have `{key} = \"{forbidden}\"`"),
                             Some(help.into()),
                         );
                     } else if is_join && key == "from" && name == START {
-                        self.problems.at(&item_pointer, "a join cannot wait for `START`", None);
+                        self.problems.at(&item_pointer, "`START` cannot be a source of a join", None);
                     } else {
                         self.check_endpoint(&item_pointer, name);
                     }

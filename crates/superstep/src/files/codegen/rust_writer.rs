@@ -138,7 +138,7 @@ impl FunctionBody {
     }
 }
 
-/// Returns a condition; nested conditions become variables if it does not fit.
+/// Returns a condition as an expression; nested conditions become variables if the expression is too long.
 pub(super) fn test(test: &Condition, name: &str, body: &mut FunctionBody) -> String {
     let (word, inner) = match &test.0 {
         ConditionKind::All(tests) => ("all", tests.as_slice()),

@@ -27,7 +27,7 @@ use crate::graph::output::{Command, NodeError};
 /// assert_eq!(*done.state.get("good"), true);
 /// # Ok::<(), superstep::Error>(())
 /// ```
-#[must_use = "give it to a graph"]
+#[must_use = "a node has no effect until it is added to a graph"]
 #[derive(Debug, Clone)]
 pub struct ConditionNode {
     routes: Vec<(Condition, Endpoint)>,

@@ -11,7 +11,7 @@ use crate::graph::output::NodeError;
 use crate::models::Prompt;
 
 /// A node that raises an interrupt and writes the resume value to a field. The interrupt has the name of the node.
-#[must_use = "give it to a graph"]
+#[must_use = "a node has no effect until it is added to a graph"]
 #[derive(Debug, Clone)]
 pub struct InterruptNode {
     question: Prompt,

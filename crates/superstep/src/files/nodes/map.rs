@@ -15,7 +15,7 @@ use crate::graph::output::{Command, NodeError};
 ///
 /// The payload of a task is an object with the item under its name. The updates of the tasks are applied in the order
 /// of the items, so the field that they write needs a reducer.
-#[must_use = "give it to a graph"]
+#[must_use = "a node has no effect until it is added to a graph"]
 #[derive(Debug, Clone)]
 pub struct MapNode {
     over: String,

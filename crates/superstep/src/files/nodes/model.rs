@@ -33,7 +33,7 @@ use crate::models::Prompt;
 /// assert_eq!(*done.state.get("title"), "Foxes");
 /// # Ok::<(), superstep::Error>(())
 /// ```
-#[must_use = "give it to a graph"]
+#[must_use = "a node has no effect until it is added to a graph"]
 #[derive(Clone)]
 pub struct ModelNode {
     model: SharedModel,
@@ -129,8 +129,8 @@ impl Node<DynamicState> for ModelNode {
     async fn run(&self, cx: TaskContext) -> Result<Value, NodeError> {
         let values = NodeInputs::of(&cx)?;
         let Some(field) = self.output.as_ref().or(self.messages.as_ref()) else {
-            return Err(Error::new(ErrorCode::InvalidGraph, "it has no field for the answer")
-                .with_help("say `output`")
+            return Err(Error::new(ErrorCode::InvalidGraph, "the model node has no field for its response")
+                .with_help("set `output`")
                 .into());
         };
         let answer = cx.model(&self.model).request(self.request(&values)?).await?;

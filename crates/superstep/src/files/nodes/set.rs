@@ -10,7 +10,7 @@ use crate::graph::output::NodeError;
 use crate::models::Prompt;
 
 /// A node that writes fields: constants, templates, copies of other fields. Reducers merge the written values.
-#[must_use = "give it to a graph"]
+#[must_use = "a node has no effect until it is added to a graph"]
 #[derive(Debug, Clone, Default)]
 pub struct SetNode(Vec<(String, ValueSource)>);
 

@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str, problems: &mut Diagnostics) -> Option<SpannedVal
     let mut walk = JsonSpanParser { text, at: 0, twice: Vec::new() };
     let tree = walk.value()?;
     for (offset, key) in &walk.twice {
-        problems.at_offset(*offset, format!("`{key}` is given twice"), Some("remove one of them".to_owned()));
+        problems.at_offset(*offset, format!("duplicate key `{key}`"), Some("remove one of them".to_owned()));
     }
     walk.twice.is_empty().then_some(tree)
 }

@@ -59,7 +59,7 @@ fn kind(value: &Spanned<DeValue<'_>>, depth: usize, problems: &mut Diagnostics) 
         DeValue::Float(number) => number.as_str().parse().ok().and_then(Number::from_f64),
     };
     if number.is_none() {
-        problems.at_offset(offset, "the number does not fit", Some("use a finite number of 64 bits".to_owned()));
+        problems.at_offset(offset, "the number is out of range", Some("use a finite 64-bit number".to_owned()));
     }
     number.map(SpannedKind::Number)
 }

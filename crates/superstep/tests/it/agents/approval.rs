@@ -107,9 +107,9 @@ async fn rejected_calls_are_reported_to_the_model() {
     assert_eq!(
         transcript(&done.state.messages)[2..],
         [
-            "tool: not executed: it was rejected",
-            "tool: not executed: the policy forbids `delete`",
-            "tool: not executed: the policy forbids `delete`",
+            "tool: not executed: the call was rejected",
+            "tool: not executed: the policy denies `delete`",
+            "tool: not executed: the policy denies `delete`",
             "model: As you wish."
         ]
     );
@@ -121,8 +121,8 @@ async fn an_edit_does_not_go_around_the_policy() {
     let reply = || ScriptedReply::tool_call("weather", json!({ "city": "Rome" })).and_tool_call("wheather", json!({}));
     let policy = || ToolPolicy::require_approval(["weather"]).and_deny(["delete"]);
     for (tool, expected) in [
-        ("delete", "tool: not executed: the policy forbids `delete`"),
-        ("xyz", "tool: not executed: no tool `xyz`; known: `delete`, `weather`"),
+        ("delete", "tool: not executed: the policy denies `delete`"),
+        ("xyz", "tool: not executed: unknown tool `xyz`; known: `delete`, `weather`"),
     ] {
         let model = ScriptedModel::new([reply(), ScriptedReply::from("As you wish.")]);
         let agent = agent(&model, HumanInTheLoop::new().policy(policy()), MemoryCheckpointer::new());
@@ -131,7 +131,10 @@ async fn an_edit_does_not_go_around_the_policy() {
         let done = agent.resume("t", json!({ "decisions": [edit] })).await.unwrap();
         let lines = transcript(&done.state.messages);
         assert_eq!(lines[2], expected);
-        assert!(lines[3].starts_with("tool: not executed: no tool `wheather`; did you mean `weather`?"), "{lines:?}");
+        assert!(
+            lines[3].starts_with("tool: not executed: unknown tool `wheather`; did you mean `weather`?"),
+            "{lines:?}"
+        );
         assert_eq!(lines[4], "model: As you wish.");
     }
 }

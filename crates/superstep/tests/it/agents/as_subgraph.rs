@@ -51,7 +51,7 @@ async fn to_expert(id: ToolCallId) -> Command<ChatState> {
 
 /// R-FWK-11: a tool hands off to a node of the parent graph, with the conversation.
 #[tokio::test]
-async fn a_tool_hands_over_to_the_graph_around() {
+async fn a_tool_hands_off_to_the_parent_graph() {
     let front = ScriptedModel::new([ScriptedReply::tool_call("to_expert", json!({}))]);
     let expert = ScriptedModel::new(["It depends."]);
     let mut graph = StateGraph::<ChatState>::new("desk");

@@ -62,7 +62,7 @@ async fn harmless_tools_are_called_again() {
 
 /// R-FWK-78: a function or a model selects the tools of a request; tools that are always included stay.
 #[tokio::test]
-async fn few_tools_are_shown() {
+async fn a_selector_limits_the_tools_of_a_request() {
     let tools = || -> ToolSet {
         let named =
             |name: &str| -> SharedTool { tool_fn(ToolSpec::new(name, "Does something."), async |_: (), _| "done") };
@@ -85,7 +85,7 @@ async fn few_tools_are_shown() {
 
 /// R-FWK-78: a tool that was excluded does not run even if the model calls it; the others run.
 #[tokio::test]
-async fn tools_that_are_not_shown_are_not_called() {
+async fn excluded_tools_are_not_called() {
     let both =
         ScriptedReply::tool_call("delete", json!({ "path": "a" })).and_tool_call("weather", json!({ "city": "Rome" }));
     let model = ScriptedModel::new([both, ScriptedReply::from("Fine.")]);
@@ -95,7 +95,7 @@ async fn tools_that_are_not_shown_are_not_called() {
     let done = agent.invoke("Go").await.unwrap();
     assert_eq!(
         transcript(&done.state.messages)[2..],
-        ["tool: not executed: `delete` is not offered now", "tool: 18 degrees in Rome", "model: Fine."]
+        ["tool: not executed: tool `delete` is not available in this turn", "tool: 18 degrees in Rome", "model: Fine."]
     );
 }
 

@@ -127,7 +127,7 @@ async fn hooks_jump_where_they_may() {
     let agent = react_agent(ScriptedModel::default(), [weather()]).middleware(ends()).compile().unwrap();
     let error: Error = expect_error(agent.invoke("Hello?").await);
     assert_eq!(error.code(), ErrorCode::InvalidRoute);
-    assert!(error.to_string().contains("`gate` jumps to `End`"), "{error}");
+    assert!(error.to_string().contains("middleware `gate` returned the undeclared jump `End`"), "{error}");
 
     let critic = after_model("critic", async |hook: HookContext| {
         let is_polite = hook.messages().last().is_some_and(|message| message.text().contains("please"));
@@ -150,7 +150,7 @@ async fn hooks_jump_where_they_may() {
 
 /// R-FWK-11: the state of a middleware is private, stays on the thread, and is in no output.
 #[tokio::test]
-async fn a_middleware_keeps_what_it_needs() {
+async fn middleware_state_is_private_and_stays_on_the_thread() {
     let seen = Calls::default();
     let noted = seen.clone();
     let counting = before_model("counting", move |hook: HookContext| {
@@ -184,5 +184,5 @@ async fn closures_are_middlewares() {
     let done = agent.invoke("How is it?").await.unwrap();
     assert_eq!(transcript(&done.state.messages)[2], "tool: 18 DEGREES IN PARIS");
     let twice = react_agent(one_call(), [weather()]).middleware(loud()).middleware(loud());
-    assert!(expect_error(twice.compile().map(drop)).message().contains("called `loud`"));
+    assert!(expect_error(twice.compile().map(drop)).message().contains("the agent has two middlewares named `loud`"));
 }

@@ -31,9 +31,9 @@ async fn calls_of_the_model_are_limited() {
     };
     let model = endless();
     let limited = agent(ModelCallLimit::new().per_turn(2).per_thread(3), &model);
-    assert!(last(&limited, "One").await.contains("asked 2 times, and may not be asked more often in a turn"));
+    assert!(last(&limited, "One").await.contains("Stopped: model call limit of 2 reached in this turn."));
     assert_eq!(model.requests().len(), 2);
-    assert!(last(&limited, "Two").await.contains("asked 3 times, and may not be asked more often on a thread"));
+    assert!(last(&limited, "Two").await.contains("Stopped: model call limit of 3 reached on this thread."));
     assert_eq!(model.requests().len(), 3);
     let failing = agent(ModelCallLimit::new().per_turn(1).fail(), &endless());
     assert_eq!(expect_error(failing.invoke("One").thread("t").await).code(), ErrorCode::TooLarge);
@@ -60,18 +60,18 @@ async fn calls_of_tools_are_limited() {
     assert_eq!(
         transcript(&outcome.state.messages)[2..],
         [
-            "tool: not executed: `weather` may not be called more often",
+            "tool: not executed: call limit of tool `weather` reached",
             "tool: 18 degrees in Rome",
             "tool: a is gone",
             r#"model:  weather{"city":"Bonn"}"#,
-            "tool: not executed: `weather` may not be called more often",
+            "tool: not executed: call limit of tool `weather` reached",
             "model: Enough."
         ]
     );
     let ended = agent(ToolCallLimit::all().per_thread(2).end()).invoke("Go").thread("t").await.unwrap();
     let lines = transcript(&ended.state.messages);
     assert_eq!(lines[2..5].iter().filter(|line| line.starts_with("tool: not executed")).count(), 3);
-    assert_eq!(lines[5], "model: Stopped: tools may not be called more often.");
+    assert_eq!(lines[5], "model: Stopped: tool call limit reached.");
     let failed = agent(ToolCallLimit::all().per_turn(2).fail()).invoke("Go").thread("t").await;
     assert_eq!(expect_error(failed).code(), ErrorCode::TooLarge);
 }
@@ -87,7 +87,7 @@ async fn tokens_and_money_are_limited() {
         (model, agent.compile().unwrap())
     };
     let (model, by_tokens) = agent(CostLimit::new().turn_tokens(2_000), vec![reply(), reply(), reply()]);
-    assert!(last(&by_tokens, "Go").await.contains("the turn took 2000 tokens"));
+    assert!(last(&by_tokens, "Go").await.contains("the turn has used 2000 tokens and reached its limit"));
     assert_eq!(model.remaining(), 1);
 
     let prices = Prices::new().with("scripted/script", Price::new(10.0, 100.0));
@@ -97,7 +97,7 @@ async fn tokens_and_money_are_limited() {
     // 900 input tokens and 100 output tokens cost 1.9 cents.
     assert_eq!(last(&by_money, "Go").await, "18.");
     assert!(model.requests()[0].max_tokens.is_some());
-    assert!(last(&by_money, "On").await.contains("the thread cost 3.8000 cents"));
+    assert!(last(&by_money, "On").await.contains("the thread has cost 3.8000 cents and reached its limit"));
 }
 
 /// R-FWK-72: a cost is counted once, also if another hook jumps before it is counted.
@@ -114,14 +114,14 @@ async fn spending_is_counted_though_another_hook_jumps() {
     let agent = agent.middleware(CostLimit::new().thread_tokens(3_000)).middleware(repeats.may_jump([JumpTo::Model]));
     let agent = agent.compile().unwrap();
     assert_eq!(last(&agent, "One").await, "Well, yes.");
-    assert!(last(&agent, "Two").await.contains("the thread took 3000 tokens"));
+    assert!(last(&agent, "Two").await.contains("the thread has used 3000 tokens and reached its limit"));
 
     let model = ScriptedModel::new([reply("Hm."), reply("Hm.")]);
     let agent = react_agent(model, ToolSet::default()).checkpointer(MemoryCheckpointer::new());
     let agent = agent.middleware(CostLimit::new().thread_tokens(2_000)).middleware(ends.may_jump([JumpTo::End]));
     let agent = agent.compile().unwrap();
     assert_eq!((last(&agent, "One").await, last(&agent, "Two").await), ("Closed.".to_owned(), "Closed.".to_owned()));
-    assert!(last(&agent, "Three").await.contains("the thread took 2000 tokens"));
+    assert!(last(&agent, "Three").await.contains("the thread has used 2000 tokens and reached its limit"));
 }
 
 /// R-FWK-72: a response without model metadata costs nothing, and is not an error.

@@ -81,7 +81,7 @@ fn failing(runs: &Runs, times: usize) -> MapReduce<u64, String> {
 /// R-FWK-11: an item is retried separately; an item that fails after its last attempt fails the run, which continues
 /// with this item only.
 #[tokio::test]
-async fn an_item_that_fails_is_tried_again_alone() {
+async fn a_failed_item_is_retried_separately() {
     let runs = Runs::default();
     let graph = failing(&runs, 1);
     let done = graph.invoke(&3).unwrap().await.unwrap();
@@ -163,7 +163,7 @@ async fn an_invalid_input_is_rejected() {
     let graph = failing(&Runs::default(), 0);
     let error = expect_error(graph.graph().invoke(json!({ "input": "many" })).await);
     assert_eq!(error.code(), ErrorCode::InputInvalid, "{error:?}");
-    assert!(error.message().contains("does not fit"), "{error}");
+    assert!(error.message().contains("the input does not match its type"), "{error}");
 }
 
 /// R-FWK-11: the diagram shows the nodes and edges that run.

@@ -84,7 +84,7 @@ async fn a_failing_tool_is_reported_to_the_model() {
     let done = react_agent(script(), [broken()]).compile().unwrap().invoke("Try").await.unwrap();
     let lines = transcript(&done.state.messages);
     assert_eq!(lines[2], "tool: `broken` failed: no disk");
-    assert!(lines[3].contains("no tool `brokem`"), "{lines:?}");
+    assert!(lines[3].contains("unknown tool `brokem`"), "{lines:?}");
     assert_eq!(lines[4], "model: Sorry.");
     assert!(done.state.messages.iter().skip(2).take(2).all(|message| message.status == ToolStatus::Error));
 
@@ -176,7 +176,7 @@ async fn open_calls_of_the_history_are_closed() {
     ];
     agent.invoke(history).await.unwrap();
     let messages = &model.requests()[0].messages;
-    assert_eq!(messages[2].text(), "not executed: the run went on without it");
+    assert_eq!(messages[2].text(), "not executed: the run continued without it");
     assert_eq!(messages.len(), 4);
 }
 
@@ -199,7 +199,7 @@ async fn a_system_prompt_is_no_part_of_the_conversation() {
 #[tokio::test]
 async fn tools_are_checked_and_listed() {
     let error = expect_error(react_agent(one_call(), [weather(), weather()]).compile().map(drop));
-    assert!(error.message().contains("two tools of the agent are called `weather`"), "{error}");
+    assert!(error.message().contains("the agent has two tools named `weather`"), "{error}");
 
     struct Server;
     impl ToolSource for Server {

@@ -49,9 +49,9 @@ async fn an_answer_by_tool_is_checked_and_corrected() {
     let done = agent.invoke("How is it in Paris?").await.unwrap();
     assert_eq!(done.state.structured_response, Some(json!({ "city": "Paris", "degrees": 18 })));
     let lines = transcript(&done.state.messages);
-    assert_eq!(lines[4], "user: Give the answer by a call of `Report`.");
+    assert_eq!(lines[4], "user: Return the response with a call of `Report`.");
     assert!(lines[6].contains("`degrees`: expected integer"), "{lines:?}");
-    assert_eq!(lines[8..], ["tool: done", "tool: not executed: the answer was given"]);
+    assert_eq!(lines[8..], ["tool: done", "tool: not executed: the response was already returned"]);
     let names = |request: &ChatRequest| request.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
     let requests = model.requests();
     assert_eq!(
@@ -135,7 +135,10 @@ async fn a_call_of_an_agent_without_tools_is_no_answer() {
         let done = agent.compile().unwrap().invoke("How is it?").await.unwrap();
         assert_eq!(done.state.structured_response.as_ref(), Some(&right));
         let lines = transcript(&done.state.messages);
-        assert!(lines[2..2 + result_count].contains(&"tool: not executed: there are no tools".to_owned()), "{lines:?}");
+        assert!(
+            lines[2..2 + result_count].contains(&"tool: not executed: the agent has no tools".to_owned()),
+            "{lines:?}"
+        );
         super::teams::requests(&model);
     }
     let endless = ScriptedModel::default().when(|_| true, asks_for("Rome"));

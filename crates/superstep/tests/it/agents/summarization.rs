@@ -53,7 +53,7 @@ async fn a_summary_keeps_calls_and_results_together() {
 
 /// R-FWK-66, R-FWK-67: nothing is summarized below the thresholds, by messages or by tokens.
 #[tokio::test]
-async fn a_short_conversation_is_left_alone() {
+async fn a_short_conversation_is_not_summarized() {
     for (summary, times) in [
         (Summarization::with(ScriptedModel::default()).trigger_messages(10), 0),
         (Summarization::with(ScriptedModel::default()).trigger_tokens(1_000), 0),

@@ -20,7 +20,7 @@ fn tools(request: &ChatRequest) -> Vec<&str> {
 
 /// R-FWK-11: an agent hands off; the next one responds and stays active, also in later runs of the thread.
 #[tokio::test]
-async fn the_one_that_has_the_word_keeps_it() {
+async fn the_active_agent_stays_active() {
     let alice = ScriptedModel::new([asks_for("Rome"), calls("bob"), ScriptedReply::from("Alice again.")]);
     let bob = ScriptedModel::new([ScriptedReply::from("Bob here."), ScriptedReply::from("Still Bob."), calls("alice")]);
     let team = swarm([agent("alice", &alice), agent("bob", &bob)], "alice").checkpointer(MemoryCheckpointer::new());
@@ -32,7 +32,7 @@ async fn the_one_that_has_the_word_keeps_it() {
             r#"model:  weather{"city":"Rome"}"#,
             "tool: 18 degrees in Rome",
             "model:  transfer_to_bob{}",
-            "tool: handed over to bob",
+            "tool: transferred to bob",
             "model: Bob here."
         ]
     );
@@ -48,10 +48,10 @@ async fn the_one_that_has_the_word_keeps_it() {
     );
 }
 
-/// R-FWK-11, R-REF-151: results of other calls beside a handoff are kept; of two handoffs one is executed, and the
-/// other gets a result that says so.
+/// R-FWK-11, R-REF-151: results of other calls in the message of a handoff are kept; of two handoffs one is executed,
+/// and the other gets a result that says so.
 #[tokio::test]
-async fn calls_beside_a_hand_off_are_executed() {
+async fn calls_in_the_message_of_a_handoff_are_executed() {
     let many =
         calls("bob").and_tool_call("weather", json!({ "city": "Oslo" })).and_tool_call("transfer_to_carol", json!({}));
     let (alice, bob, carol) = (ScriptedModel::new([many]), ScriptedModel::new(["Bob here."]), ScriptedModel::default());
@@ -60,9 +60,9 @@ async fn calls_beside_a_hand_off_are_executed() {
     assert_eq!(
         transcript(&done.state.messages)[2..],
         [
-            "tool: handed over to bob",
+            "tool: transferred to bob",
             "tool: 18 degrees in Oslo",
-            "tool: not executed: the conversation was handed over to bob",
+            "tool: not executed: the conversation was transferred to bob",
             "model: Bob here."
         ]
     );
@@ -95,11 +95,11 @@ async fn agents_hand_over_to_whom_they_may() {
     let done = team("bob", "bob").invoke("Go").await.unwrap();
     assert_eq!(
         transcript(&done.state.messages),
-        ["user: Go", "model:  transfer_to_bob{}", "tool: handed over to bob", "model: Bob here."]
+        ["user: Go", "model:  transfer_to_bob{}", "tool: transferred to bob", "model: Bob here."]
     );
     assert_eq!(tools(&bob.requests()[0]), ["weather", "transfer_to_alice", "transfer_to_own"]);
     let error = expect_error(team("alice", "bob").invoke("Go").await);
-    assert_eq!((error.code(), error.message()), (ErrorCode::InvalidRoute, "`own` hands over to `alice`, and may not"));
+    assert_eq!((error.code(), error.message()), (ErrorCode::InvalidRoute, "agent `own` may not hand off to `alice`"));
     team("bob", "bob").invoke(json!({ "messages": "Go", "active_agent": "alice" })).await.unwrap();
     assert_eq!(tools(&alice.requests()[0]), ["weather", "transfer_to_own"]);
 }
@@ -109,9 +109,9 @@ async fn agents_hand_over_to_whom_they_may() {
 async fn invalid_swarms_are_rejected() {
     let model = ScriptedModel::default();
     let error = expect_error(swarm([agent("alice", &model)], "bob").compile().map(drop));
-    assert_eq!(error.message(), "the swarm begins with `bob`, and no agent is called so");
+    assert_eq!(error.message(), "default agent `bob`: no agent has this name");
     let error = expect_error(swarm([agent("alice", &model).handoff_to(["bob"])], "alice").compile().map(drop));
-    assert_eq!(error.message(), "`alice` hands over to `bob`, and no agent is called so");
+    assert_eq!(error.message(), "handoff of `alice` to `bob`: no agent has this name");
     let team = swarm([agent("alice", &model)], "alice").compile().unwrap();
     let error = expect_error(team.invoke(json!({ "messages": "Go", "active_agent": "zed" })).await);
     assert_eq!(error.code(), ErrorCode::InvalidRoute, "{error}");
@@ -187,7 +187,7 @@ fn a_swarm_is_drawn() {
 
 /// R-FWK-11: an agent that adds no message is active and hands off to no agent.
 #[tokio::test]
-async fn an_agent_that_says_nothing_ends_the_turn() {
+async fn an_agent_without_a_message_ends_the_turn() {
     let mut graph = superstep::agents::messages_graph("mute");
     let mute = graph.add_node("mute", superstep::agents::MessagesState::update);
     graph.add_edge(START, mute).add_edge(mute, END);
@@ -195,6 +195,6 @@ async fn an_agent_that_says_nothing_ends_the_turn() {
     let alice = ScriptedModel::new([calls("mute")]);
     let team = swarm([agent("alice", &alice), mute], "alice").compile().unwrap();
     let done = team.invoke("Go").await.unwrap();
-    assert_eq!(done.state.messages.last().unwrap().text(), "handed over to mute");
+    assert_eq!(done.state.messages.last().unwrap().text(), "transferred to mute");
     assert_eq!(done.state.active_agent.as_deref(), Some("mute"));
 }

@@ -65,10 +65,10 @@ async fn a_supervisor_calls_an_agent_and_answers() {
         [
             "user: How is it in Paris?",
             "model:  transfer_to_meteo{}",
-            "tool: handed over to meteo",
+            "tool: transferred to meteo",
             "model: It is 18 degrees.",
-            "model: Back to supervisor. transfer_back_to_supervisor{}",
-            "tool: handed back to supervisor",
+            "model: Transferring back to supervisor. transfer_back_to_supervisor{}",
+            "tool: transferred back to supervisor",
             "model: So, 18."
         ]
     );
@@ -77,13 +77,13 @@ async fn a_supervisor_calls_an_agent_and_answers() {
     assert_eq!(names, ["supervisor", "meteo", "meteo", "supervisor"]);
     assert_eq!((requests(&head).len(), requests(&worker)[0].messages.len(), done.supersteps), (2, 3, 3));
     let tool = &requests(&head)[0].tools[0];
-    assert_eq!(tool.description, "Hands the conversation over to `meteo`. Knows the weather.");
+    assert_eq!(tool.description, "Transfers the conversation to the agent `meteo`. Knows the weather.");
     assert_eq!(tool.input_schema["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), ["task"]);
 }
 
 /// R-FWK-11: the last message or all messages of an agent are added, with or without handoff-back messages.
 #[tokio::test]
-async fn what_comes_back_is_a_choice() {
+async fn the_output_mode_selects_the_returned_messages() {
     let run = async |results: OutputMode, hands_back: bool| {
         let head = ScriptedModel::new([calls("meteo"), ScriptedReply::from("So, 18.")]);
         let team = supervisor(head.clone(), [weather_agent("meteo")]).output_mode(results);
@@ -94,7 +94,10 @@ async fn what_comes_back_is_a_choice() {
         transcript(&done.state.messages)[3..].to_vec()
     };
     let replies = ["model: It is 18 degrees.", "model: So, 18."];
-    let back = ["model: Back to supervisor. transfer_back_to_supervisor{}", "tool: handed back to supervisor"];
+    let back = [
+        "model: Transferring back to supervisor. transfer_back_to_supervisor{}",
+        "tool: transferred back to supervisor",
+    ];
     let work = [r#"model:  weather{"city":"Paris"}"#, "tool: 18 degrees in Paris"];
     assert_eq!(run(OutputMode::LastMessage, false).await, replies);
     assert_eq!(run(OutputMode::LastMessage, true).await, [replies[0], back[0], back[1], replies[1]]);
@@ -137,10 +140,10 @@ async fn agents_called_together_work_at_once_and_nothing_is_lost() {
     assert_eq!(
         transcript(&done.state.messages)[2..],
         [
-            "tool: handed over to right",
+            "tool: transferred to right",
             "tool: 18 degrees in Rome",
-            "tool: handed over to left",
-            "tool: handed over to right",
+            "tool: transferred to left",
+            "tool: transferred to right",
             "model: left is done",
             "model: right is done",
             "model: Done."
@@ -172,7 +175,7 @@ async fn earlier_work_of_the_supervisor_is_retained() {
             r#"model:  weather{"city":"Oslo"}"#,
             "tool: 18 degrees in Oslo",
             "model:  transfer_to_poet{}",
-            "tool: handed over to poet",
+            "tool: transferred to poet",
             "model: Cold.",
             "model: Done."
         ]
@@ -180,9 +183,9 @@ async fn earlier_work_of_the_supervisor_is_retained() {
 }
 
 /// R-FWK-11, R-FWK-86: an agent interrupts; the resume value, in another process, continues there. An agent that has
-/// finished beside it does not run again.
+/// finished in parallel does not run again.
 #[tokio::test]
-async fn a_question_inside_an_agent_is_answered_later() {
+async fn an_interrupt_in_an_agent_is_resumed_later() {
     let file = fresh_file("teams");
     let build = |head: &ScriptedModel, cleaner: &ScriptedModel, poet: &ScriptedModel| {
         let cleaner = team_member("cleaner", "Deletes.", react_agent(cleaner.clone(), [delete()]));
@@ -206,7 +209,7 @@ async fn a_question_inside_an_agent_is_answered_later() {
     let done = team.resume("t", Approval::approve(&question).unwrap()).await.unwrap();
     assert_eq!(done.end, RunEnd::Finished);
     let texts: Vec<String> = done.state.messages.iter().map(|message| message.text().into_owned()).collect();
-    let back = ["Back to supervisor.", "handed back to supervisor"];
+    let back = ["Transferring back to supervisor.", "transferred back to supervisor"];
     assert_eq!(texts[4..], ["It is gone.", back[0], back[1], "A poem.", back[0], back[1], "All done."]);
     assert_paired(&done.state.messages);
     assert_eq!((requests(&cleaner).len(), poet.requests().len()), (1, 0));
@@ -280,15 +283,15 @@ fn invalid_teams_are_rejected() {
     let compile =
         |members: Vec<TeamMember>| expect_error(supervisor(ScriptedModel::default(), members).compile().map(drop));
     for (members, fact) in [
-        (vec![], "a team has no agents"),
-        (vec![single_reply_agent("a", ""), single_reply_agent("a", "")], "two agents are called `a`"),
-        (vec![single_reply_agent("a b", "")], "an agent cannot be called `a b`"),
-        (vec![single_reply_agent(&"x".repeat(60), "")], "an agent cannot be called"),
+        (vec![], "the team has no agents"),
+        (vec![single_reply_agent("a", ""), single_reply_agent("a", "")], "duplicate agent name `a`"),
+        (vec![single_reply_agent("a b", "")], "invalid agent name `a b`"),
+        (vec![single_reply_agent(&"x".repeat(60), "")], "invalid agent name `xxx"),
         (
             vec![single_reply_agent("a", "").handoff_to(["b"])],
-            "`a` hands over by itself, and `supervisor` decides who is next",
+            "agent `a` declares handoffs, but the supervisor `supervisor` selects the next agent",
         ),
-        (vec![team_member("a", "", silent())], "`silent` cannot be an agent: it keeps no conversation"),
+        (vec![team_member("a", "", silent())], "graph `silent` cannot be an agent: it has no message list"),
     ] {
         let error = compile(members);
         assert_eq!(error.code(), ErrorCode::InvalidGraph);
@@ -404,10 +407,10 @@ async fn an_agent_does_not_change_the_conversation_of_the_team() {
             "user: Hello",
             "user: Tell me everything",
             "model:  transfer_to_worker{}",
-            "tool: handed over to worker",
+            "tool: transferred to worker",
             "model: Short.",
             "model:  transfer_to_forgets{}",
-            "tool: handed over to forgets",
+            "tool: transferred to forgets",
             "model: What?",
             "model: Done."
         ]
@@ -447,7 +450,7 @@ async fn a_hand_off_may_be_rejected() {
     let done = team.compile().unwrap().invoke("Go").await.unwrap();
     assert_eq!(
         transcript(&done.state.messages)[2..],
-        ["tool: not executed: the policy forbids `transfer_to_poet`", "model: Then not."]
+        ["tool: not executed: the policy denies `transfer_to_poet`", "model: Then not."]
     );
 }
 

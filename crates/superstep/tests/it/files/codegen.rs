@@ -72,7 +72,7 @@ async fn assert_same(
 /// R-FWK-96: with the same components, the generated Rust has the same diagram, and every run has the same state and
 /// history.
 #[tokio::test]
-async fn the_rust_of_a_file_does_what_the_file_does() {
+async fn generated_rust_behaves_like_its_file() {
     for (ticket, answers) in
         [("fire", vec![]), ("where is my order?", vec![json!(true)]), ("the lamp is dark", vec![json!(false)])]
     {
@@ -91,7 +91,7 @@ async fn the_rust_of_a_file_does_what_the_file_does() {
 #[test]
 fn the_rust_of_a_file_names_missing_parts() {
     let error = triage::build(&Components::new()).map(drop).unwrap_err();
-    assert_eq!(error.message(), "there is no model `small` among the parts");
+    assert_eq!(error.message(), "the components have no model `small`");
 }
 
 /// Names that are not valid in Rust, and texts, numbers and empty lists that need escaping or types.

@@ -100,7 +100,7 @@ fn cases() -> Vec<(&'static str, String)> {
             "kind = \"condition\"\nroutes = [{ when = { field = \"txt\", equals = 1 }, to = \"b\" }]\nelse = \"START\"",
         ),
         node(
-            "a test without a word",
+            "a condition without an operator",
             "kind = \"condition\"\nroutes = [{ when = { field = \"text\" }, to = \"END\" }]\nelse = \"END\"",
         ),
         node(
@@ -108,7 +108,7 @@ fn cases() -> Vec<(&'static str, String)> {
             "kind = \"condition\"\nroutes = [{ when = { field = \"text\", equals = 1, at_least = 2 }, to = \"END\" }]\nelse = \"END\"",
         ),
         node(
-            "a test without a field",
+            "a condition without a field",
             "kind = \"condition\"\nroutes = [{ when = { not = { equals = 1 } }, to = \"END\" }]\nelse = \"END\"",
         ),
         node(
@@ -208,7 +208,7 @@ fn invalid_parts_are_reported_with_their_location() {
     let file = GraphFile::parse(&text, FileFormat::Toml).unwrap();
     let error = file.build(&Components::new().node("plain", || serde_json::json!({}))).map(drop).unwrap_err();
     assert_eq!(error.diagnostics()[0].pointer, "<toml>:8:8");
-    assert!(error.diagnostics()[0].message.contains("nothing can stop a plain function"), "{error}");
+    assert!(error.diagnostics()[0].message.contains("is a plain function, which cannot be cancelled"), "{error}");
 }
 
 /// R-FWK-96: prompts and graphs are in the folder of the file or below; no path leads outside of it.

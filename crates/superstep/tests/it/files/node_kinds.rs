@@ -97,7 +97,7 @@ async fn tools_run_and_approval_is_requested_as_the_policy_requires() {
 
 /// R-FWK-96: the first condition that is true applies; each operator compares as documented.
 #[tokio::test]
-async fn a_condition_takes_the_first_test_that_holds() {
+async fn the_first_true_condition_applies() {
     let rows = [
         (json!({ "field": "n", "equals": 3 }), json!({ "n": 3 }), true),
         (json!({ "field": "any", "equals": 3 }), json!({ "any": 3.0 }), true),
@@ -213,7 +213,7 @@ async fn set_writes_constants_texts_and_copies() {
 
 /// R-FWK-96: a node in Rust keeps the policies of its component, unless the file overrides them.
 #[tokio::test]
-async fn a_node_in_rust_fails_and_is_tried_again_as_it_says_itself() {
+async fn a_rust_node_keeps_its_own_retry_policy() {
     let attempts = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
     let counted = attempts.clone();
     let flaky = move || {
@@ -246,7 +246,7 @@ async fn everything_runs() {
 
 /// R-FWK-96: the sample of the book takes all its routes.
 #[tokio::test]
-async fn the_triage_goes_all_its_ways() {
+async fn the_triage_sample_takes_all_its_routes() {
     let graph = sample("triage.toml").build(&parts()).unwrap();
     let paged = graph.invoke(json!({ "ticket": "fire in the hall" })).await.unwrap();
     assert_eq!(paged.to_json().unwrap()["draft"], "Somebody is on the way: fire in the hall");

@@ -108,7 +108,7 @@ async fn a_broken_file_leaves_the_old_version_in_service() {
 
     std::fs::remove_file(folder.0.join("live.toml")).unwrap();
     assert!(matches!(live.reload(), ReloadResult::Rejected(_)));
-    assert!(live.last_error().unwrap().message().contains("cannot be read"));
+    assert!(live.last_error().unwrap().message().contains("failed to read"));
     assert_eq!(word(&live, "gone").await, "one");
 
     folder.write("live.toml", &full_text);
@@ -177,7 +177,7 @@ async fn a_waiting_thread_continues_under_the_new_version() {
 /// R-FWK-96: the error names what an interrupted thread needs and the new version lacks; a migration in the file, or
 /// a former name of a node, solves this.
 #[tokio::test]
-async fn an_incompatible_waiting_thread_names_what_is_missing() {
+async fn an_incompatible_interrupted_thread_names_the_missing_parts() {
     let folder = folder("misfit");
     let live = live(&folder);
     live.invoke(json!({ "word": "zero" })).thread("t").await.unwrap();
@@ -284,6 +284,6 @@ fn an_invalid_graph_is_rejected_at_once() {
         &text("x", "").replace("kind = \"set\"\nvalues = { word = \"x\" }", "kind = \"rust\"\nnode = \"x\""),
     );
     let error = ReloadingGraph::open(folder.0.join("rust.toml"), Components::new()).map(drop).unwrap_err();
-    assert!(error.to_string().contains("there is no node `x` among the parts"), "{error}");
+    assert!(error.to_string().contains("the components have no node `x`"), "{error}");
     assert!(live(&folder).watch().unwrap_err().message().contains("async runtime"));
 }

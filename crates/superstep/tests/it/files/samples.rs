@@ -85,7 +85,7 @@ pub(super) fn parts() -> Components {
         .checkpointer(MemoryCheckpointer::new())
 }
 
-/// Compares a text with a file beside this one. With `SUPERSTEP_GOLDEN=write` the file is written instead.
+/// Compares a text with a file in this folder. With `SUPERSTEP_GOLDEN=write` the file is written instead.
 pub(super) fn assert_golden(name: &str, text: &str) {
     if std::env::var("SUPERSTEP_GOLDEN").is_ok_and(|value| value == "write") {
         std::fs::write(path(name), text).unwrap();

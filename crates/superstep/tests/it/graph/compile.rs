@@ -19,29 +19,29 @@ type Draw = fn(&mut StateGraph<DynamicState>);
 
 /// Invalid graphs, with the text that their error must contain.
 const INVALID: [(&str, Draw); 11] = [
-    ("nothing leads out of the start", |g| {
+    ("`START` has no outgoing edge", |g| {
         g.add_node("b", log_word("b"));
         g.add_edge("b", END);
     }),
     ("no node `x`", |g| _ = g.add_edge("x", "a")),
     ("no node `y`", |g| _ = g.add_edge("a", "y")),
     ("no node `z`", |g| _ = g.add_conditional_edges("a", |_| END, ["z", "__end__"])),
-    ("nothing leads out of the end", |g| _ = g.add_edge(END, "a")),
-    ("nothing leads to the start", |g| _ = g.add_edge("a", START)),
-    ("node `a` is added twice", |g| _ = g.add_node("a", log_word("again"))),
+    ("`END` cannot be a source", |g| _ = g.add_edge(END, "a")),
+    ("`START` cannot be a target", |g| _ = g.add_edge("a", START)),
+    ("duplicate node `a`", |g| _ = g.add_node("a", log_word("again"))),
     ("node name `__start__` is reserved", |g| {
         g.add_node("__start__", log_word("x"));
         g.add_edge("a", "__start__");
     }),
-    ("node `later` has no action", |g| {
+    ("node `later` has no handler", |g| {
         let later = g.reserve_node("later");
         g.add_edge("a", later).add_edge(later, END);
     }),
-    ("node `stuck` has no way out", |g| {
+    ("node `stuck` has no outgoing edge", |g| {
         let stuck = g.add_node("stuck", log_word("x"));
         g.add_edge("a", stuck);
     }),
-    ("node `alone` cannot be reached", |g| {
+    ("node `alone` is unreachable", |g| {
         let alone = g.add_node("alone", log_word("x"));
         g.add_edge(alone, END);
     }),
@@ -72,7 +72,7 @@ fn all_problems_are_listed_at_once() {
     });
     for (words, _) in &INVALID[1..] {
         // In a graph with a dangling edge, nodes that the edge may reach are not reported as unreachable.
-        if !words.contains("cannot be reached") {
+        if !words.contains("is unreachable") {
             assert!(diagnostics.iter().any(|problem| problem.contains(words)), "{words}: {diagnostics:?}");
         }
     }
@@ -87,11 +87,11 @@ fn the_text_of_an_error_can_be_acted_on() {
     g.add_edge(START, write).add_edge(write, "revew").add_edge(END, write).interrupt_before(["writ"]);
     g.add_node("review", log_word("z"));
     insta::assert_snapshot!(g.compile().err().unwrap(), @r#"
-    error[SS-001]: graph `story` cannot be compiled
+    error[SS-001]: graph `story` is invalid
       - edge `write` -> `revew`: no node `revew` (did you mean `review`?)
-      - edge `__end__` -> `write`: nothing leads out of the end
+      - edge `__end__` -> `write`: `END` cannot be a source
       - breakpoint at unknown node `writ` (did you mean `write`?)
-      - node `review` has no way out (add `edge("review", END)`, or declare where its commands lead)
+      - node `review` has no outgoing edge (add an edge from `review` to `END`, or declare its `goto` targets)
     "#);
 }
 

@@ -34,7 +34,7 @@ fn node_of(drawing: &Value, id: &str) -> Value {
 
 /// R-FWK-10, R-FWK-2: the JSON has nodes with metadata, edges, conditions with labels, joins and subgraphs.
 #[test]
-fn the_json_says_all_that_was_drawn() {
+fn the_diagram_json_is_complete() {
     let json = drawing().to_json();
     assert_eq!(json["name"], "outer");
     assert_eq!(node_of(&json, "begin")["metadata"], json!({ "team": "red", "tags": ["slow"] }));

@@ -79,7 +79,7 @@ async fn a_source_that_runs_twice_does_not_fill_a_join() {
     );
 }
 
-/// R-FWK-3, R-REF-23: a plain edge beside a join runs the target for each of the two.
+/// R-FWK-3, R-REF-23: a plain edge in addition to a join runs the target for each of the two.
 #[tokio::test]
 async fn a_join_and_an_edge_into_one_node_both_count() {
     let log = log_of(|g| {

@@ -45,7 +45,7 @@ async fn a_route_returns_names_sends_or_the_end() {
 
 /// R-FWK-4: the router sees the state with the update of its own node.
 #[tokio::test]
-async fn a_route_sees_what_its_node_wrote() {
+async fn a_router_reads_the_update_of_its_node() {
     assert_eq!(
         routed(|s| if s.get("log").as_array().is_some_and(|log| log.len() == 1) { "b" } else { "c" }).await,
         json!(["a", "b"])
@@ -86,9 +86,9 @@ async fn a_map_translates_results_and_has_a_default() {
 
 /// R-FWK-4: a result without a target is `InvalidRoute` and lists the result and the permitted ones.
 #[tokio::test]
-async fn a_result_that_leads_nowhere_lists_what_is_allowed() {
+async fn an_invalid_route_lists_the_permitted_targets() {
     let rows: [(Error, &str, &[&str]); 5] = [
-        (routing_error(|_| "c", RouteTargets::from(["b", "d", "__end__"])).await, "`c`", &["`b`", "`d`", "the end"]),
+        (routing_error(|_| "c", RouteTargets::from(["b", "d", "__end__"])).await, "`c`", &["`b`", "`d`", "`END`"]),
         (routing_error(|_| "bb", RouteTargets::from(["b", "c", "d"])).await, "`bb`", &["`b`", "`c`", "`d`"]),
         (
             routing_error(|_| "nowhere at all", RouteTargets::from(["b", "c", "d"])).await,
@@ -126,7 +126,7 @@ async fn invalid_results_are_rejected() {
     assert!(failed.to_string().contains("the router is tired"), "{failed}");
 }
 
-/// R-FWK-4: of two conditional edges of one node each is followed, and so is an edge beside them.
+/// R-FWK-4: of two conditional edges of one node each is followed, and so is a plain edge.
 #[tokio::test]
 async fn several_routes_and_an_edge_of_one_node_all_count() {
     let log = log_of(|g| {

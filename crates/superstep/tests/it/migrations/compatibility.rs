@@ -20,7 +20,7 @@ async fn check_threads(graph: &CompiledGraph<DynamicState>, depth: CheckDepth) -
             ThreadCompatibility::NeedsMigration { from } => format!("migrates from {from}"),
             ThreadCompatibility::Incompatible { error, namespace, .. } => {
                 let path = namespace.as_str().split(':').next().unwrap_or_default();
-                let reason = error.message().split_once("cannot ").map_or(error.message(), |(_, reason)| reason);
+                let reason = error.message().split_once("failed to ").map_or(error.message(), |(_, reason)| reason);
                 format!("breaks at `{path}`: {reason}")
             }
             ThreadCompatibility::OtherGraph { graph } => format!("of {graph}"),
@@ -119,7 +119,7 @@ fn interrupting_graph(
 
 /// R-FWK-47: a missing node, and an incompatible subgraph, are detected before anything runs.
 #[tokio::test]
-async fn nodes_that_are_gone_and_graphs_inside_are_found() {
+async fn missing_nodes_and_incompatible_subgraphs_are_reported() {
     for store in stores() {
         let old = interrupting_graph(1, "ask", "note", &store).compile().unwrap();
         old.invoke(json!({ "kind": "out" })).thread("out").await.unwrap();
@@ -131,10 +131,13 @@ async fn nodes_that_are_gone_and_graphs_inside_are_found() {
         let new = interrupting_graph(1, "demand", "remark", &store).compile().unwrap();
         let (all, _) = check_threads(&new, CheckDepth::Newest).await;
         assert!(
-            all[0].starts_with("in: breaks at `within`: ") && all[0].contains("`note`, which the state lacks"),
+            all[0].starts_with("in: breaks at `within`: ") && all[0].contains("`note`, which the state does not have"),
             "{all:?}"
         );
-        assert_eq!(all[1], "out: breaks at ``: the thread is due at node `ask`, which this graph does not have");
+        assert_eq!(
+            all[1],
+            "out: breaks at ``: the thread has a scheduled task for node `ask`, which this graph does not have"
+        );
         let mut renamed = interrupting_graph(2, "demand", "note", &store);
         renamed.add_migration(1, Migration::to_version(2).rename_node("ask", "demand"));
         let renamed = renamed.compile().unwrap();
@@ -151,7 +154,7 @@ async fn nodes_that_are_gone_and_graphs_inside_are_found() {
 
 /// A checkpointer that fails ends the check; it is not a result of a thread.
 #[tokio::test]
-async fn a_store_that_is_gone_is_an_error() {
+async fn a_failing_checkpointer_ends_the_check() {
     let disk = MemoryCheckpointer::new();
     let one = dynamic(1, json!({ "log": log_field() }), &disk.clone().into()).compile().unwrap();
     one.invoke(json!({ "log": "x" })).thread("t").await.unwrap();

@@ -32,18 +32,18 @@ fn gaps_are_listed_at_compile() {
     assert_eq!(
         diagnostics,
         [
-            "version 7 has two migrations",
-            "no migration leads on from version 2; the state's version is 8",
-            "no migration leads on from version 4; the state's version is 8",
-            "migration 6 → 6 does not lead on",
-            "migration 7 → 9 leads past the state's version 8",
+            "two migrations start at version 7",
+            "no migration from version 2 to the state version 8",
+            "no migration from version 4 to the state version 8",
+            "migration 6 → 6 does not increase the version",
+            "migration 7 → 9 exceeds the state version 8",
         ]
     );
 }
 
 /// R-FWK-47: names and values that are not valid for the state or the graph are listed.
 #[test]
-fn what_does_not_fit_is_listed_at_compile() {
+fn invalid_migrations_are_listed_at_compile() {
     let fields = json!({ "log": log_field(), "language": { "type": "string" }, "draft": null });
     let one =
         Migration::to_version(2).add("langage", "en").add("language", 7).rename("msgs", "messages").remove("draft");
@@ -56,11 +56,11 @@ fn what_does_not_fit_is_listed_at_compile() {
     assert_eq!(
         diagnostics,
         [
-            "a migration to 2 says add `langage`, and the state has no field `langage`",
-            "a migration to 2 says add `language`, and its value does not fit: expected string, found integer",
-            "field `draft` of the state is one that a migration has renamed or removed",
-            "a migration renames node `a` to `stepp`, which is no node",
-            "node `step` has a name that a migration took from `step`",
+            "migration to 2 (add `langage`): the state has no field `langage`",
+            "migration to 2 (add `language`): the value does not match: expected string, found integer",
+            "field `draft` of the state was renamed or removed by a migration",
+            "a migration renames node `a` to `stepp`, which is not a node",
+            "node `step` has a name that a migration renames to `step`",
         ]
     );
 }
@@ -108,19 +108,19 @@ async fn a_migration_that_fails_changes_nothing() {
     let rows = [
         (
             Migration::to_version(2).convert("size", fails),
-            "migration 1 → 2 cannot convert `size`: \"seven\" is no number",
+            "migration 1 → 2 failed to convert `size`: \"seven\" is no number",
         ),
         (
             Migration::to_version(2).convert("size", panics),
-            "migration 1 → 2 cannot convert `size`: it panicked: not me",
+            "migration 1 → 2 failed to convert `size`: it panicked: not me",
         ),
         (
             Migration::to_version(2).map("size", |size: u8| size),
-            "migration 1 → 2 cannot convert `size`: invalid type: string \"seven\", expected u8",
+            "migration 1 → 2 failed to convert `size`: invalid type: string \"seven\", expected u8",
         ),
         (
             Migration::to_version(2).convert("size", mistyped),
-            "field `size` of state version 1 does not fit version 2: expected integer, found array",
+            "field `size` of state version 1 does not match version 2: expected integer, found array",
         ),
     ];
     for (migration, message) in rows {
@@ -154,7 +154,7 @@ async fn a_version_without_a_migration_is_rejected() {
         graph.add_migration(2, Migration::to_version(3));
         for error in check_rejected(&store, &mut graph).await {
             assert_eq!(error.code(), ErrorCode::InvalidGraph);
-            assert!(error.message().ends_with("no migration leads from state version 1 to 3"), "{error}");
+            assert!(error.message().ends_with("no migration from state version 1 to 3"), "{error}");
         }
         assert_eq!(stored(&store, "t").await, before);
     }
@@ -189,7 +189,7 @@ async fn pending_writes_are_converted_or_rejected() {
         let mut graph = build(2, &store);
         graph.add_migration(1, Migration::to_version(2).convert("numbers", each));
         let error = expect_error(graph.compile().unwrap().resume("t", true).await);
-        assert!(error.message().contains("a task has finished and its write is not folded yet"), "{error}");
+        assert!(error.message().contains("the write of a finished task is not reduced yet"), "{error}");
         assert!(error.help().unwrap().contains("convert_pending_writes"), "{error}");
         let mut graph = build(2, &store);
         graph.add_migration(

@@ -15,7 +15,7 @@ fn schema(version: u32) -> Arc<Schema> {
     Schema::builder("state").fields_from_json(&fields).version(version).build().unwrap()
 }
 
-/// A node that finishes beside one that interrupts, a join that one source has reached, and a deferred node.
+/// A node that finishes in parallel with one that interrupts, a join that one source has reached, and a deferred node.
 fn build(version: u32, names: [&str; 4], store: &SharedCheckpointer, calls: &Calls) -> StateGraph<DynamicState> {
     let [early, cut, interrupt_name, late] = names;
     let mut graph = StateGraph::with_schema("test", schema(version));
@@ -105,7 +105,7 @@ async fn a_fork_from_before_runs_under_new_names() {
 
 /// A node that declares its former name itself has the same effect: its pending entries stay valid.
 #[tokio::test]
-async fn a_node_that_says_what_it_was_keeps_its_question() {
+async fn a_node_with_a_former_name_keeps_its_interrupt() {
     for store in stores() {
         let calls = Calls::default();
         let build = |name: &str, was: Option<&str>| {
@@ -176,7 +176,7 @@ async fn a_subgraph_continues_where_it_stopped() {
 
 /// R-FWK-47: the per-thread state of a subgraph moves to the new name permanently.
 #[tokio::test]
-async fn what_a_graph_inside_remembers_moves_with_the_name() {
+async fn subgraph_state_moves_to_the_new_node_name() {
     for store in stores() {
         let calls = Calls::default();
         let with = (&store, &calls);

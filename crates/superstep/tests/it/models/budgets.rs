@@ -19,7 +19,7 @@ fn remote() -> (ScriptedModel, RemoteScriptedModel) {
 
 /// R-FWK-72: the remaining tokens limit the response; if the input takes all of them, nothing is sent.
 #[tokio::test]
-async fn tokens_limit_what_is_read_and_written() {
+async fn a_token_budget_limits_input_and_output() {
     // 8 characters are 2 tokens, and a message has 4 additional ones.
     let (script, model) = remote();
     let model = model.with_budget(CallBudget::new().tokens(10));
@@ -34,7 +34,7 @@ async fn tokens_limit_what_is_read_and_written() {
         (ModelErrorKind::from_error(&error), error.code()),
         (Some(ModelErrorKind::BudgetExceeded), ErrorCode::TooLarge)
     );
-    assert!(error.message().contains("about 10 tokens") && !error.is_retryable(), "{error}");
+    assert!(error.message().contains("about 10 input tokens") && !error.is_retryable(), "{error}");
     assert_eq!(script.requests().len(), 3, "nothing was sent");
 }
 
@@ -65,7 +65,7 @@ async fn money_limits_the_answer_by_its_price() {
 
 /// R-FWK-72: of two limits the stricter one applies.
 #[tokio::test]
-async fn the_narrower_limit_counts() {
+async fn the_stricter_limit_applies() {
     let prices = Prices::new().with("test/large", Price::new(0.0, 100.0));
     for (tokens, cents, length) in [(10, 1.0, 4), (1_000, 0.02, 2)] {
         let (script, model) = remote();

@@ -28,9 +28,9 @@ async fn judged(
 async fn only_the_better_model_takes_the_place_of_rules() {
     let (rules, candidate, is_replaced, summary) = judged(&["a", "b", "x"], &["a", "b", "c"]).await;
     assert_eq!((rules, candidate, is_replaced), (EvaluationScore::new(2, 3), EvaluationScore::new(3, 3), true));
-    assert_eq!(summary, "scripted/small (rules), 1.5 MiB, made from 400 dialogues: 3 of 3 right, rules 2 of 3");
+    assert_eq!(summary, "scripted/small (rules), 1.5 MiB, trained on 400 dialogues: 3 of 3 correct, rules 2 of 3");
     let (.., is_replaced, summary) = judged(&["a", "b", "x"], &["x", "b", "c"]).await;
-    assert!(!is_replaced && summary.ends_with("2 of 3 right, rules 2 of 3; the rules stay"), "{summary}");
+    assert!(!is_replaced && summary.ends_with("2 of 3 correct, rules 2 of 3; the rules stay in use"), "{summary}");
     assert!(!judged(&["a", "b", "c"], &["x", "x", "c"]).await.2);
 }
 
@@ -47,5 +47,5 @@ async fn candidates_without_data_are_rejected() {
     let empty =
         evaluate_candidate(ScriptedModel::new(["a"]), candidate(1, "texts"), async |_| Ok(EvaluationScore::new(0, 0)))
             .await;
-    assert!(empty.map(|_| ()).unwrap_err().to_string().contains("decides nothing"));
+    assert!(empty.map(|_| ()).unwrap_err().to_string().contains("a check requires at least one case"));
 }

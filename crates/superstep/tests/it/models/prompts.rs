@@ -54,28 +54,28 @@ fn values_must_fit() {
     let error = guide.render(&[("citi", "Paris"), ("word", "a"), ("word", "b")]).unwrap_err();
     assert_eq!(error.code(), ErrorCode::InputInvalid);
     insta::assert_snapshot!(error, @"
-    error[SS-002]: the values do not fit the prompt `guide@1.2`
-      - there is no placeholder `citi` (did you mean `city`?)
-      - `word` is given twice
+    error[SS-002]: the values do not match the prompt `guide@1.2`
+      - unknown placeholder `citi` (did you mean `city`?)
+      - duplicate value for `word`
       - `city` has no value
     ");
 }
 
 /// R-FWK-77: a prompt without a version, with an unknown key or with an invalid placeholder is rejected.
 #[test]
-fn a_prompt_must_be_whole() {
+fn an_incomplete_prompt_is_rejected() {
     let rows = [
-        ("You know Paris.", "no head"),
+        ("You know Paris.", "no front matter"),
         ("+++\nname = \"a\"\n+++\nx", "version"),
         ("+++\nversion = \"1\"\n+++\nx", "no name"),
         ("+++\n+++\nx", "version"),
         ("+++\nname = \"a\"\nversion = \"1\"\nauthor = \"b\"\n+++\nx", "author"),
         ("+++\nname = \"a@b\"\nversion = \"1\"\n+++\nx", "`a@b`"),
         ("+++\nname = \"a\"\nversion = \"\"\n+++\nx", "version"),
-        ("+++\nname = \"a\"\nversion = \"1\"\n", "no head"),
+        ("+++\nname = \"a\"\nversion = \"1\"\n", "no front matter"),
         ("+++\nname = \"a\"\nversion = \"1\"\n+++\nx {{open", "`{{open`"),
         ("+++\nname = \"a\"\nversion = \"1\"\n+++\n{{two words}}", "two words"),
-        ("+++\nname = \"a\"\nversion = \"1\"\n+++\n{{}}", "is not a placeholder"),
+        ("+++\nname = \"a\"\nversion = \"1\"\n+++\n{{}}", "is not a valid placeholder"),
     ];
     for (text, named) in rows {
         let error = Prompt::parse(text).unwrap_err();
@@ -96,6 +96,6 @@ fn a_prompt_is_loaded_from_a_file() {
     );
     std::fs::write(&path, "Hello").unwrap();
     let error = Prompt::load(&path).unwrap_err();
-    assert!(error.message().contains("greeter.md") && error.message().contains("no head"), "{error}");
+    assert!(error.message().contains("greeter.md") && error.message().contains("no front matter"), "{error}");
     assert!(Prompt::load(folder.path("none.md")).unwrap_err().message().contains("none.md"));
 }

@@ -55,7 +55,7 @@ async fn recorded(folder: &Folder) -> PathBuf {
 /// R-FWK-76, R-FWK-75: a recorded response is replayed completely, with the name of its model, for every equivalent
 /// request.
 #[tokio::test]
-async fn a_recorded_answer_comes_back_whole() {
+async fn a_recorded_response_is_replayed_completely() {
     let folder = Folder::new("whole");
     let path = folder.path("answers.jsonl");
     let reply = ScriptedReply::text("Let me look.").and_tool_call("look", json!({ "at": [1, { "b": null }] }));
@@ -114,10 +114,10 @@ async fn an_unknown_request_is_rejected_with_the_differences() {
     let error = call_model(&replay, request).await.unwrap_err();
     assert_eq!((error.code(), error.is_retryable()), (ErrorCode::ConfigInvalid, false));
     insta::assert_snapshot!(error.to_string().replace(&path.display().to_string(), "answers.jsonl"), @r#"
-    error[SS-027]: model `test/large`: this request is not among the 2 recorded in `answers.jsonl`; beside the nearest one:
-      - /messages/1: asked `{"content":"When?","role":"user"}`, recorded `{"content":"Where?","role":"user"}`
-      - /temperature: asked `0.5`, recorded nothing
-    help: record it with `RecordingModel`, or ask what was recorded
+    error[SS-027]: model `test/large`: no match for this request among the 2 recorded in `answers.jsonl`; differences to the nearest one:
+      - /messages/1: requested `{"content":"When?","role":"user"}`, recorded `{"content":"Where?","role":"user"}`
+      - /temperature: requested `0.5`, recorded nothing
+    help: record it with `RecordingModel`, or send a recorded request
     "#);
 }
 
@@ -129,7 +129,7 @@ async fn a_failure_is_not_recorded() {
     let recorder = RecordingModel::open(large([ModelErrorKind::Overloaded.into(), "fine".into()]), &path).unwrap();
     assert!(call_model(&recorder, "first").await.is_err());
     let empty = ReplayModel::open(&path).map(drop).unwrap_err();
-    assert!(empty.message().contains("no answers"), "{empty}");
+    assert!(empty.message().contains("no recorded responses"), "{empty}");
     call_model(&recorder, "first").await.unwrap();
     assert_eq!(call_model(&ReplayModel::open(&path).unwrap(), "first").await.unwrap().message.text(), "fine");
 }
@@ -145,9 +145,11 @@ async fn a_half_last_line_is_left_out() {
     for cut in (first + 1..bytes.len() - 1).step_by(7) {
         std::fs::write(&path, &bytes[..cut]).unwrap();
         let replay = ReplayModel::open(&path).unwrap();
-        assert!(replay.note().unwrap().contains("half there"), "cut at {cut}");
+        assert!(replay.note().unwrap().contains("the last line is incomplete"), "cut at {cut}");
         assert_eq!(call_model(&replay, "first").await.unwrap().message.text(), "one");
-        assert!(call_model(&replay, "second").await.unwrap_err().help().unwrap().contains("half there"));
+        assert!(
+            call_model(&replay, "second").await.unwrap_err().help().unwrap().contains("the last line is incomplete")
+        );
 
         let recorder = RecordingModel::open(large(["three".into()]), &path).unwrap();
         call_model(&recorder, "third").await.unwrap();
@@ -171,7 +173,7 @@ async fn a_corrupt_line_is_rejected() {
     let rows = [
         (text.replacen("\"first\"", "\"worst\"", 1), "line 1: the key"),
         (text.replacen('{', "", 1), "line 1: not a recorded"),
-        (text.replace("\"format\":1", "\"format\":2"), "line 1: version 2"),
+        (text.replace("\"format\":1", "\"format\":2"), "line 1: format version 2"),
         (format!("{}\n{text}", &text[..20]), "line 1: not a recorded"),
     ];
     for (changed, fact) in rows {

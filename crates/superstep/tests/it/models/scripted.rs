@@ -33,14 +33,14 @@ async fn a_script_gives_its_answers_in_order() {
 
 /// R-FWK-76: an exhausted script returns an error with the rejected request.
 #[tokio::test]
-async fn a_script_that_is_used_up_says_so() {
+async fn an_exhausted_script_returns_an_error() {
     let model = ScriptedModel::new(["only"]).with_name("planner");
     model.complete("first").await.unwrap();
     let error = model.complete("second").await.unwrap_err();
     assert!(!error.is_retryable());
     insta::assert_snapshot!(error, @"
-    error[SS-027]: model `scripted/planner`: the script is used up: answers in it: 1, and request 2 (`second`) wants one more
-    help: give the script another answer, or ask less often
+    error[SS-027]: model `scripted/planner`: no reply left after 1; request 2 (`second`) requires one more
+    help: add a reply to the script, or call the model less often
     ");
 }
 
@@ -57,7 +57,7 @@ async fn clones_share_the_script() {
 
 /// R-FWK-76: cases apply to all matching requests, any number of times and in any order.
 #[tokio::test]
-async fn cases_answer_what_matches() {
+async fn cases_reply_to_all_matching_requests() {
     let watching = ScriptedModel::default();
     let (seen, model) = (watching.clone(), watching.clone());
     let model = model
@@ -80,7 +80,7 @@ async fn cases_answer_what_matches() {
 /// the message.
 #[tokio::test]
 async fn an_answer_is_streamed_in_chunks() {
-    let model = ScriptedModel::new(["It is  noon,\nfriend."]).then(ScriptedReply::pieces(["It", " is", " noon."]));
+    let model = ScriptedModel::new(["It is  noon,\nfriend."]).then(ScriptedReply::chunks(["It", " is", " noon."]));
     let (listener, answer) = call_with_listener(model.clone(), "How late?").await;
     assert_eq!(listener.texts(), ["It ", "is ", " ", "noon,\n", "friend."]);
     assert_eq!(listener.texts().concat(), answer.unwrap().message.text());
@@ -95,9 +95,9 @@ async fn an_answer_is_streamed_in_chunks() {
     let answer = answer.unwrap();
     assert!(matches!(listener.0[0], MessageChunk::ToolCall(_)), "an empty text is not told");
     for (index, call) in answer.message.tool_calls.iter().enumerate() {
-        let pieces: Vec<_> = listener.calls().into_iter().filter(|piece| piece.index == index).collect();
-        assert_eq!((pieces[0].id.as_deref(), pieces[0].name.as_deref()), (Some(&*call.id), Some(&*call.name)));
-        let args: String = pieces.iter().map(|piece| piece.args.as_str()).collect();
+        let chunks: Vec<_> = listener.calls().into_iter().filter(|chunk| chunk.index == index).collect();
+        assert_eq!((chunks[0].id.as_deref(), chunks[0].name.as_deref()), (Some(&*call.id), Some(&*call.name)));
+        let args: String = chunks.iter().map(|chunk| chunk.args.as_str()).collect();
         assert_eq!(serde_json::from_str::<serde_json::Value>(&args).unwrap(), call.args);
     }
 }
@@ -118,7 +118,7 @@ async fn calls_get_ids_that_are_new() {
 
 /// R-FWK-67, R-FWK-75: a response names its model, and its usage is an estimate unless the script sets it.
 #[tokio::test]
-async fn an_answer_says_who_and_how_much() {
+async fn a_response_names_its_model_and_usage() {
     let model = ScriptedModel::new(["12345678"])
         .then(ScriptedReply::text("x").with_usage(TokenUsage::new(7, 1)).with_stop(StopReason::Length));
     let answer = model.complete("12345678").await.unwrap();

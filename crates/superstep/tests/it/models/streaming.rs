@@ -9,8 +9,8 @@ use superstep::{Error, Result};
 
 use super::RemoteScriptedModel;
 
-fn text(piece: Option<Result<MessageChunk>>) -> Option<String> {
-    match piece {
+fn text(chunk: Option<Result<MessageChunk>>) -> Option<String> {
+    match chunk {
         Some(Ok(MessageChunk::Text(text))) => Some(text),
         _ => None,
     }
@@ -22,8 +22,8 @@ async fn a_stream_gives_pieces_and_then_the_answer() {
     let long = "word ".repeat(200);
     let mut stream = ScriptedModel::new([long.as_str()]).stream("Talk.");
     let mut joined = String::new();
-    while let Some(piece) = text(stream.next().await) {
-        joined.push_str(&piece);
+    while let Some(chunk) = text(stream.next().await) {
+        joined.push_str(&chunk);
     }
     assert_eq!(joined, long);
     assert!(stream.next().await.is_none());

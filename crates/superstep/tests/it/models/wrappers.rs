@@ -164,9 +164,9 @@ async fn when_all_fail_each_error_is_listed() {
     );
     assert_eq!((error.is_retryable(), error.retry_after()), (true, Some(Duration::from_secs(9))));
     insta::assert_snapshot!(error, @"
-    error[SS-022]: none of the 2 models that were asked answered
-      - model `test/a`: too many (wait as long as the provider asks, or ask for a higher limit)
-      - model `test/b`: refused (the provider does not know the key: make a new one, or set the right one)
+    error[SS-022]: all 2 models failed
+      - model `test/a`: too many (wait as long as the provider requests, or request a higher limit)
+      - model `test/b`: refused (the provider rejected the API key; check it, or create a new one)
     ");
 
     let (first, second) =
@@ -183,6 +183,6 @@ async fn wrappers_nest() {
     let script = ScriptedModel::new([ModelErrorKind::Overloaded; 2]).then("Noon.");
     let shared: SharedModel = script.clone().share();
     let model = shared.with_retry(plain(2)).clock(RecordingClock::default()).with_fallback(script.clone()).share();
-    let answer = model.answer(&"How late?".into(), &mut ChunkSender::discard()).await.unwrap();
+    let answer = model.generate(&"How late?".into(), &mut ChunkSender::discard()).await.unwrap();
     assert_eq!((answer.message.text().into_owned(), script.requests().len()), ("Noon.".to_owned(), 3));
 }

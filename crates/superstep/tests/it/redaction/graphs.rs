@@ -54,7 +54,7 @@ async fn leaks(redaction: Option<Redaction>) -> Disk {
 /// model messages, errors and subgraphs: if a graph redacts, no secret is found in checkpoints, events, streams or on
 /// disk.
 #[tokio::test]
-async fn a_graph_redacts_what_enters_it() {
+async fn a_graph_redacts_everything_that_enters_it() {
     leaks(Some(Redaction::default())).await.assert_clean();
     assert_eq!(leaks(None).await.leaks(), NEEDLES, "the search must be able to find them");
 }

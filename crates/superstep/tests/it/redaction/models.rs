@@ -9,11 +9,11 @@ use super::*;
 
 /// R-FWK-91: joined chunks equal the redacted response, for text and tool calls.
 #[tokio::test]
-async fn pieces_and_answers_have_no_secrets() {
+async fn chunks_and_responses_have_no_secrets() {
     let mut stream = Speaker(SECRETS).with_redaction(Redaction::default()).stream("hi");
     let mut joined = String::new();
-    while let Some(piece) = stream.next().await {
-        let MessageChunk::Text(text) = piece.unwrap() else { panic!("not a text") };
+    while let Some(chunk) = stream.next().await {
+        let MessageChunk::Text(text) = chunk.unwrap() else { panic!("not a text") };
         joined += &text;
     }
     let answer = stream.finish().await.unwrap();
@@ -46,9 +46,9 @@ async fn requests_and_calls_have_no_secrets() {
     let received = Arc::new(Mutex::new(String::new()));
     let mut stream = Caller(received.clone()).with_redaction(Redaction::default()).share().stream(SECRETS);
     let mut args = String::new();
-    while let Some(piece) = stream.next().await {
-        let MessageChunk::ToolCall(piece) = piece.unwrap() else { panic!("not a call") };
-        args += &piece.args;
+    while let Some(chunk) = stream.next().await {
+        let MessageChunk::ToolCall(chunk) = chunk.unwrap() else { panic!("not a call") };
+        args += &chunk.args;
     }
     assert_eq!(args, r#"{"to":"[REDACTED:mail]"}"#);
     assert_eq!(stream.finish().await.unwrap().message.tool_calls[0].args, json!({ "to": "[REDACTED:mail]" }));
@@ -81,11 +81,11 @@ impl Model for Thinker {
 
 /// R-FWK-91: text that was held back is delivered before chunks of the next source.
 #[tokio::test]
-async fn pieces_stay_in_order() {
+async fn chunks_stay_in_order() {
     let mut stream = Thinker.with_redaction(Redaction::default()).stream("hi");
     let mut chunks = Vec::new();
-    while let Some(piece) = stream.next().await {
-        chunks.push(match piece.unwrap() {
+    while let Some(chunk) = stream.next().await {
+        chunks.push(match chunk.unwrap() {
             MessageChunk::Reasoning(text) => format!("thinks {text}"),
             MessageChunk::Text(text) => format!("says {text}"),
             MessageChunk::ToolCall(call) => format!("calls {}", call.args),

@@ -100,7 +100,7 @@ async fn secrets_in_saved_results_are_found_nowhere() {
 
 /// R-FWK-91: the redaction of a node can be configured: other rules, or none for some tools.
 #[tokio::test]
-async fn a_node_says_what_is_redacted() {
+async fn the_redaction_of_a_node_is_configurable() {
     let allowed = Redaction::default().allow_kind(SecretKind::Email).allow_value("4111 1111 1111 1111");
     let (disk, _) = run(ToolNode::new([leaky()]).redaction(allowed), &["leaky"]).await;
     assert_eq!(disk.leaks(), ["ada.lovelace@", "4111 1111 1111"]);

@@ -32,7 +32,7 @@ fn needs_keys() -> CompiledGraph<DynamicState, Keys> {
 /// R-REF-139: a graph that a node calls gets the context of the calling run, or its own; if the former has another
 /// type and none is passed, the call is rejected with the name of the type before anything runs.
 #[tokio::test]
-async fn a_graph_called_inside_has_the_context_around_or_its_own() {
+async fn a_called_graph_has_the_context_of_the_run_or_its_own() {
     let call = |own: Option<&'static str>| {
         move |cx: TaskContext| async move {
             let run = needs_keys().invoke(json!({ "n": 0 })).nested_in(&cx);
@@ -91,7 +91,7 @@ fn doubling(runs: &CallCounter, cache: &Cache) -> Entrypoint<u64, u64> {
 /// R-REF-141: a function called inside another is retried by its own policy and cached under its own key; an equal
 /// call on another thread does not run, another input does.
 #[tokio::test(start_paused = true)]
-async fn functions_inside_functions_are_retried_and_cached() {
+async fn nested_functions_are_retried_and_cached() {
     let (runs, outer_runs) = (CallCounter::default(), CallCounter::default());
     let (double, counted) = (Arc::new(doubling(&runs, &Cache::new())), outer_runs.clone());
     let sum = entrypoint("sum", move |inputs: Vec<u64>, cx: TaskContext| {
@@ -147,7 +147,7 @@ async fn a_retried_function_does_not_repeat_its_tasks() {
 /// R-REF-83, R-REF-120: actions inside a recorded task (other tasks, graphs, interrupts) are skipped with it once it
 /// is recorded, and later actions keep their ordinals.
 #[tokio::test]
-async fn what_a_recorded_task_did_inside_does_not_move_what_follows() {
+async fn skipped_actions_of_a_recorded_task_do_not_shift_later_ordinals() {
     let runs = CallCounter::default();
     let mut g = graph("child");
     let counted = runs.clone();

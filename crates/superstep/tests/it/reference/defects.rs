@@ -45,7 +45,7 @@ async fn a_slow_store_keeps_the_list_of_every_step() {
 /// R-DEF-2: the writes of tasks are saved before the checkpoint that contains them, and both before the next
 /// superstep; no two commits are in flight concurrently.
 #[tokio::test]
-async fn writes_are_saved_before_the_checkpoint_and_before_what_follows() {
+async fn writes_are_saved_before_the_checkpoint_and_the_next_superstep() {
     for compat in PROFILES {
         let (mut g, store) = (graph("g"), RecordingCheckpointer::default());
         let join = g.reserve_node("join");
@@ -208,7 +208,7 @@ async fn an_unused_store_is_reported() {
 
 /// R-DEF-7, R-DEF-13: warnings of a subgraph are part of the outcome of the run and of its events, once.
 #[tokio::test]
-async fn warnings_of_a_graph_inside_reach_the_result() {
+async fn warnings_of_a_subgraph_reach_the_outcome() {
     let graph: CompiledGraph<DynamicState> =
         with_own_store(&MemoryCheckpointer::new(), SubgraphPersistence::Stateless).compile().unwrap();
     let mut stream = graph.invoke(json!({ "n": 0 })).stream();

@@ -33,9 +33,9 @@ fn compile_errors(draw: impl Fn(&mut StateGraph<DynamicState>)) -> Vec<String> {
 /// R-REF-1: edges and conditional edges from the end, and to the start, are rejected.
 #[test]
 fn nothing_leads_out_of_the_end_or_into_the_start() {
-    let out = ["edge `__end__` -> `a`: nothing leads out of the end"];
+    let out = ["edge `__end__` -> `a`: `END` cannot be a source"];
     assert_eq!(compile_errors(|g| _ = g.add_edge(END, "a")), out);
-    let into = ["edge `a` -> `__start__`: nothing leads to the start"];
+    let into = ["edge `a` -> `__start__`: `START` cannot be a target"];
     assert_eq!(compile_errors(|g| _ = g.add_edge("a", START)), into);
     let route = compile_errors(|g| {
         _ = g.add_conditional_edges(END, |_| "a", ["a"]).add_conditional_edges("a", |_| END, [START, END])
@@ -51,7 +51,7 @@ fn a_graph_needs_a_way_in() {
         let [a, b] = ["a", "b"].map(|name| g.add_node(name, log_word(name)));
         g.add_edge(a, b).add_edge(b, END).compat(compat);
         let error = expect_error(g.compile());
-        assert!(error.to_string().contains("nothing leads out of the start"), "{error}");
+        assert!(error.to_string().contains("`START` has no outgoing edge"), "{error}");
         g.add_edge(START, a);
         assert!(g.compile().is_ok());
     }
@@ -91,13 +91,13 @@ fn an_edge_to_nowhere_is_reported_with_both_ends() {
 #[test]
 fn names_are_unique_free_and_fit_into_paths() {
     let rows = [
-        ("a", "node `a` is added twice"),
+        ("a", "duplicate node `a`"),
         ("__start__", "node name `__start__` is reserved"),
         ("__end__", "node name `__end__` is reserved"),
         ("__mine", "node name `__mine` is reserved"),
         ("b|c", "node name `b|c` contains `|` or `:`"),
         ("b:c", "node name `b:c` contains `|` or `:`"),
-        ("", "a node needs a name"),
+        ("", "the name of a node is empty"),
     ];
     for (name, message) in rows {
         let errors = compile_errors(|g| {
@@ -130,7 +130,7 @@ async fn a_field_has_one_reducer() {
     for second in [field("log").reducer("add"), field("log")] {
         let error = expect_error(Schema::builder("state").field(field("log").reducer("append")).field(second).build());
         assert_eq!(error.code(), ErrorCode::InvalidGraph);
-        assert!(error.diagnostics()[0].message.contains("field `log` is declared twice"), "{error}");
+        assert!(error.diagnostics()[0].message.contains("duplicate field `log`"), "{error}");
     }
     for compat in PROFILES {
         let mut g = graph("g");
@@ -236,7 +236,7 @@ async fn a_graph_compiles_again_after_it_was_repaired() {
 /// R-REF-13, R-REF-14: a private field is hidden from nodes, a field outside the output schema from the caller; both
 /// are visible to those that declare them.
 #[tokio::test]
-async fn nodes_and_callers_see_what_is_theirs() {
+async fn hidden_fields_are_visible_only_where_declared() {
     for compat in PROFILES {
         let mut graph = dynamic(
             json!({ "topic": null, "note": null, "draft": { "private": true, "default": "none" }, "log": log_field() }),

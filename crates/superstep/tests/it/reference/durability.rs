@@ -186,13 +186,13 @@ async fn saving_at_the_end_stores_nothing_before() {
         assert_eq!((log(&done.state).pop().unwrap(), rows(&graph, "t").await.len()), ("ann".to_owned(), 2));
         assert_eq!(gate.started(), 1);
         let repeated = graph.resume_with("t", [(only_question(&paused).id, json!("bob"))].into()).await;
-        assert!(expect_error(repeated).message().contains("already answered"));
+        assert!(expect_error(repeated).message().contains("already resumed"));
     }
 }
 
 /// R-REF-69: a run of many supersteps is saved as deltas, not as full values; and reads correctly.
 #[tokio::test]
-async fn saving_at_the_end_writes_what_changed() {
+async fn exit_durability_writes_deltas() {
     let (memory, calls) = (MemoryCheckpointer::new(), Calls::default());
     let gate = GatedCheckpointer::open(&memory);
     let mut g = line(&calls, &["a", "b", "c"]);
@@ -214,7 +214,7 @@ async fn saving_at_the_end_writes_what_changed() {
 /// R-FWK-44: with exit durability a run also saves if it is cancelled or times out: complete supersteps, finished
 /// siblings and recorded results.
 #[tokio::test(start_paused = true)]
-async fn a_stopped_run_saves_what_it_has_done() {
+async fn a_stopped_run_saves_its_finished_work() {
     for by_time in [false, true] {
         let (mut g, runs, control) = (graph("g"), [(); 3].map(|()| CallCounter::default()), RunControl::new());
         let [quick, slow, paid] = runs.clone();
@@ -272,9 +272,9 @@ fn interruptible(runs: &[CallCounter; 4]) -> CompiledGraph<DynamicState> {
 }
 
 /// R-FWK-44: a subgraph that is stopped during its call keeps its work, in every mode: complete supersteps, finished
-/// siblings and recorded results; alone in its superstep, beside another task, and nested twice.
+/// siblings and recorded results; alone in its superstep, with another task, and nested twice.
 #[tokio::test(start_paused = true)]
-async fn a_graph_inside_that_is_stopped_keeps_what_it_has_done() {
+async fn a_stopped_subgraph_keeps_its_finished_work() {
     for (mode, (is_beside, is_deep)) in
         MODES.into_iter().flat_map(|mode| [(false, false), (true, false), (false, true)].map(|how| (mode, how)))
     {
@@ -322,7 +322,7 @@ async fn a_subgraph_continues_when_its_node_is_retried() {
 /// R-REF-55, R-GRA-45: at whatever write it crashes, a run with exit durability leaves the thread as it was, and
 /// accepts the same input or resume value again; a commit that succeeded is complete.
 #[tokio::test]
-async fn a_crash_before_the_end_leaves_the_thread_as_it_was() {
+async fn a_crash_before_the_end_leaves_the_thread_unchanged() {
     for (name, draw) in DRAWINGS {
         let calls = Calls::default();
         let build = || compiled(draw, Compat::Strict, &calls);
@@ -363,7 +363,7 @@ async fn shape(memory: &MemoryCheckpointer) -> Vec<(String, Vec<(i64, Vec<String
 /// R-FWK-44, R-REF-58: whichever commit fails in the background, the stored history is a prefix of that of sync
 /// durability; continuing from there ends in the same state.
 #[tokio::test]
-async fn a_crash_behind_the_run_leaves_a_beginning_of_the_history() {
+async fn a_crash_with_queued_commits_leaves_a_prefix_of_the_history() {
     for (name, draw) in DRAWINGS {
         let calls = Calls::default();
         let build = || compiled(draw, Compat::Strict, &calls);
@@ -420,7 +420,7 @@ fn long_row(nodes: usize, runs: &CallCounter) -> StateGraph<DynamicState> {
 /// R-REF-59, R-DEF-3: a slow checkpointer slows a run of 100 nodes down: at most the configured number of supersteps
 /// is pending, plus the one that waits; the run ends when all of them are saved.
 #[tokio::test]
-async fn a_slow_store_holds_the_run_back() {
+async fn a_slow_checkpointer_slows_the_run() {
     for most in [1, 4, 16] {
         let (memory, runs) = (MemoryCheckpointer::new(), CallCounter::default());
         let gate = GatedCheckpointer::closed(&memory);
@@ -447,7 +447,7 @@ async fn a_slow_store_holds_the_run_back() {
 /// R-FWK-44: with async durability a run returns nothing before everything is saved: no outcome, no interrupt, no
 /// lease; and reads inside it see the enqueued commits.
 #[tokio::test]
-async fn what_is_returned_is_saved() {
+async fn returned_results_are_saved() {
     for has_interrupt in [false, true] {
         let memory = MemoryCheckpointer::new();
         let gate = GatedCheckpointer::closed(&memory);
@@ -506,7 +506,7 @@ async fn nothing_is_saved_after_a_gap() {
 
 /// R-FWK-44, R-FWK-18: a cancelled run saves its enqueued commits, and none of them twice.
 #[tokio::test]
-async fn a_cancelled_run_saves_what_it_handed_over() {
+async fn a_cancelled_run_saves_its_queued_commits() {
     let (memory, runs, control) = (MemoryCheckpointer::new(), CallCounter::default(), RunControl::new());
     let gate = GatedCheckpointer::closed(&memory);
     let graph = long_row(99, &runs).checkpointer(gate.clone()).compile().unwrap();
@@ -578,7 +578,7 @@ async fn a_record_is_saved_before_it_is_used() {
 
 /// R-FWK-44, R-REF-69: a field that the thread does not have yet is saved as a full value, in every mode.
 #[tokio::test]
-async fn a_new_field_of_an_old_thread_is_saved_whole() {
+async fn a_new_field_of_an_old_thread_is_saved_in_full() {
     for mode in MODES {
         let memory = MemoryCheckpointer::new();
         let mut old =

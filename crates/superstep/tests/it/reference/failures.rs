@@ -39,7 +39,7 @@ async fn a_failed_attempt_leaves_nothing_in_the_state() {
 
 /// R-REF-107: a node that exceeds its timeout is stopped, and the late result of a blocking node is discarded.
 #[tokio::test]
-async fn what_comes_after_a_timeout_is_thrown_away() {
+async fn results_after_a_timeout_are_discarded() {
     let (mut g, clock, memory) = (graph("g"), ManualClock::new(), MemoryCheckpointer::new());
     let (open, gate) = mpsc::channel::<()>();
     let (sender, receiver) = mpsc::channel::<()>();
@@ -169,7 +169,7 @@ impl Drop for Unfinished {
     }
 }
 
-/// `slow`, which waits at a gate the first time, beside `other`.
+/// `slow`, which waits at a gate the first time, in parallel with `other`.
 struct Pair {
     graph: CompiledGraph<DynamicState>,
     gate: Arc<Notify>,

@@ -98,8 +98,8 @@ async fn a_topic_is_emptied_or_accumulates() {
     }
 }
 
-/// `plan`, beside `interrupt`, sends the state that it sees to `work`, which records the topic and whether there is a
-/// token.
+/// `plan`, in parallel with `interrupt`, sends the state that it sees to `work`, which records the topic and whether
+/// there is a token.
 fn sending(compat: Compat, memory: &MemoryCheckpointer) -> CompiledGraph<DynamicState> {
     let mut graph = dynamic(json!({ "log": log_field(), "token": { "untracked": true }, "topic": null }));
     let plan = graph.add_node("plan", || json!({ "topic": "t" }));

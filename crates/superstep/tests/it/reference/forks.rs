@@ -12,7 +12,7 @@ use crate::support::{Calls, due_at, expect_error, line, log, only_question, rows
 /// R-REF-91, R-REF-92, R-REF-93: in both profiles a replay runs only what follows, an edited one has its own branch,
 /// and the old branch stays; only the step numbers differ.
 #[tokio::test]
-async fn a_replay_leaves_the_old_line_alone_in_both_profiles() {
+async fn a_replay_leaves_the_old_branch_unchanged_in_both_profiles() {
     for (compat, steps) in [(Compat::Strict, vec![0, 1, 2, 3]), (Compat::LangGraph, vec![-1, 0, 1, 2, 3])] {
         let calls = Calls::default();
         let graph = line(&calls, &["a", "b", "c"]).compat(compat).compile().unwrap();
@@ -35,7 +35,7 @@ async fn a_replay_leaves_the_old_line_alone_in_both_profiles() {
 /// R-REF-94, R-REF-95: in both profiles a replay from before an interrupt raises it again, with a new id, and uses no
 /// old resume value for it.
 #[tokio::test]
-async fn a_replay_asks_anew_in_both_profiles() {
+async fn a_replay_raises_the_interrupt_again_in_both_profiles() {
     for compat in PROFILES {
         let mut g = graph("g");
         let before = g.add_node("before", log_word("before"));

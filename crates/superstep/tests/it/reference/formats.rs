@@ -125,7 +125,7 @@ async fn a_thread_of_a_later_format_is_rejected() {
     ];
     for error in errors {
         assert_eq!((error.code(), error.http_status()), (ErrorCode::CheckpointTooNew, 409), "{error}");
-        let words = [format!("format {}", FORMAT_VERSION + 1), format!("knows {FORMAT_VERSION}")];
+        let words = [format!("format {}", FORMAT_VERSION + 1), format!("supports format {FORMAT_VERSION}")];
         assert!(words.iter().all(|word| error.message().contains(word)) && error.help().is_some(), "{error}");
     }
     assert_eq!(memory.stats().await.unwrap().checkpoints, 2);

@@ -62,7 +62,7 @@ fn twins(compat: Compat, store: SharedCheckpointer) -> CompiledGraph<DynamicStat
 /// R-REF-69: at every checkpoint a list stored as deltas equals one stored as full values: after parallel writes,
 /// cached results, overwrites, external updates and forks.
 #[tokio::test]
-async fn a_list_stored_as_growth_reads_like_one_stored_whole() {
+async fn a_list_stored_as_deltas_reads_like_a_full_value() {
     for compat in PROFILES {
         for store in [
             SharedCheckpointer::from(MemoryCheckpointer::new()),

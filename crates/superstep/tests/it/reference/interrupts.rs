@@ -80,10 +80,10 @@ async fn unmatched_answers_are_rejected_before_anything_is_written() {
         half_known.extend(stranger.clone());
         let word = to(&paused, "word", json!("W"));
         let before = [
-            ("no open question", graph.resume_with("t", stranger)),
-            ("no open question", graph.resume_with("t", half_known)),
-            ("no answers", graph.resume_with("t", ResumeValues::new())),
-            ("2 questions are open", graph.resume("t", "x")),
+            ("no open interrupt with id", graph.resume_with("t", stranger)),
+            ("no open interrupt with id", graph.resume_with("t", half_known)),
+            ("no resume values", graph.resume_with("t", ResumeValues::new())),
+            ("2 interrupts are open", graph.resume("t", "x")),
         ];
         runs.take();
         let saved = stored(&memory, "t").await;
@@ -97,7 +97,7 @@ async fn unmatched_answers_are_rejected_before_anything_is_written() {
         assert_eq!(runs.take(), ["word"]);
         let saved = stored(&memory, "t").await;
         let error = expect_error(graph.resume_with("t", word).await);
-        assert!(error.code() == ErrorCode::InvalidResume && error.message().contains("already answered"), "{error}");
+        assert!(error.code() == ErrorCode::InvalidResume && error.message().contains("already resumed"), "{error}");
         assert_eq!((stored(&memory, "t").await, runs.take().len()), (saved, 0), "{compat:?}");
     }
 }
@@ -150,7 +150,7 @@ async fn every_question_has_an_id_of_its_own_that_stays() {
 
 /// R-REF-79: a resume value of a wrong type is rejected and can be sent again; the others complete without it.
 #[tokio::test]
-async fn a_bad_answer_does_not_hold_up_the_good_ones() {
+async fn an_invalid_resume_value_does_not_block_valid_ones() {
     for compat in PROFILES {
         let (memory, runs) = (MemoryCheckpointer::new(), Calls::default());
         let graph = three(compat, &memory, &runs);
@@ -215,7 +215,7 @@ fn depth_of(question: &superstep::core::checkpoint::Interrupt) -> usize {
 /// R-REF-82: an interrupt inside a recorded task is reported once; once it is resumed, the task is recorded like any
 /// other.
 #[tokio::test]
-async fn a_question_inside_a_task_surfaces_once() {
+async fn an_interrupt_in_a_recorded_task_is_reported_once() {
     let (before, inner) = (CallCounter::default(), CallCounter::default());
     let (befores, insides) = (before.clone(), inner.clone());
     let entry = entrypoint("ask", move |n: u64, cx: TaskContext| {

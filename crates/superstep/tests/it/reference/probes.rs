@@ -178,7 +178,7 @@ fn first_program() -> &'static str {
     program.split_once("```").expect("its end").0
 }
 
-/// Returns the latest build of the library beside this test, the only crate that a program gets.
+/// Returns the latest build of the library in the folder of this test, the only crate that a program gets.
 fn library() -> PathBuf {
     let exe = std::env::current_exe().unwrap();
     let files = exe.parent().unwrap().read_dir().unwrap().map(|file| file.unwrap().path());
@@ -211,7 +211,7 @@ fn the_first_program_of_the_readme_compiles_with_one_crate() {
 
 /// R-PRB-15: so does one with fields of custom types, for which serde is taken from this crate.
 #[test]
-fn types_of_ones_own_need_no_other_crate() {
+fn custom_types_need_no_other_crate() {
     let program = r#"
         use superstep::prelude::*;
         #[derive(Clone, Default, Serialize, Deserialize)]
@@ -299,7 +299,7 @@ struct Counters {
 /// R-PRB-17: counters are exact where a float would round: typed and dynamic, through a checkpointer, and out of
 /// subgraphs.
 #[tokio::test]
-async fn counters_are_exact_beyond_what_a_float_holds() {
+async fn counters_are_exact_beyond_the_range_of_floats() {
     const FLOAT: i64 = 1 << 53;
     for is_nested in [false, true] {
         let mut g = StateGraph::<Counters>::new("counters");
@@ -437,7 +437,7 @@ async fn no_answer_of_a_store_is_made_up() {
 
 /// R-PRB-18: a subgraph that cannot be loaded fails the run; it does not restart.
 #[tokio::test]
-async fn a_failed_load_of_a_graph_inside_does_not_begin_it_anew() {
+async fn a_failed_load_of_a_subgraph_does_not_restart_it() {
     let (store, runs) = (RecordingCheckpointer::default(), CallCounter::default());
     let mut g = graph("inner");
     let counted = runs.clone();

@@ -24,7 +24,7 @@ use crate::support::{Calls, expect_error, line, log, rows, stored};
 /// R-REF-47, R-REF-48: one checkpoint for the input and one per superstep, each with its source and its parent; the
 /// input is step 0, or step −1 followed by a step for the start.
 #[tokio::test]
-async fn steps_are_counted_as_the_profile_says() {
+async fn steps_are_counted_by_profile() {
     let strict = [(0, CheckpointSource::Input, "a"), (1, CheckpointSource::Loop, "b"), (2, CheckpointSource::Loop, "")];
     let compat = [
         (-1, CheckpointSource::Input, "a"),

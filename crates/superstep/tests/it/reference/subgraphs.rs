@@ -26,7 +26,7 @@ fn alone<M>(name: &str, node: impl IntoNode<DynamicState, (), M>) -> CompiledGra
 /// R-REF-117: shared fields are passed to the parent's reducers as deltas. In the LangGraph profile as full values,
 /// so that existing content is added to itself.
 #[tokio::test]
-async fn shared_fields_come_out_as_what_changed_or_whole() {
+async fn shared_fields_are_returned_as_deltas_or_full_values() {
     let rows = [
         (Compat::Strict, json!(["before", "in"]), json!(7), json!("ab")),
         (Compat::LangGraph, json!(["before", "before", "in"]), json!(12), json!("aab")),
@@ -146,7 +146,7 @@ async fn path_inside(graph: &CompiledGraph<DynamicState>) -> CheckpointNamespace
 /// R-REF-121: while a subgraph is interrupted, its state is read and updated in its namespace; the update is part of
 /// its output, and its interrupt keeps its id.
 #[tokio::test]
-async fn a_waiting_graph_inside_is_read_and_edited_at_its_path() {
+async fn an_interrupted_subgraph_is_read_and_updated_at_its_path() {
     for compat in PROFILES {
         let Nested { inner, outer, memory, last } = nested(compat, &[]);
         let question = only_question(&outer.invoke(json!({ "n": 1 })).thread("t").await.unwrap());
@@ -167,7 +167,7 @@ async fn a_waiting_graph_inside_is_read_and_edited_at_its_path() {
 
 /// R-REF-121: an update as a node of a subgraph continues inside it; an unknown namespace is rejected.
 #[tokio::test]
-async fn an_update_as_a_node_of_a_graph_inside_leads_on_there() {
+async fn an_update_as_a_node_of_a_subgraph_continues_there() {
     for compat in PROFILES {
         let Nested { inner, outer, memory, last } = nested(compat, &["ask"]);
         let paused = outer.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
@@ -224,7 +224,7 @@ fn three_deep() -> CompiledGraph<DynamicState, App> {
 /// R-REF-122: context, store, tags (once), metadata, configuration, durability and control reach a subgraph that is
 /// nested three times.
 #[tokio::test]
-async fn what_a_run_brings_reaches_three_graphs_deep() {
+async fn run_options_reach_nested_subgraphs() {
     let (graph, memory, store) = (three_deep(), MemoryCheckpointer::new(), MemoryStore::new());
     let control = RunControl::new();
     let app = App { key: "key", memory: memory.clone(), control: control.clone() };

@@ -192,7 +192,7 @@ async fn the_remaining_steps_count_down_to_one() {
 
 /// R-REF-41: an input is applied to a finished thread; on an interrupted one, the next tasks are dropped.
 #[tokio::test]
-async fn an_input_is_applied_or_starts_anew() {
+async fn an_input_is_applied_and_drops_next_tasks_of_an_interrupted_thread() {
     for compat in PROFILES {
         let calls = Calls::default();
         let graph = line(&calls, &["a", "b"]).compat(compat).compile().unwrap();
@@ -216,7 +216,7 @@ async fn an_empty_input_and_continuing_nothing_are_rejected() {
             (graph.invoke(json!({})).thread("t"), "empty"),
             (graph.invoke(Value::Null).thread("t"), "empty"),
             (graph.continue_thread("t"), "the thread is new"),
-            (graph.command("t", Command::goto("a")), "a thread that has begun"),
+            (graph.command("t", Command::goto("a")), "requires a started thread"),
         ];
         for (run, words) in rows {
             let error = expect_error(run.await);
@@ -226,7 +226,7 @@ async fn an_empty_input_and_continuing_nothing_are_rejected() {
     }
 }
 
-/// R-REF-44: a goto to the end stops no other branch; only in LangGraph the edge beside it is followed.
+/// R-REF-44: a goto to the end stops no other branch; only in LangGraph the edge of the node is followed as well.
 #[tokio::test]
 async fn going_to_the_end_stops_its_own_branch() {
     let rows = [
@@ -288,6 +288,6 @@ async fn a_join_with_a_source_that_never_ran_is_reported() {
     for compat in PROFILES {
         let done = half_a_join(compat).invoke(json!({ "n": 0 })).await.unwrap();
         assert_eq!((done.end.clone(), field(&done, "log")), (RunEnd::Finished, json!(["left"])));
-        assert_eq!(done.warnings, ["join into `both` did not fire: it still waits for `right`"]);
+        assert_eq!(done.warnings, ["join into `both` did not fire: waiting for `right`"]);
     }
 }

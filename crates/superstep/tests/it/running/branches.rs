@@ -62,7 +62,7 @@ async fn fanned(policy: BranchPolicy, seconds: &'static [i64]) -> (Result<Value>
 
 /// Branch policy (no id): by default the other tasks run to their end, then the run fails.
 #[tokio::test(start_paused = true)]
-async fn by_default_the_others_run_to_their_end() {
+async fn by_default_other_tasks_run_to_their_end() {
     for policy in [BranchPolicy::Inherit, BranchPolicy::SettleAll] {
         let (log, finished, after) = fanned(policy, &[-1, 3, 5]).await;
         assert_eq!((log.unwrap_err().code(), finished, after), (ErrorCode::NodeFailed, 3, 5));
@@ -71,7 +71,7 @@ async fn by_default_the_others_run_to_their_end() {
 
 /// Branch policy (no id): with fail-fast, the first failure stops the others.
 #[tokio::test(start_paused = true)]
-async fn the_first_failure_may_stop_the_others() {
+async fn fail_fast_stops_the_other_tasks() {
     let (log, finished, after) = fanned(BranchPolicy::FailFast, &[5, -1, 3]).await;
     assert!(log.unwrap_err().to_string().contains("task -1 failed"));
     assert_eq!((finished, after), (1, 1));
@@ -95,7 +95,7 @@ async fn a_quorum_needs_some_to_succeed() {
 /// Branch policy (no id): in a race only the first success applies, and stopped tasks never appear in a later
 /// superstep.
 #[tokio::test(start_paused = true)]
-async fn in_a_race_the_first_success_counts_alone() {
+async fn a_race_applies_only_the_first_success() {
     let rows: [(&'static [i64], Option<Value>); 4] = [
         (&[9, 2, 5], Some(json!([2, "left", "right"]))),
         (&[1, 5, 9], Some(json!([1, "left", "right"]))),

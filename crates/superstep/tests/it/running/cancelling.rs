@@ -16,7 +16,7 @@ struct Bench {
     slow: CallCounter,
 }
 
-/// `first`, then `quick` beside `slow`, which takes an hour the first time, then the end.
+/// `first`, then `quick` in parallel with `slow`, which takes an hour the first time, then the end.
 fn bench() -> Bench {
     let (mut g, quick, slow) = (graph("g"), CallCounter::default(), CallCounter::default());
     let (quick_runs, slow_runs) = (quick.clone(), slow.clone());
@@ -46,7 +46,7 @@ fn bench() -> Bench {
 /// R-FWK-18, R-REF-113: a cancelled run ends within 100 ms with SS-013; the thread stays at its last complete
 /// superstep, finished siblings are kept and do not run again.
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_run_stops_at_once_and_keeps_what_is_done() {
+async fn a_cancelled_run_stops_at_once_and_keeps_finished_work() {
     let Bench { graph, quick, slow } = bench();
     let control = RunControl::new();
     let run = graph.invoke(json!({ "n": 0 })).thread("t").control(control.clone()).spawn();
@@ -129,7 +129,7 @@ async fn a_run_cancelled_before_its_turn_never_runs() {
 
 /// R-FWK-18, R-REF-113: cancellation reaches a subgraph, and nothing continues in the background.
 #[tokio::test(start_paused = true)]
-async fn cancelling_reaches_graphs_inside() {
+async fn cancelling_reaches_subgraphs() {
     struct Dropped(CallCounter);
     impl Drop for Dropped {
         fn drop(&mut self) {

@@ -88,7 +88,7 @@ async fn handlers_see_failures_only_and_all_of_them() {
 
 /// R-REF-112: a default retry applies to nodes without their own; a node's own takes precedence.
 #[tokio::test(start_paused = true)]
-async fn a_default_retry_holds_unless_a_node_says_otherwise() {
+async fn a_default_retry_applies_unless_a_node_overrides_it() {
     for (own, expected) in [(None, 4), (Some(RetryPolicy::exponential(2)), 2), (Some(RetryPolicy::exponential(1)), 1)] {
         let (mut g, attempts) = (graph("g"), CallCounter::default());
         let counted = attempts.clone();
@@ -106,7 +106,7 @@ async fn a_default_retry_holds_unless_a_node_says_otherwise() {
 
 /// R-REF-112: a default timeout and a default handler also apply to nodes without their own.
 #[tokio::test(start_paused = true)]
-async fn default_timeouts_and_handlers_hold_unless_a_node_says_otherwise() {
+async fn default_timeouts_and_handlers_apply_unless_overridden() {
     let slow = || sleep(Duration::from_secs(5));
     let mut g = graph("g");
     g.default_timeout(Duration::from_secs(3)).default_error_handler(

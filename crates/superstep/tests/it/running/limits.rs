@@ -45,8 +45,8 @@ async fn the_error_has_all_there_is_of_the_run() {
     let graph = turns(99);
     let error = graph.invoke(json!({ "n": 0 })).thread("t").recursion_limit(13).await.unwrap_err();
     insta::assert_snapshot!(error, @"
-    error[SS-010]: 13 supersteps ran and `b` is still due; the last nodes were b, a, b, a, b, a, b, a, b, a
-    help: check the route that should end the loop, or raise `recursion_limit`
+    error[SS-010]: recursion limit reached after 13 supersteps; next: `b`; last nodes: b, a, b, a, b, a, b, a, b, a
+    help: check the conditional edge that should end the loop, or raise `recursion_limit`
     ");
     let partial = error.partial().unwrap();
     assert_eq!((partial.next.as_slice(), partial.recent.len()), (["b".to_owned()].as_slice(), 10));
@@ -73,7 +73,7 @@ async fn a_node_sees_the_supersteps_that_remain() {
 
 /// R-FWK-14: with a partial result, a run ends normally and is marked as truncated.
 #[tokio::test]
-async fn a_run_may_return_what_there_is() {
+async fn a_run_may_return_a_partial_result() {
     let graph = turns(99);
     let run = graph.invoke(json!({ "n": 0 })).thread("t").recursion_limit(4).on_limit(OnLimit::ReturnPartial);
     let done = run.await.unwrap();

@@ -79,7 +79,7 @@ async fn a_busy_thread_may_reject_a_run() {
 
 /// R-FWK-20: with `Interrupt`, a run stops the previous one and keeps its supersteps.
 #[tokio::test]
-async fn an_interrupting_run_keeps_what_was_done() {
+async fn an_interrupting_run_keeps_saved_supersteps() {
     let (_, first, second) = meet(MultitaskStrategy::Interrupt).await;
     assert_eq!(first.unwrap_err().code(), ErrorCode::Cancelled);
     assert_eq!(field(&second.unwrap(), "log"), json!(["before", "gate", "waits", "second", "gate"]));
@@ -87,7 +87,7 @@ async fn an_interrupting_run_keeps_what_was_done() {
 
 /// R-FWK-20: with `Rollback`, a run stops the previous one and starts where that one started.
 #[tokio::test]
-async fn a_rolling_back_run_undoes_what_was_done() {
+async fn a_rollback_run_starts_from_the_earlier_state() {
     let (graph, first, second) = meet(MultitaskStrategy::Rollback).await;
     assert_eq!(first.unwrap_err().code(), ErrorCode::Cancelled);
     let second = second.unwrap();

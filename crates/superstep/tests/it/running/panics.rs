@@ -8,7 +8,7 @@ use crate::fixtures::{CallCounter, graph};
 
 type Draw = Box<dyn FnOnce(&mut StateGraph<DynamicState>)>;
 
-/// Builds a graph in which `a` panics, once beside a working node and once alone, and runs it.
+/// Builds a graph in which `a` panics, once in parallel with a working node and once alone, and runs it.
 async fn check(draw: impl Fn() -> Draw) {
     for alone in [false, true] {
         let (mut g, sound) = (graph("g"), CallCounter::default());

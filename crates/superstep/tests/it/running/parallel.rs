@@ -70,7 +70,7 @@ async fn max_concurrency_bounds_the_tasks_of_a_run() {
 
 /// R-FWK-13: the limit of a node applies to all runs of the graph together.
 #[tokio::test]
-async fn the_bound_of_a_node_holds_over_all_runs() {
+async fn the_limit_of_a_node_applies_to_all_runs() {
     let peak = Arc::default();
     let graph = crowd(Some(2), &peak);
     let (one, two) =
@@ -81,7 +81,7 @@ async fn the_bound_of_a_node_holds_over_all_runs() {
 
 /// R-FWK-13: on one async thread, a blocking task waits for a sibling that can still run.
 #[tokio::test]
-async fn blocking_work_does_not_hold_the_async_thread() {
+async fn blocking_work_does_not_block_the_async_thread() {
     let (sender, receiver) = mpsc::channel();
     let receiver = Mutex::new(receiver);
     let mut g = graph("g");

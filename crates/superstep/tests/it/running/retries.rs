@@ -171,7 +171,7 @@ async fn an_attempt_knows_its_number_and_the_first_time() {
 
 /// R-REF-84: a retry raises no interrupt again: resume values are matched by their order in the node.
 #[tokio::test(start_paused = true)]
-async fn a_retry_reuses_the_answers_that_were_given() {
+async fn a_retry_reuses_resume_values() {
     let mut g = graph("g");
     let interrupting = async |interrupts: Interrupts, cx: TaskContext| {
         let first: u32 = interrupts.raise("first?", ()).await?;
@@ -188,7 +188,7 @@ async fn a_retry_reuses_the_answers_that_were_given() {
 
 /// R-FWK-15: a retry event contains the error.
 #[tokio::test(start_paused = true)]
-async fn a_retry_event_says_why() {
+async fn a_retry_event_contains_the_error() {
     let mut g = graph("g");
     let a = g.add_node(
         "a",

@@ -115,7 +115,7 @@ fn a_run_is_waited_for_without_a_runtime() {
 
 /// R-FWK-12: inside a runtime blocking is rejected with help, in place of a deadlock.
 #[tokio::test]
-async fn waiting_inside_a_runtime_is_rejected() {
+async fn blocking_wait_in_a_runtime_is_rejected() {
     let error = fork().invoke(json!({ "n": 0 })).wait_blocking().unwrap_err();
     assert_eq!(error.code(), ErrorCode::ConfigInvalid);
     assert!(error.to_string().contains("await the run instead"), "{error}");

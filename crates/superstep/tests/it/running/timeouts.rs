@@ -35,7 +35,7 @@ const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// R-FWK-17, R-REF-107: a node that takes too long fails with `TimeoutPolicy`, with a new timeout for each attempt.
+/// R-FWK-17, R-REF-107: a node that takes too long fails with `Timeout`, with a new timeout for each attempt.
 #[tokio::test(start_paused = true)]
 async fn a_node_is_stopped_at_its_limit() {
     let (after, error) = too_slow(node(hour).timeout(seconds(3))).await;
@@ -74,7 +74,7 @@ async fn an_idle_timeout_restarts_with_each_heartbeat() {
 
 /// R-FWK-17, R-REF-107: activity in a subgraph counts for the node in which it runs, also when nested twice.
 #[tokio::test(start_paused = true)]
-async fn an_idle_limit_starts_again_with_what_happens_inside() {
+async fn activity_in_a_subgraph_resets_the_idle_timeout() {
     let mut g = graph("inner");
     let names: Vec<_> = (0..5).map(|number| g.add_node(&number.to_string(), || sleep(seconds(2)))).collect();
     g.set_entry_point(names[0]).add_sequence(names.clone()).set_finish_point(names[4]);
@@ -112,7 +112,7 @@ async fn an_idle_limit_may_count_heartbeats_only() {
 
 /// R-FWK-17, R-REF-108: the timeout of a send replaces that of its node, longer or shorter.
 #[tokio::test(start_paused = true)]
-async fn a_send_brings_its_own_limit() {
+async fn a_send_may_have_its_own_timeout() {
     for (limit, ends) in [(Some(8), true), (Some(1), false), (None, false)] {
         let mut g = graph("g");
         let fan = g.add_node("fan", || ());
@@ -144,8 +144,8 @@ async fn a_run_timeout_keeps_the_last_checkpoint() {
     let graph = g.compile().unwrap();
     let error = graph.invoke(json!({ "n": 0 })).thread("t").timeout(seconds(5)).await.unwrap_err();
     insta::assert_snapshot!(error, @"
-    error[SS-012]: the run took longer than 5s
-    help: the thread stays at its last saved superstep: continue it, or raise the limit
+    error[SS-012]: the run exceeded its timeout of 5s
+    help: continue the thread from its last saved superstep, or raise the timeout
     ");
     let saved = graph.threads().get_state("t").await.unwrap();
     assert_eq!((saved.state.get("log").into_owned(), saved.next.clone()), (json!(["a"]), vec!["b".to_owned()]));

@@ -89,7 +89,7 @@ async fn an_attempt_does_not_continue_the_message_of_another() {
     let mut stream = run.stream_mode([StreamMode::Messages]);
     let mut texts = BTreeMap::<String, String>::new();
     while let Some(part) = stream.next().await {
-        if let StreamPartData::Chunk { piece: MessageChunk::Text(text), call, .. } = &part.data {
+        if let StreamPartData::Chunk { chunk: MessageChunk::Text(text), call, .. } = &part.data {
             texts.entry(call.message.as_str().to_owned()).or_default().push_str(text);
         }
     }

@@ -61,7 +61,7 @@ async fn the_events_of_a_run_have_their_order_and_keys() {
 
 /// R-FWK-56: metadata contains scope and time; numbers ascend, parent ids lead to the run.
 #[tokio::test]
-async fn metadata_says_where_and_when() {
+async fn event_metadata_contains_scope_and_time() {
     let clock = ManualClock::default();
     let run = chat().invoke(Chat::input().messages("Hi")).thread("t").context(speaker("a b")).clock(clock);
     let published = events(run.tag("mine").metadata("user", "ada"), EventFormat::Superstep).await;
@@ -86,18 +86,18 @@ async fn metadata_says_where_and_when() {
     assert_eq!(published.last().unwrap()["run_id"], run);
 }
 
-/// R-FWK-58: a chunk is a text with the keys of the seed, and joined chunks are the message.
+/// R-FWK-58: a chunk is a text with the keys of seed 004, and joined chunks are the message.
 #[tokio::test]
 async fn joined_pieces_are_the_message() {
     let published = events(chat().invoke(hello()).context(speaker("so it is said")), EventFormat::Superstep).await;
-    let pieces: Vec<&Value> = published.iter().filter(|event| event["event"] == "on_chat_model_stream").collect();
-    let joined: String = pieces.iter().map(|event| event["data"]["chunk"].as_str().unwrap()).collect();
+    let chunks: Vec<&Value> = published.iter().filter(|event| event["event"] == "on_chat_model_stream").collect();
+    let joined: String = chunks.iter().map(|event| event["data"]["chunk"].as_str().unwrap()).collect();
     let end = published.iter().find(|event| event["event"] == "on_chat_model_end").unwrap();
     assert_eq!(json!(joined), end["data"]["output"]["content"]);
     assert!(end["data"]["usage"]["estimated"].as_bool().unwrap());
-    for (index, piece) in pieces.iter().enumerate() {
-        assert_eq!(piece["data"]["index"], json!(index));
-        assert_eq!(piece["data"]["message_id"], end["data"]["output"]["id"]);
+    for (index, chunk) in chunks.iter().enumerate() {
+        assert_eq!(chunk["data"]["index"], json!(index));
+        assert_eq!(chunk["data"]["message_id"], end["data"]["output"]["id"]);
     }
 }
 
@@ -105,12 +105,12 @@ async fn joined_pieces_are_the_message() {
 #[tokio::test]
 async fn langchains_form_has_messages_for_pieces() {
     let published = events(chat().invoke(hello()).thread("t").context(speaker("a b")), EventFormat::LangChain).await;
-    let piece = published.iter().find(|event| event["event"] == "on_chat_model_stream").unwrap();
+    let chunk = published.iter().find(|event| event["event"] == "on_chat_model_stream").unwrap();
     assert_eq!(
-        (&piece["data"]["chunk"]["content"], &piece["data"]["chunk"]["type"]),
+        (&chunk["data"]["chunk"]["content"], &chunk["data"]["chunk"]["type"]),
         (&json!("a "), &json!("AIMessageChunk"))
     );
-    assert_eq!(piece["metadata"]["langgraph_node"], "think");
+    assert_eq!(chunk["metadata"]["langgraph_node"], "think");
     let names = [
         "on_chain_start",
         "on_chain_stream",
@@ -128,7 +128,7 @@ async fn langchains_form_has_messages_for_pieces() {
 
 /// R-FWK-57: an error, an interrupt, a warning, a retry and a custom event of a node have their events.
 #[tokio::test]
-async fn what_else_a_run_says() {
+async fn errors_interrupts_warnings_and_custom_values_are_events() {
     let mut graph = StateGraph::<Chat>::new("says");
     let talk = graph.add_node(
         "talk",

@@ -88,7 +88,7 @@ async fn a_reader_comes_back_with_any_number() {
     assert_eq!(journaled(&graph, None).await, second);
 }
 
-/// R-FWK-63, R-SRV-6: an event is published with its journal number, previews have separate numbers, and the
+/// R-FWK-63, R-SRV-6a: an event is published with its journal number, previews have separate numbers, and the
 /// journaled form is identical to the published one.
 #[tokio::test]
 async fn an_event_is_published_under_its_journal_number() {
@@ -125,7 +125,7 @@ async fn an_event_is_published_under_its_journal_number() {
 /// R-FWK-63, R-SRV-9: the number of a published event is never assigned again, also if the process died before it was
 /// saved.
 #[tokio::test]
-async fn numbers_of_a_run_that_died_are_not_given_again() {
+async fn event_numbers_of_a_crashed_run_are_not_reused() {
     for crash in 1..10 {
         let memory = MemoryCheckpointer::new();
         let broken = graph(CrashingCheckpointer::new(memory.clone(), crash, CrashedWrite::Lost));

@@ -80,7 +80,7 @@ async fn a_message_is_streamed_once() {
 
 /// R-REF-126: a message of the existing state that is written back unchanged is not streamed.
 #[tokio::test]
-async fn messages_of_the_input_are_not_shown_again() {
+async fn existing_messages_are_not_streamed_again() {
     let mut graph = StateGraph::<Chat>::new("back");
     let back = graph.add_node("back", |chat: View<Chat>| {
         Chat::update().messages(chat.messages.iter().cloned().collect::<Vec<_>>()).log("done")
@@ -185,7 +185,7 @@ async fn tasks_begin_and_end_in_pairs() {
 
 /// R-REF-129: a streamed checkpoint equals the stored one.
 #[tokio::test]
-async fn checkpoints_show_what_is_saved() {
+async fn streamed_checkpoints_equal_stored_ones() {
     let mut graph = StateGraph::<Chat>::new("saved");
     let one = graph.add_node("one", || Chat::update().log("1"));
     let two = graph.add_node("two", || Chat::update().log("2"));
@@ -214,7 +214,7 @@ async fn checkpoints_show_what_is_saved() {
 
 /// R-REF-130: subgraphs are streamed with their namespace, and only on request.
 #[tokio::test]
-async fn graphs_inside_are_shown_with_their_path() {
+async fn subgraphs_are_streamed_with_their_namespace() {
     let mut leaf = StateGraph::<Chat>::new("leaf");
     let write = leaf.add_node("write", || Chat::update().log("deep"));
     leaf.add_edge(START, write).add_edge(write, END);
@@ -308,7 +308,7 @@ fn nested(tag: &str) -> superstep::CompiledGraph<Chat, SharedModel> {
 
 /// R-FWK-61: tags of a node apply to its subgraph.
 #[tokio::test]
-async fn tags_hold_for_graphs_inside() {
+async fn tags_apply_to_subgraphs() {
     let mut events = nested("hidden").invoke(hello()).context(speaker("a b")).stream_events();
     while let Some(event) = events.next().await {
         assert_eq!((&*event.name, event.metadata.node()), ("outer", None), "{}", event.event);
@@ -323,7 +323,7 @@ async fn tags_hold_for_graphs_inside() {
 
 /// R-REF-130: an additional mode does not affect the others.
 #[tokio::test]
-async fn events_do_not_show_graphs_inside_in_other_modes() {
+async fn the_events_mode_does_not_add_subgraphs_to_other_modes() {
     let run = nested("loud").invoke(hello()).context(speaker("a b"));
     let (streamed, _) = parts(run, [StreamMode::Updates, StreamMode::Events]).await;
     assert_eq!(streamed.iter().filter(|(mode, _)| mode.starts_with("updates")).count(), 1);

@@ -61,7 +61,7 @@ fn app() -> App {
 async fn transcript(
     stream: &mut superstep::EventStream<superstep::Outcome<Chat>>,
 ) -> (Vec<String>, MessageTexts, MessageTexts) {
-    let (mut lines, mut pieces, mut complete) = (Vec::<String>::new(), MessageTexts::new(), MessageTexts::new());
+    let (mut lines, mut chunks, mut complete) = (Vec::<String>::new(), MessageTexts::new(), MessageTexts::new());
     while let Some(event) = stream.next().await {
         let written = serde_json::to_value(&event).unwrap();
         let data = &written["data"];
@@ -71,9 +71,9 @@ async fn transcript(
         let mut line = format!("{} {} {}", event.event, event.name, keys.join(","));
         if event.event == "on_chat_model_stream" {
             let (id, text) = (text(&data["message_id"]), text(&data["chunk"]));
-            match pieces.last_mut() {
+            match chunks.last_mut() {
                 Some((last_id, joined)) if *last_id == id => joined.push_str(&text),
-                _ => pieces.push((id, text)),
+                _ => chunks.push((id, text)),
             }
             line = format!("on_chat_model_stream … {}", keys.join(","));
         }
@@ -84,7 +84,7 @@ async fn transcript(
             lines.push(line);
         }
     }
-    (lines, pieces, complete)
+    (lines, chunks, complete)
 }
 
 /// Messages by their ids.
@@ -99,9 +99,9 @@ async fn the_transcript_of_an_agent() {
         .thread("t")
         .context(app());
     let mut stream = run.max_concurrency(1).stream_events();
-    let (lines, pieces, complete) = transcript(&mut stream).await;
+    let (lines, chunks, complete) = transcript(&mut stream).await;
     let done = stream.finish().await.unwrap();
-    assert_eq!(pieces, complete);
+    assert_eq!(chunks, complete);
     let texts: Vec<String> = done.state.messages.iter().map(|message| message.text().into_owned()).collect();
     assert_eq!(
         texts,
@@ -150,7 +150,7 @@ async fn the_transcript_of_an_agent() {
 /// R-REF-134: a tool starts, reports progress, and ends; parallel ones do not mix, and a failed one reports its
 /// error.
 #[tokio::test]
-async fn the_life_of_a_tool() {
+async fn a_tool_reports_start_progress_and_end() {
     let run = react(MemoryCheckpointer::new()).invoke(Chat::input().messages("?")).thread("t").context(app());
     let mut stream = run.stream_mode([StreamMode::Tools]);
     let mut lives: std::collections::BTreeMap<String, Vec<String>> = Default::default();

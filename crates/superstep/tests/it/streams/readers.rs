@@ -1,4 +1,4 @@
-//! R-FWK-62, R-FWK-51 and R-REF-132, R-REF-135: slow subscribers, dropped subscribers, and the cost of a stream.
+//! R-FWK-62 and R-REF-132, R-REF-135: slow subscribers, dropped subscribers, and the cost of a stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,7 +35,7 @@ fn graph() -> superstep::CompiledGraph<Chat, SharedModel> {
 
 /// R-FWK-62, R-REF-135: a slow subscriber slows the run down, whatever drives it, and the outcome is the same.
 #[tokio::test]
-async fn a_slow_reader_holds_the_run_back() {
+async fn a_slow_subscriber_slows_the_run() {
     let sent = Arc::new(AtomicUsize::new(0));
     let model: SharedModel = Endless(sent.clone(), 5_000).into();
     let mut stream = graph().invoke(hello()).context(model).stream_mode([StreamMode::Messages]);
@@ -54,7 +54,7 @@ async fn a_slow_reader_holds_the_run_back() {
 
 /// R-REF-132: a subscriber may stop early; then everything stops.
 #[tokio::test]
-async fn a_reader_that_goes_stops_the_run() {
+async fn a_dropped_subscriber_stops_the_run() {
     let sent = Arc::new(AtomicUsize::new(0));
     let mut stream = graph().invoke(hello()).context(Endless(sent.clone(), usize::MAX).into()).stream();
     for _ in 0..10 {
@@ -117,7 +117,7 @@ async fn open_calls_are_closed_before_a_model_reads_them() {
     let call = Message::assistant("call").with_tool_calls([ToolCall::new("c", "search", json!({}))]);
     let done =
         graph().invoke(Chat::input().messages([call, Message::user("and?")])).context(Reads.into()).await.unwrap();
-    assert_eq!(done.state.messages.last().unwrap().text(), "call|not executed: the run went on without it|and?");
+    assert_eq!(done.state.messages.last().unwrap().text(), "call|not executed: the run continued without it|and?");
 }
 
 /// R-FWK-62: a subscriber that never yields still receives every event, including the last.

@@ -69,8 +69,8 @@ async fn content_is_logged_on_request() {
     let parsed: serde_json::Value = serde_json::from_str(answered[1]).unwrap();
     assert_eq!(parsed[0]["parts"][0]["content"], format!("It is {SECRET}."));
     assert_eq!(parsed[0]["finish_reason"], "stop");
-    assert!(listening.lines("tool called")[0]["gen_ai.tool.call.arguments"].contains(SECRET));
-    assert!(listening.lines("tool answered")[0]["gen_ai.tool.call.result"].contains(SECRET));
+    assert!(listening.lines("tool call started")[0]["gen_ai.tool.call.arguments"].contains(SECRET));
+    assert!(listening.lines("tool call finished")[0]["gen_ai.tool.call.result"].contains(SECRET));
 }
 
 /// R-FWK-92: a failed attempt that is retried is logged, with its number and the delay.
@@ -95,7 +95,7 @@ async fn a_retry_is_logged() {
     }
     clock.advance(Duration::from_secs(60));
     run.await.unwrap();
-    let [line] = &listening.lines("node is tried again")[..] else { panic!("{}", listening.everything()) };
+    let [line] = &listening.lines("node retried")[..] else { panic!("{}", listening.everything()) };
     assert_eq!((&*line["superstep.node"], &*line["superstep.attempt"], &*line["error.type"]), ("flaky", "1", "SS-011"));
     assert!(line["superstep.wait_ms"].parse::<u64>().unwrap() > 0);
     assert!(!listening.everything().contains(SECRET));
@@ -135,7 +135,7 @@ async fn errors_of_the_store_are_logged() {
         let ended = run.context(ScriptedModel::new(["Hello."]).into()).await;
         assert_eq!(ended.is_err(), is_taken);
         assert_eq!(listening.lines("lease lost").is_empty(), !is_taken, "{}", listening.everything());
-        assert_eq!(listening.lines("store is slow").is_empty(), is_taken, "{}", listening.everything());
+        assert_eq!(listening.lines("slow commit").is_empty(), is_taken, "{}", listening.everything());
         assert!(!listening.everything().contains(SECRET));
     }
 }
@@ -171,9 +171,9 @@ async fn logged_content_is_redacted() {
     let all = |listening: &RecordingSubscriber| {
         let field = |line: &str, name: &str| listening.lines(line)[0][name].clone();
         [
-            field("node is tried again", "error.message"),
+            field("node retried", "error.message"),
             field("gen_ai.client.inference.operation.details", "gen_ai.input.messages"),
-            field("tool answered", "gen_ai.tool.call.result"),
+            field("tool call finished", "gen_ai.tool.call.result"),
         ]
     };
     let raw = run(None).await;

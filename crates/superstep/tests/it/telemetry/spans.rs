@@ -13,7 +13,7 @@ use super::{Chat, ChatUpdate, RecordingSubscriber, SECRET, agent, run_agent, scr
 
 /// R-FWK-88: run, supersteps, nodes, model calls, tool calls, and checkpoints are spans, each inside its parent.
 #[tokio::test]
-async fn spans_are_inside_of_each_other() {
+async fn spans_are_nested() {
     let agent = agent().compile().unwrap();
     let (listening, _guard) = RecordingSubscriber::at(LevelFilter::DEBUG);
     run_agent(&agent).await;
@@ -79,7 +79,7 @@ async fn attributes_have_the_names_of_the_conventions() {
 
 /// R-FWK-88: at level INFO there are spans of runs, nodes, models and tools, and none of supersteps.
 #[tokio::test]
-async fn supersteps_and_checkpoints_are_for_those_who_look_closer() {
+async fn superstep_spans_are_debug_level() {
     let agent = agent().compile().unwrap();
     let (listening, _guard) = RecordingSubscriber::at(LevelFilter::INFO);
     run_agent(&agent).await;
@@ -97,7 +97,7 @@ invoke_workflow agent
 
 /// R-FWK-88: concurrent tasks are inside their superstep, and tasks that a node spawns are inside the node.
 #[tokio::test]
-async fn spans_hold_across_tasks() {
+async fn spans_cover_concurrent_and_spawned_tasks() {
     let mut graph = StateGraph::<Chat, SharedModel>::new("wide");
     let spawns = graph.add_node(
         "spawns",
@@ -124,7 +124,7 @@ invoke_workflow wide
 
 /// R-FWK-88: the run of a subgraph is inside its node, whether the graph is the node or is called by it.
 #[tokio::test]
-async fn graphs_inside_are_inside_of_their_node() {
+async fn subgraph_spans_are_in_their_node() {
     let mut inner = StateGraph::<Chat, SharedModel>::new("inner");
     let answer = inner.add_node("ask", think);
     inner.add_edge(START, answer).add_edge(answer, END);
@@ -195,7 +195,7 @@ async fn failed_spans_have_the_code_of_their_error() {
 
 /// R-FWK-88: a run in the background is inside the span from which it was started.
 #[tokio::test]
-async fn a_spawned_run_is_inside_of_its_caller() {
+async fn a_spawned_run_is_in_the_span_of_its_caller() {
     let agent = agent().compile().unwrap();
     let (listening, _guard) = RecordingSubscriber::at(LevelFilter::INFO);
     let caller = tracing::info_span!(target: "superstep", "caller");

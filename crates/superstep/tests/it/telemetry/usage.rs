@@ -28,7 +28,7 @@ fn remote(name: &'static str) -> SharedModel {
 
 /// R-FWK-90: a run reports the usage of its models, by node and model, and its cost.
 #[tokio::test]
-async fn a_run_says_what_it_cost() {
+async fn a_run_reports_usage_and_cost() {
     let mut agent = agent();
     let agent = agent.prices(Prices::new().with("scripted/fast", Price::new(10.0, 50.0))).compile().unwrap();
     let run = run_agent(&agent).await;
@@ -39,7 +39,7 @@ async fn a_run_says_what_it_cost() {
     // 300 · $10 and 30 · $50 per million.
     assert!((usage.cost_cents().unwrap() - 0.45).abs() < 1e-9, "{usage:?}");
     assert!(usage.models_without_price().is_empty());
-    assert_eq!(usage.to_string(), "scripted/fast (rules): 2 calls, 300 tokens in, 30 out, 0.4500 cents\n");
+    assert_eq!(usage.to_string(), "scripted/fast (rules): 2 calls, 300 input tokens, 30 output tokens, 0.4500 cents\n");
 }
 
 /// R-FWK-90: prices come from a file that a user edits; the run may set others.
@@ -73,7 +73,7 @@ async fn a_model_without_a_price_shows_tokens_only() {
     assert_eq!((run.usage().input_tokens(), run.usage().output_tokens()), (1_000_000, 100_000));
     assert_eq!(run.usage().cost_cents(), None);
     assert_eq!(run.usage().models_without_price()[0].name.as_ref(), "unknown");
-    assert!(run.usage().to_string().ends_with("1000000 tokens in, 100000 out\n"), "{}", run.usage());
+    assert!(run.usage().to_string().ends_with("1000000 input tokens, 100000 output tokens\n"), "{}", run.usage());
     assert!(!listening.span("chat").fields.contains_key("superstep.cost.cents"));
     assert!(
         metrics
@@ -89,7 +89,7 @@ async fn a_model_without_a_price_shows_tokens_only() {
 
 /// R-FWK-90: usage of subgraphs is counted under their name, with the prices of the root graph.
 #[tokio::test]
-async fn graphs_inside_are_counted() {
+async fn subgraph_usage_is_counted() {
     let mut outer = StateGraph::<Chat, SharedModel>::new("outer");
     let inner = outer.add_node("inner", chat("inner").compile().unwrap());
     let after = outer.add_node("after", think);

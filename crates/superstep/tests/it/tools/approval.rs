@@ -49,7 +49,7 @@ async fn a_destructive_tool_waits_for_a_person() {
         (&json!("delete"), &json!({ "text": "a.txt" }))
     );
     assert_eq!(question.value["hash"].as_str().unwrap().len(), 32);
-    assert_eq!(question.prompt.as_deref(), Some("May `delete` be run?"));
+    assert_eq!(question.prompt.as_deref(), Some("Approve this call of `delete`?"));
     assert_eq!((runs.of("delete"), runs.of("echo"), paused.state.messages.len()), (0, 1, 1));
     let done = graph.resume("t", approve(&question)).await.unwrap();
     assert_eq!(texts(&done.state.messages), ["deleted a.txt", "hi"]);
@@ -135,8 +135,8 @@ async fn a_person_may_edit_or_reject() {
         [
             "not executed: we need it",
             "deleted 2b",
-            "bad arguments for `delete`: no argument `path`; known: `text`; `text` is missing: expected string",
-            "not executed: it was rejected",
+            "invalid arguments for `delete`: unknown argument `path`; known: `text`; `text` is missing: expected string",
+            "not executed: the call was rejected",
         ]
     );
     assert_eq!(runs.of("delete"), 1);
@@ -152,8 +152,8 @@ async fn a_policy_allows_asks_and_denies() {
         (ToolPolicy::allow(["*"]), 0, vec!["deleted a", "b"]),
         (ToolPolicy::allow(["*"]).and_require_approval(["echo"]), 1, vec!["deleted a", "b"]),
         (ToolPolicy::require_approval(["echo"]), 2, vec!["deleted a", "b"]),
-        (ToolPolicy::deny(["delete"]), 0, vec!["not executed: the policy forbids `delete`", "b"]),
-        (ToolPolicy::deny(["*"]).and_allow(["echo"]), 0, vec!["not executed: the policy forbids `delete`", "b"]),
+        (ToolPolicy::deny(["delete"]), 0, vec!["not executed: the policy denies `delete`", "b"]),
+        (ToolPolicy::deny(["*"]).and_allow(["echo"]), 0, vec!["not executed: the policy denies `delete`", "b"]),
     ];
     for (policy, interrupt_count, expected) in rows {
         let label = format!("{policy:?}");
@@ -173,7 +173,7 @@ async fn a_policy_allows_asks_and_denies() {
 async fn no_approval_is_requested_for_an_invalid_call() {
     let input = Chat::input().messages(call_message(&[("delete", json!({ "text": 7 }))]));
     let done = deletes(&Runs::default(), ToolPolicy::default()).invoke(input).thread("t").await.unwrap();
-    assert_eq!(texts(&done.state.messages), ["bad arguments for `delete`: `text`: expected string, found integer"]);
+    assert_eq!(texts(&done.state.messages), ["invalid arguments for `delete`: `text`: expected string, found integer"]);
 }
 
 /// R-FWK-86: one interrupt may cover all calls of a message; its resume value is a list, each entry bound to its

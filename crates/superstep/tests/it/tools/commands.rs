@@ -9,7 +9,7 @@ use superstep::{CompiledGraph, DynamicState, ErrorCode};
 use super::{Chat, Runs, add, answers, call_message, called, echo, text};
 use crate::support::expect_error;
 
-/// Sets the topic and goes on at `rust`.
+/// Sets the topic and continues at `rust`.
 #[tool]
 async fn talk_about(topic: String) -> Command<Chat> {
     Command::goto("rust").update(Chat::update().log("moved").topic(topic).log("on"))
@@ -57,8 +57,8 @@ async fn a_command_answers_its_call_exactly_once() {
         (vec!["c0 go knows".into()], &["asked".into(), "go".into()][..])
     );
     for (ids, text) in [
-        (["c0", "c0"], "`twice` answers its call 2 times"),
-        (["c0", "c1"], "`twice` answers a call that is not its own"),
+        (["c0", "c0"], "tool `twice` returned 2 results for its call"),
+        (["c0", "c1"], "tool `twice` returned a result for another call"),
     ] {
         let twice = tool_fn(ToolSpec::new("twice", "Answers twice."), move |(): (), _cx| async move {
             Command::<Chat>::new().update(Chat::update().messages(ids.map(|id| Message::tool(id, "x")).to_vec()))
@@ -74,9 +74,9 @@ async fn a_command_answers_its_call_exactly_once() {
 }
 
 /// R-REF-151 (case 151): commands of several tools are combined: updates in the order of the calls, every goto target
-/// once, and the results of other calls beside them.
+/// once, and the results of other calls in the same message.
 #[tokio::test]
-async fn a_handoff_beside_other_calls_keeps_their_results() {
+async fn a_handoff_keeps_the_results_of_other_calls() {
     let calls = [
         ("add", json!({ "a": 1, "b": 2 })),
         ("talk_about", json!({ "topic": "async" })),

@@ -40,7 +40,7 @@ async fn a_tool_may_ask_a_person() {
 
 /// R-FWK-80: each call has separate recorded results and idempotency keys: two calls of one tool do not share them.
 #[tokio::test]
-async fn two_calls_of_one_tool_do_not_share_what_they_record() {
+async fn two_calls_of_one_tool_do_not_share_recorded_results() {
     let pay = tool_fn(ToolSpec::new("pay", "Pays."), async |args: Text, cx: superstep::tools::ToolContext| {
         let cx: TaskContext = cx.get()?;
         let paid = cx.once("pay", async { Ok::<_, NodeError>(args.text) }).await?;
@@ -131,7 +131,7 @@ async fn a_call_that_changes_something_is_made_at_most_once() {
                 true => assert_eq!((results[0].1.as_str(), runs.of("first")), ("1", 1)),
                 false => {
                     unknown += 1;
-                    assert!(results[0].1.starts_with("whether `first` was carried out is not known"), "{results:?}");
+                    assert!(results[0].1.starts_with("outcome of `first` is unknown"), "{results:?}");
                     let message = done.state.messages.iter().find(|message| message.tool_call_id.is_some()).unwrap();
                     assert_eq!(message.metadata["error"], "outcome_unknown");
                 }

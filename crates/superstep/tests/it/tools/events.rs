@@ -40,7 +40,7 @@ async fn tool_events<T: Unpin>(mut stream: RunStream<T>) -> Vec<String> {
 /// R-FWK-79: a run with a subscriber publishes start, progress and end of tool calls; an interrupted tool publishes
 /// nothing more, and no failure, until it is resumed.
 #[tokio::test]
-async fn a_watched_run_tells_of_its_tools() {
+async fn a_run_with_a_subscriber_publishes_tool_events() {
     let fails = tool_fn(ToolSpec::new("fails", "Fails."), async |(): (), _cx| Err::<(), _>(ToolError::new("no")));
     let graph = graph(ToolNode::new([count(), ask_user(), fails]));
     let calls = [("count", json!({})), ("ask_user", json!({})), ("fails", json!({})), ("gone", json!({}))];
@@ -53,13 +53,13 @@ async fn a_watched_run_tells_of_its_tools() {
             "c0 count tools progress 1",
             "c0 count tools progress 2",
             "c0 count tools ended \"two\"",
-            "c1 asking tools started {}",
+            "c1 ask_user tools started {}",
             "c2 fails tools started {}",
             "c2 fails tools failed 1 false `fails` failed: no",
             "c3 gone tools started {}",
-            "c3 gone tools failed 1 false no tool `gone`; known: `asking`, `count`, `fails`",
+            "c3 gone tools failed 1 false unknown tool `gone`; known: `ask_user`, `count`, `fails`",
         ]
     );
     let second = tool_events(graph.resume("t", "well").stream()).await;
-    assert_eq!(second, ["c1 asking tools started {}", "c1 asking tools ended \"well\""]);
+    assert_eq!(second, ["c1 ask_user tools started {}", "c1 ask_user tools ended \"well\""]);
 }

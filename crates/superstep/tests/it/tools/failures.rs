@@ -22,8 +22,8 @@ async fn broken() -> Result<(), std::io::Error> {
 /// R-FWK-80, R-REF-147 (case 147): invalid arguments and errors are reported to the model or fail the node, as
 /// configured: always, never, one text for all, by kind, by a function. An unknown tool always has a result.
 #[tokio::test]
-async fn the_policy_decides_what_the_model_receives() {
-    const ARGUMENTS: &str = "bad arguments for `add`: `b` is missing: expected integer";
+async fn error_handling_decides_the_text_for_the_model() {
+    const ARGUMENTS: &str = "invalid arguments for `add`: `b` is missing: expected integer";
     const FAILURE: &str = "`broken` failed: the disk is full";
     let by_kind = |failure: &ToolFailure| match failure.kind {
         ToolFailureKind::Failed => Some(format!("{} is broken", failure.tool)),
@@ -54,7 +54,7 @@ async fn the_policy_decides_what_the_model_receives() {
             }
         }
         let (text, went_well) = answer(node(), "gone", json!({})).await;
-        assert_eq!((text.as_str(), went_well), ("no tool `gone`; known: `add`, `broken`", false), "{errors:?}");
+        assert_eq!((text.as_str(), went_well), ("unknown tool `gone`; known: `add`, `broken`", false), "{errors:?}");
     }
 }
 
@@ -111,7 +111,7 @@ async fn a_panic_fails_its_call_only() {
 }
 
 /// R-FWK-78, R-FWK-80: a tool that hangs is stopped after its own timeout or that of the node, by the clock of the
-/// run, and the model is told.
+/// run, and the model receives the error.
 #[tokio::test]
 async fn a_tool_that_hangs_is_stopped() {
     let hang = |spec: ToolSpec| tool_fn(spec, async |(): (), _cx| std::future::pending::<String>().await);
@@ -129,8 +129,8 @@ async fn a_tool_that_hangs_is_stopped() {
     assert_eq!(
         answers(&done.state.messages),
         [
-            ("c0".into(), "`usual` took longer than 60s and was stopped".into(), false),
-            ("c1".into(), "`own` took longer than 5s and was stopped".into(), false)
+            ("c0".into(), "`usual` exceeded its timeout of 60s and was cancelled".into(), false),
+            ("c1".into(), "`own` exceeded its timeout of 5s and was cancelled".into(), false)
         ]
     );
 }

@@ -33,7 +33,7 @@ async fn calls_run_at_once_and_are_answered_in_order() {
     let node = ToolNode::new([wait("slow"), wait("fast")]);
     let done = called(node, &[("slow", text("1")), ("fats", text("x")), ("fast", text("2"))]).await.unwrap();
     let row = |call: &str, text: &str, went_well| (call.to_owned(), text.to_owned(), went_well);
-    let unknown = "no tool `fats`; did you mean `fast`? known: `fast`, `slow`";
+    let unknown = "unknown tool `fats`; did you mean `fast`? known: `fast`, `slow`";
     let expected = [row("c0", "1", true), row("c1", unknown, false), row("c2", "2", true)];
     assert_eq!(answers(&done.state.messages), expected);
 }
@@ -103,10 +103,10 @@ async fn messages_may_be_in_another_field_of_any_state() {
     }
 }
 
-/// R-FWK-79: a result contains its tool and its duration, and keeps the artifact for the application beside the
+/// R-FWK-79: a result contains its tool and its duration, and keeps the artifact for the application next to the
 /// content for the model.
 #[tokio::test]
-async fn an_answer_says_where_it_comes_from() {
+async fn a_tool_result_contains_tool_and_duration() {
     let weigh = tool_fn(ToolSpec::new("weigh", "Weighs."), async |(): (), _cx| {
         ToolOutput::new("2 kg").with_artifact(json!({ "grams": 2003 }))
     });
@@ -131,7 +131,7 @@ async fn a_long_output_is_cut() {
     let done = called(ToolNode::new([long]), &[("long", Value::Null)]).await.unwrap();
     let message = done.state.messages.last().unwrap();
     assert!(message.text().len() < 262_300, "{}", message.text().len());
-    assert!(message.text().ends_with("\n[cut: 9737856 of 10000000 bytes are missing]"));
+    assert!(message.text().ends_with("\n[truncated: 9737856 of 10000000 bytes omitted]"));
     assert_eq!(message.metadata["cut_from_bytes"], 10_000_000);
     let talk = tool_fn(ToolSpec::new("talk", "Talks."), async |(): (), _cx| {
         ToolOutput::new("x".repeat(300_000)).with_artifact(json!("y".repeat(300_000)))
@@ -151,7 +151,7 @@ async fn a_long_output_is_cut() {
     });
     let done = called(ToolNode::new([parts]), &[("parts", Value::Null)]).await.unwrap();
     let output = done.state.messages.last().unwrap().text().into_owned();
-    assert!(output.starts_with("see[left out: a part of 300") && output.len() < 100, "{output}");
+    assert!(output.starts_with("see[omitted: a part of 300") && output.len() < 100, "{output}");
 }
 
 /// R-FWK-81: arguments longer than 256 KiB, or not an object, do not reach a tool; missing arguments are valid if
@@ -161,10 +161,10 @@ async fn arguments_are_an_object_of_some_size() {
     let runs = Runs::default();
     let node = || ToolNode::new([echo(&runs)]);
     let (output, went_well) = answer(node(), "echo", text(&"x".repeat(300_000))).await;
-    assert!(!went_well && output.contains("bytes long, and may be 262144"), "{output}");
+    assert!(!went_well && output.contains("bytes; the maximum is 262144"), "{output}");
     for args in [json!("{\"text\": "), json!([1]), json!(7)] {
         let (output, went_well) = answer(node(), "echo", args).await;
-        assert!(!went_well && output.starts_with("bad arguments for `echo`: "), "{output}");
+        assert!(!went_well && output.starts_with("invalid arguments for `echo`: "), "{output}");
     }
     assert_eq!(runs.of("echo"), 0);
     for args in [Value::Null, json!(""), json!({})] {
@@ -192,13 +192,13 @@ async fn tools_of_a_source_are_looked_up_each_time() {
         let done = graph.invoke(Chat::input().messages(call_message(&[("echo", text("hi"))]))).thread(thread).await;
         done.map(|done| done.state.messages.last().unwrap().text().into_owned())
     };
-    assert_eq!(run("a").await.unwrap(), "no tool `echo`; known: `add`");
+    assert_eq!(run("a").await.unwrap(), "unknown tool `echo`; known: `add`");
     served.lock().unwrap().push(echo(&Runs::default()));
     assert_eq!(run("b").await.unwrap(), "hi");
     let names: Vec<_> = tools.specs().await.unwrap().iter().map(|spec| spec.name.clone()).collect();
     assert_eq!(names, ["add", "echo"]);
     served.lock().unwrap().push(add());
-    assert_eq!(expect_error(run("c").await).message(), "two tools are called `add`");
+    assert_eq!(expect_error(run("c").await).message(), "duplicate tool name `add`");
     assert!(ToolSet::new([add(), add()]).is_err());
 }
 
@@ -218,7 +218,7 @@ async fn a_history_with_open_calls_is_rejected_before_the_model() {
     let open =
         vec![call_message(&[("add", json!({})), ("echo", json!({}))]), Message::tool("c0", "1"), Message::user("and?")];
     let error = expect_error(graph.invoke(Chat::input().messages(open)).await);
-    assert_eq!(error.message(), "calls of tools have no answer: `c1` of `echo`");
+    assert_eq!(error.message(), "tool calls without a result: `c1` of `echo`");
     assert_eq!(runs.of("model"), 0);
     let complete = vec![call_message(&[("add", json!({}))]), Message::tool("c0", "1")];
     graph.invoke(Chat::input().messages(complete)).await.unwrap();

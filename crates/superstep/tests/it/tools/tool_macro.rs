@@ -76,8 +76,8 @@ async fn bad_arguments_are_named_without_their_values() {
     let (text, went_well) = answer(ToolNode::new([weather()]), "get-weather", args).await;
     assert!(!went_well && !text.contains("secret") && !text.contains("70"), "{text}");
     for part in [
-        "bad arguments for `get-weather`",
-        "no argument `town`",
+        "invalid arguments for `get-weather`",
+        "unknown argument `town`",
         "`city` is missing: expected string",
         "`unit`: the value is not one of \"celsius\"",
         "`days`: the value is greater than the maximum of 255",
@@ -95,11 +95,11 @@ async fn pay(amount: u64, address: std::net::Ipv4Addr) -> String {
 /// R-FWK-81: arguments that are valid for the schema and still fail to deserialize are named too, without their
 /// value.
 #[tokio::test]
-async fn what_cannot_be_read_is_named_without_its_value() {
+async fn undeserializable_arguments_are_named_without_their_value() {
     let (text, went_well) = answer(ToolNode::new([pay()]), "pay", json!({ "amount": 1, "address": "s3cret" })).await;
     assert_eq!(
         (text.as_str(), went_well),
-        ("bad arguments for `pay`: `address` cannot be read: expected string (ipv4)", false)
+        ("invalid arguments for `pay`: `address` is invalid: expected string (ipv4)", false)
     );
 }
 
@@ -136,7 +136,7 @@ fn keyed() -> CompiledGraph<Chat, Keys> {
 /// R-REF-148 (case 148): values that the engine supplies are not in the schema; a model that supplies one by name is
 /// rejected, and no message contains the value of the engine.
 #[tokio::test]
-async fn what_the_engine_fills_in_cannot_be_forged() {
+async fn injected_parameters_cannot_be_forged() {
     let tool = everything();
     assert_eq!(
         tool.spec().input_schema["properties"],
@@ -152,7 +152,7 @@ async fn what_the_engine_fills_in_cannot_be_forged() {
     for forged in ["cx", "chat", "keys", "store", "id"] {
         let (_, text, went_well) = run(json!({ "n": 1, forged: { "key": "forged", "topic": "forged" } })).await;
         assert!(!went_well, "{text}");
-        assert_eq!(text, format!("bad arguments for `everything`: no argument `{forged}`; known: `n`"));
+        assert_eq!(text, format!("invalid arguments for `everything`: unknown argument `{forged}`; known: `n`"));
     }
     let (_, text, went_well) = run(json!({ "n": "one" })).await;
     assert!(!went_well && !text.contains("s3cret") && !text.contains("t0p") && !text.contains("keys"), "{text}");
@@ -167,7 +167,7 @@ async fn a_tool_in_the_wrong_graph_fails_the_run() {
     assert_eq!(error.code(), ErrorCode::MissingContext, "{error}");
     assert!(error.message().contains("Keys"), "{error}");
     let alone = everything().call(ToolInvocation::new("c", args.as_object().unwrap().clone())).await.unwrap_err();
-    assert_eq!((alone.message.as_str(), alone.passthrough.is_some()), ("the tool cannot be run here", true));
+    assert_eq!((alone.message.as_str(), alone.passthrough.is_some()), ("the tool cannot run in this graph", true));
 }
 
 type Talk = View<Chat>;

@@ -23,7 +23,7 @@ impl JobResponse {
 
     /// Returns the id of the running job.
     pub(super) fn job(&self) -> Result<&str, ToolError> {
-        self.reference("jobId").ok_or_else(|| unavailable("BigQuery names no job to wait for"))
+        self.reference("jobId").ok_or_else(|| unavailable("BigQuery returned no job to wait for"))
     }
 
     pub(super) fn location(&self) -> Option<&str> {
@@ -38,7 +38,7 @@ impl JobResponse {
 
     pub(super) fn rows(&self, limit: usize) -> Result<QueryResult, ToolError> {
         let fields = self.0["schema"]["fields"].as_array();
-        let fields = fields.ok_or_else(|| unavailable("BigQuery gives no columns"))?;
+        let fields = fields.ok_or_else(|| unavailable("BigQuery returned no columns"))?;
         let columns = fields.iter().map(|field| field["name"].as_str().unwrap_or_default().to_owned()).collect();
         let raw_rows = self.0["rows"].as_array().map(Vec::as_slice).unwrap_or_default();
         let rows: Vec<Vec<Value>> = raw_rows.iter().take(limit).map(|row| values(row, fields)).collect();
@@ -87,7 +87,7 @@ fn typed(text: &str, kind: &str) -> Value {
 /// Converts seconds since 1970, possibly written as `1.7E9`, to a timestamp.
 fn time(text: &str) -> Option<String> {
     let seconds: f64 = text.parse().ok()?;
-    #[expect(clippy::cast_possible_truncation, reason = "a time out of range saturates and is then no time")]
+    #[expect(clippy::cast_possible_truncation, reason = "an out-of-range time saturates and is not a valid time")]
     let micros = (seconds * 1e6).round() as i64;
     Timestamp::from_microsecond(micros).ok().map(|time| time.to_string())
 }

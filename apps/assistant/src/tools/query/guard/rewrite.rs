@@ -90,7 +90,7 @@ fn piece(token: &Token) -> Result<(PieceKind, String), ToolError> {
         | Token::ShiftLeft
         | Token::ShiftRight => (PieceKind::Sign, token.to_string()),
         other => {
-            return Err(not_allowed(format_args!("`{}` cannot stand in a query", other.to_string().escape_debug())));
+            return Err(not_allowed(format_args!("`{}` is not allowed in a query", other.to_string().escape_debug())));
         }
     })
 }
@@ -102,7 +102,7 @@ fn name(word: &Word) -> Result<String, ToolError> {
     match word.quote_style {
         None if word.value.chars().all(is_plain) => Ok(word.value.clone()),
         Some('`') if word.value.chars().all(is_quotable) => Ok(format!("`{}`", word.value)),
-        _ => Err(not_allowed(format_args!("`{}` cannot be a name", word.value.escape_debug()))),
+        _ => Err(not_allowed(format_args!("`{}` is not a valid name", word.value.escape_debug()))),
     }
 }
 
@@ -117,7 +117,7 @@ fn escaped(inner: &str, quote: Option<char>) -> Result<String, ToolError> {
         match letters.next().filter(|next| ESCAPES.contains(*next)) {
             Some(next) => text.extend(['\\', next]),
             None => {
-                return Err(not_allowed("in a text `\\` stands only before what it escapes; write `\\\\` for itself"));
+                return Err(not_allowed("invalid escape in a string; write `\\\\` for a backslash"));
             }
         }
     }
@@ -128,7 +128,7 @@ fn escaped(inner: &str, quote: Option<char>) -> Result<String, ToolError> {
 /// it would escape the closing quote.
 fn raw(inner: &str, quote: Option<char>) -> Result<String, ToolError> {
     if inner.ends_with('\\') {
-        return Err(not_allowed("a raw text cannot end with `\\`"));
+        return Err(not_allowed("a raw string cannot end with `\\`"));
     }
     let mut text = String::new();
     for letter in inner.chars() {
@@ -142,7 +142,7 @@ fn raw(inner: &str, quote: Option<char>) -> Result<String, ToolError> {
 
 fn push(text: &mut String, letter: char, quote: Option<char>) -> Result<(), ToolError> {
     match letter {
-        letter if quote == Some(letter) => return Err(not_allowed("write `\\'` for a quote inside of a text")),
+        letter if quote == Some(letter) => return Err(not_allowed("write `\\'` for a quote inside a string")),
         '\'' => text.push_str("\\'"),
         '\n' => text.push_str("\\n"),
         '\r' => text.push_str("\\r"),

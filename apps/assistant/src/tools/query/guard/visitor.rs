@@ -54,7 +54,7 @@ impl QueryVisitor {
             SqlDialect::BigQuery => functions::bigquery::is_harmless(&parts),
         };
         if !is_known {
-            return stop(not_allowed(format_args!("the function `{}` is not run here", function.name)));
+            return stop(not_allowed(format_args!("the function `{}` is not allowed", function.name)));
         }
         if let FunctionArguments::List(list) = &function.args {
             self.has_wildcard |= list.args.iter().any(takes_columns);
@@ -76,9 +76,7 @@ impl QueryVisitor {
         if self.language == SqlDialect::BigQuery || is_short(needle) || is_sign {
             return VisitResult::Continue(());
         }
-        stop(not_allowed(format_args!(
-            "what is looked for in a text is written out, in at most {MAX_NEEDLE_LENGTH} letters"
-        )))
+        stop(not_allowed(format_args!("a search pattern must be a literal of at most {MAX_NEEDLE_LENGTH} characters")))
     }
 
     fn alias(&mut self, alias: Option<&TableAlias>) -> VisitResult {
@@ -100,7 +98,7 @@ impl Visitor for QueryVisitor {
         self.statements += 1;
         // A nested statement would be a write.
         if self.statements > 1 {
-            stop(not_allowed("a query that changes something is not run here"))
+            stop(not_allowed("queries that modify data are not allowed"))
         } else {
             VisitResult::Continue(())
         }
@@ -114,12 +112,12 @@ impl Visitor for QueryVisitor {
             && query.format_clause.is_none()
             && query.pipe_operators.is_empty();
         if !is_plain || has_write(&query.body) {
-            return stop(not_allowed("only SELECT is run here; nothing is ever changed"));
+            return stop(not_allowed("only SELECT is allowed; queries cannot modify the data"));
         }
         // A column type may contain an expression, and the query that it belongs to is unknown.
         let columns = query.with.iter().flat_map(|with| &with.cte_tables).flat_map(|table| &table.alias.columns);
         if columns.into_iter().any(|column| column.data_type.is_some()) {
-            return stop(not_allowed("the columns of WITH have names only"));
+            return stop(not_allowed("columns of WITH can have names only"));
         }
         VisitResult::Continue(())
     }
@@ -135,7 +133,7 @@ impl Visitor for QueryVisitor {
         // `FROM orders` without SELECT returns all columns without naming them.
         let is_plain = select.flavor == SelectFlavor::Standard;
         if !is_plain || select.into.is_some() || !select.lateral_views.is_empty() {
-            return stop(not_allowed("only SELECT is run here, and never INTO something"));
+            return stop(not_allowed("only SELECT without INTO is allowed"));
         }
         VisitResult::Continue(())
     }
@@ -151,10 +149,10 @@ impl Visitor for QueryVisitor {
             }
             TableFactor::Derived { alias, .. } | TableFactor::NestedJoin { alias, .. } => (alias, false),
             TableFactor::UNNEST { alias, .. } => (alias, self.language == SqlDialect::Sqlite),
-            _ => return stop(not_allowed("only tables and queries can be read from")),
+            _ => return stop(not_allowed("FROM can contain only tables and queries")),
         };
         if is_rejected {
-            return stop(not_allowed("a function cannot be read from like a table"));
+            return stop(not_allowed("functions are not allowed as tables"));
         }
         self.alias(alias.as_ref())
     }
@@ -195,7 +193,7 @@ impl Visitor for QueryVisitor {
     fn pre_visit_ident(&mut self, name: &Ident) -> VisitResult {
         // BigQuery interprets escapes in quoted names: `e\x6dail` would hide a name from this check.
         if self.language == SqlDialect::BigQuery && name.value.contains(['\\', '$', '@']) {
-            return stop(not_allowed(format_args!("`{}` cannot be a name", name.value.escape_debug())));
+            return stop(not_allowed(format_args!("`{}` is not a valid name", name.value.escape_debug())));
         }
         let full_name = name.value.to_lowercase();
         self.names.extend(full_name.split('.').map(str::to_owned));

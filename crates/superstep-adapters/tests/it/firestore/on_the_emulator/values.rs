@@ -121,7 +121,7 @@ fn one_of_many_puts_a_new_key() {
 
 /// R-FWK-38: a value with a time to live is removed for every method when it expires, and not before.
 #[test]
-fn what_is_over_is_gone() {
+fn expired_values_are_absent() {
     let store = store_of_values();
     let (short, long) = (Duration::from_secs(1), Duration::from_secs(3600));
     let lasting = |lasts| PutOptions { if_absent: true, ttl: Some(lasts) };

@@ -1,4 +1,4 @@
-//! The graph `everything`, written from a graph file.
+//! The graph `everything`, generated from a graph file.
 //!
 //! Every kind of node and every key, for tests.
 
@@ -11,10 +11,10 @@ use superstep::{CompiledGraph, DynamicState, Result, Schema};
 const EVERYTHING_SAY_HELLO_TEXT_1_PROMPT: &str = r#"Say "hello" to:
 {{text}} {{secret}} and \{{braces}}, which is a text of some length; it is "quoted" too"#;
 
-/// The graph, with the parts it calls by name.
+/// Builds the graph from the components that it refers to by name.
 ///
 /// # Errors
-/// When a part is missing.
+/// Returns an error if a component is missing.
 pub fn build(parts: &Components) -> Result<CompiledGraph<DynamicState>> {
     let mut graph = everything(parts)?;
     parts.apply_storage(&mut graph);

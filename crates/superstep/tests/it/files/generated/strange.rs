@@ -1,4 +1,4 @@
-//! The graph `fn`, written from a graph file.
+//! The graph `fn`, generated from a graph file.
 
 use serde_json::json;
 use superstep::files::*;
@@ -9,10 +9,10 @@ use superstep::{CompiledGraph, DynamicState, Result, Schema};
 const GRAPH_FN_1ST_PROMPT: &str =
     r#"a very long prompt that needs a constant of its own because it does not fit on one line, and "quotes" too"#;
 
-/// The graph, with the parts it calls by name.
+/// Builds the graph from the components that it refers to by name.
 ///
 /// # Errors
-/// When a part is missing.
+/// Returns an error if a component is missing.
 pub fn build(parts: &Components) -> Result<CompiledGraph<DynamicState>> {
     let mut graph = graph_fn(parts)?;
     parts.apply_storage(&mut graph);

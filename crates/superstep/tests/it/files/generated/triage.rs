@@ -1,4 +1,4 @@
-//! The graph `support triage`, written from a graph file.
+//! The graph `support triage`, generated from a graph file.
 //!
 //! Sorts a ticket, looks things up, answers, and asks a person before anything is sent.
 
@@ -14,10 +14,10 @@ Ticket: {{ticket}}
 What was found: {{findings}}
 What was said: {{messages}}";
 
-/// The graph, with the parts it calls by name.
+/// Builds the graph from the components that it refers to by name.
 ///
 /// # Errors
-/// When a part is missing.
+/// Returns an error if a component is missing.
 pub fn build(parts: &Components) -> Result<CompiledGraph<DynamicState>> {
     let mut graph = support_triage(parts)?;
     parts.apply_storage(&mut graph);

@@ -98,7 +98,7 @@ pub(super) fn draw_growing(g: &mut StateGraph<DynamicState>, calls: &Calls) {
     g.add_edge(START, inner).add_edge(inner, note).add_conditional_edges(note, route, [inner.into(), END]);
 }
 
-/// Adds a failure beside a sibling that finishes; then breakpoints before and after.
+/// Adds a failure in parallel with a sibling that finishes; then breakpoints before and after.
 pub(super) fn draw_stops(g: &mut StateGraph<DynamicState>, calls: &Calls) {
     let (a, fine) = (g.add_node("a", noting(calls, "a")), g.add_node("fine", noting(calls, "fine")));
     let (noted, runs) = (calls.clone(), CallCounter::default());
