@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_leaves_running_is_ended() {
+    fn background_processes_of_a_command_are_ended() {
         let output = output(&mut shell("sleep 100000 & echo $!")).unwrap();
         assert!(output.status.success());
         assert!(!is_alive(String::from_utf8(output.stdout).unwrap().trim()));
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn last_lines_are_taken_from_the_end() {
+    fn last_lines_returns_the_final_lines() {
         assert_eq!(last_lines(b"a\nb\n\nc\n", 2), "b\nc");
         assert_eq!(last_lines(b"a", 9), "a");
     }

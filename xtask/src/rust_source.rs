@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_alone() {
+    fn only_complete_words_match() {
         assert_eq!(words("unsafe_code unsafe {} munsafe", "unsafe").collect::<Vec<_>>(), [12]);
     }
 }

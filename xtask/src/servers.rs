@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_is_not_installed() {
+    fn missing_programs_are_not_installed() {
         assert!(is_installed("cargo") && !is_installed("no-such-server"));
     }
 

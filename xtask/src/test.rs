@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_skipped_has_a_reason() {
+    fn skipped_tests_require_a_reason() {
         let counts = |skipped| Tally { passed: 5, skipped, ..Tally::default() };
         let missing = [(&OPTIONAL[1], "there is no jar".to_owned())];
         let mut tally = counts(16);

@@ -148,7 +148,8 @@ pub fn sample_context(folder: &Path) -> Result<AssistantContext> {
 #[must_use]
 pub fn grade(question: &EvalQuestion, answer: &str) -> Grade {
     let lower = answer.to_lowercase();
-    let says_unknown = ["i do not know", "i could not find", "i cannot"].iter().any(|words| lower.contains(words));
+    const REFUSALS: [&str; 3] = ["i do not know", "i could not find", "i cannot"];
+    let says_unknown = REFUSALS.iter().any(|words| lower.contains(words));
     if question.dont_know {
         let states_unknown = says_unknown && !states_number(&question.question, answer);
         return if states_unknown { Grade::Right } else { Grade::Incorrect };
@@ -162,10 +163,13 @@ pub fn grade(question: &EvalQuestion, answer: &str) -> Grade {
         question.expected.iter().all(has) && !question.absent.iter().any(|text| lower.contains(&text.to_lowercase()));
     // A clarification question may name the expected facts as choices.
     let is_right = has_facts && !answer.starts_with(CLARIFICATION_PREFIX);
+    // An answer that starts with a refusal states nothing; a refusal after a wrong number does not excuse the number.
+    let is_refused = REFUSALS.iter().any(|words| lower.starts_with(words));
     match (is_right, says_unknown) {
+        _ if is_refused => Grade::Unknown,
         (true, _) => Grade::Right,
-        (false, true) => Grade::Unknown,
-        (false, false) => Grade::Incorrect,
+        (false, true) if !states_number(&question.question, answer) => Grade::Unknown,
+        (false, _) => Grade::Incorrect,
     }
 }
 

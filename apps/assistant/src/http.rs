@@ -40,7 +40,7 @@ use crate::state::AgentState;
 pub(crate) const GRAPH: &str = "assistant";
 
 /// Access to the threads of this graph and to their owners.
-const TALKS: OwnedThreads = OwnedThreads {
+const CONVERSATIONS: OwnedThreads = OwnedThreads {
     graph: GRAPH,
     list_hint: "GET /api/assistant?userId=",
     owner: |options| TurnOptions::read(options).user_id,
@@ -76,37 +76,38 @@ pub(crate) fn routes(app_state: LazyAppState) -> OpenApiRouter<RunService> {
 async fn send_message(
     State(runs): State<RunService>,
     app_state: AssistantAppState,
-    visitor: ClientAddress,
+    client: ClientAddress,
     headers: HeaderMap,
     body: Result<ValidatedJson<SendMessageRequest>, Problem>,
 ) -> Result<Response, Problem> {
     let ValidatedJson(request) = body.map_err(|problem| too_long(problem, &app_state))?;
     let thread = request.thread()?.unwrap_or_else(new_thread_id);
     app_state.check_user(&request.user_id)?;
-    let before = match TALKS.find_owned(&runs, &thread, &request.user_id).await? {
-        Some(record) => Some(TurnOptions::read(&TALKS.latest_context(&runs, &record).await?)),
+    let before = match CONVERSATIONS.find_owned(&runs, &thread, &request.user_id).await? {
+        Some(record) => Some(TurnOptions::read(&CONVERSATIONS.latest_context(&runs, &record).await?)),
         None => None,
     };
     let options = request.options(before.as_ref());
     // An unavailable model and an invalid message are rejected before the run is created.
     request.check()?;
     drop(AgentState::open(&app_state.run_context(&options)?, &request.user_id, &request.message)?);
-    let order = RunRequest::new(GRAPH, thread.clone(), RunInput::Input(request.input())).context(options.to_json());
-    let order = if before.is_none() { order.title_from_text(&request.message) } else { order };
-    runs.graph(GRAPH)?.validate(&order).await?;
+    let run_request =
+        RunRequest::new(GRAPH, thread.clone(), RunInput::Input(request.input())).context(options.to_json());
+    let run_request = if before.is_none() { run_request.title_from_text(&request.message) } else { run_request };
+    runs.graph(GRAPH)?.validate(&run_request).await?;
     // Events of earlier turns are not sent again.
     let last = Some(runs.last_event_number(&thread).await?).filter(|last| *last > 0);
-    let pass = runs.acquire_permit(GRAPH, visitor, app_state.limit())?;
-    let feed = match request.detach {
+    let permit = runs.acquire_permit(GRAPH, client, app_state.limit())?;
+    let subscription = match request.detach {
         true => {
-            runs.start_with_permit(order, pass).await?;
+            runs.start_with_permit(run_request, permit).await?;
             runs.subscribe(&thread, last).await?
         }
-        false => runs.start_and_subscribe(order, pass, last, StopMode::Drain).await?,
+        false => runs.start_and_subscribe(run_request, permit, last, StopMode::Drain).await?,
     };
     let mut response = match wants_json(&headers) {
-        true => wait_for_result(&runs, &app_state, feed).await?,
-        false => stream_response(feed, (request.format, None), runs.graph(GRAPH)?),
+        true => wait_for_result(&runs, &app_state, subscription).await?,
+        false => stream_response(subscription, (request.format, None), runs.graph(GRAPH)?),
     };
     set_session_id_header(response.headers_mut(), &thread);
     Ok(response)
@@ -142,8 +143,8 @@ async fn stream_session(
     let record = find_owned_session(&runs, &app_state, (&id, &params.user_id)).await?;
     // Other formats replay from the start, whatever the client has: their state depends on all earlier events.
     let replays_all = params.format != StreamFormat::Events;
-    let feed = runs.subscribe(&record.thread, after.filter(|_| !replays_all)).await?;
-    Ok(stream_response(feed, (params.format, after), runs.graph(GRAPH)?))
+    let subscription = runs.subscribe(&record.thread, after.filter(|_| !replays_all)).await?;
+    Ok(stream_response(subscription, (params.format, after), runs.graph(GRAPH)?))
 }
 
 /// Answers the open interrupt of a conversation: a clarification question or a tool approval.
@@ -159,7 +160,7 @@ async fn stream_session(
 async fn resume_session(
     State(runs): State<RunService>,
     app_state: AssistantAppState,
-    (visitor, Path(id)): (ClientAddress, Path<String>),
+    (client, Path(id)): (ClientAddress, Path<String>),
     ValidatedQuery(params): ValidatedQuery<UserParams>,
     ValidatedJson(answering): ValidatedJson<ResumeRequest>,
 ) -> Result<Response, Problem> {
@@ -167,12 +168,12 @@ async fn resume_session(
     let (thread, question_id) = (&record.thread, answering.question_id.clone());
     let open = pending_interrupt(&runs, &record, &question_id).await?;
     let answers = ResumeValues::from([(open.id, resume_value(answering, &open.value)?)]);
-    let order = RunRequest::new(GRAPH, thread.clone(), RunInput::Resume(answers));
-    let order = order.context(TALKS.latest_context(&runs, &record).await?);
-    let pass = runs.acquire_permit(GRAPH, visitor, app_state.concurrency_limit())?;
-    if let Err(problem) = runs.start_with_permit(order, pass).await {
+    let run_request = RunRequest::new(GRAPH, thread.clone(), RunInput::Resume(answers));
+    let run_request = run_request.context(CONVERSATIONS.latest_context(&runs, &record).await?);
+    let permit = runs.acquire_permit(GRAPH, client, app_state.concurrency_limit())?;
+    if let Err(problem) = runs.start_with_permit(run_request, permit).await {
         // If another client resumed the run first, its error is the more precise one.
-        pending_interrupt(&runs, &TALKS.get(&runs, &id).await?, &question_id).await?;
+        pending_interrupt(&runs, &CONVERSATIONS.get(&runs, &id).await?, &question_id).await?;
         return Err(problem);
     }
     Ok(accepted(thread))
@@ -209,7 +210,7 @@ async fn list_sessions(
 ) -> Result<Json<Value>, Problem> {
     app_state.check_user(&params.user_id)?;
     let limit = params.limit.unwrap_or(50).clamp(1, 200);
-    let records = TALKS.list_for_user(&runs, &params.user_id, limit).await?;
+    let records = CONVERSATIONS.list_for_user(&runs, &params.user_id, limit).await?;
     let sessions: Vec<Value> = records.iter().map(responses::session_list_item).collect();
     Ok(Json(json!({ "sessions": sessions })))
 }
@@ -271,13 +272,13 @@ fn too_long(problem: Problem, app_state: &AssistantAppState) -> Problem {
 }
 
 fn stream_response(
-    feed: Subscription,
+    subscription: Subscription,
     (format, after): (StreamFormat, Option<u64>),
     graph: Arc<dyn ServedGraph>,
 ) -> Response {
     match format {
-        StreamFormat::Events => sse_response(feed, encode_v2_events),
-        StreamFormat::AgUi => sse_response(feed, ag_ui_encoder(after, graph)),
+        StreamFormat::Events => sse_response(subscription, encode_v2_events),
+        StreamFormat::AgUi => sse_response(subscription, ag_ui_encoder(after, graph)),
     }
 }
 
@@ -288,22 +289,22 @@ async fn find_owned_session(
     (id, user): (&str, &str),
 ) -> Result<ThreadRecord, Problem> {
     app_state.check_user(user)?;
-    TALKS.get_owned(runs, id, user).await
+    CONVERSATIONS.get_owned(runs, id, user).await
 }
 
 /// Waits for the end of the turn and returns the answer or the open interrupt.
 async fn wait_for_result(
     runs: &RunService,
     app_state: &AssistantAppState,
-    mut feed: Subscription,
+    mut subscription: Subscription,
 ) -> Result<Response, Problem> {
-    while feed.next().await.is_some() {}
-    match feed.end() {
+    while subscription.next().await.is_some() {}
+    match subscription.end() {
         Some(SubscriptionEnd::Shutdown) => return Err(Problem::shutting_down()),
         Some(SubscriptionEnd::Failed(problem)) => return Err(Problem::clone(problem)),
         _ => {}
     }
-    let record: ThreadRecord = TALKS.get(runs, feed.thread().as_str()).await?;
+    let record: ThreadRecord = CONVERSATIONS.get(runs, subscription.thread().as_str()).await?;
     if let Some(failure) = record.error.as_ref().filter(|_| record.status == RunStatus::Failed) {
         return Err(responses::run_error_problem(failure, &record.thread));
     }

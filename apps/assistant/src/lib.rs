@@ -21,10 +21,10 @@
 //! let profiles = Profiles::parse(r#"{ "ana": { "name": "Ana", "role": "guest" } }"#)?;
 //! // In your program a provider, or rules; here a plan and an answer.
 //! let model = ScriptedModel::new([r#"{"next_step": "tool_use", "tool_calls": [{"tool": "now"}]}"#, "It is noon [1]."]);
-//! let desk = AssistantContext::new(model, [now()], policy, profiles);
+//! let context = AssistantContext::new(model, [now()], policy, profiles);
 //!
-//! let question = AgentState::open(&desk, "ana", "What time is it?")?;
-//! let done = create_assistant_graph(MemoryCheckpointer::new(), MemoryStore::new())?.invoke(question).thread("t").context(desk).await?;
+//! let question = AgentState::open(&context, "ana", "What time is it?")?;
+//! let done = create_assistant_graph(MemoryCheckpointer::new(), MemoryStore::new())?.invoke(question).thread("t").context(context).await?;
 //! assert_eq!(done.state.messages.last().unwrap().text(), "It is noon [1].");
 //! # Ok(()) }
 //! ```

@@ -206,7 +206,7 @@ impl TaskPrompt {
             .chain([Message::user(self.question.as_str())]);
         let request = ChatRequest::new(messages);
         match self.task {
-            ModelTask::Verify => request.format(ResponseFormat::of::<Judgement>()),
+            ModelTask::Verify => request.format(ResponseFormat::for_type::<Judgement>()),
             ModelTask::Plan | ModelTask::Answer | ModelTask::Summarize => request,
         }
     }
@@ -241,7 +241,7 @@ mod tests {
 
     /// R-PLN-27, R-PLN-48: the rule model parses the request of a node back, and a summary comes first.
     #[test]
-    fn an_ask_is_read_back() {
+    fn a_prompt_request_round_trips() {
         let args = json!({ "sql": "select 1" }).as_object().unwrap().clone();
         for task in [ModelTask::Plan, ModelTask::Answer, ModelTask::Verify, ModelTask::Summarize] {
             let mut prompt = TaskPrompt::new(task, "task: plan\n{}");

@@ -67,7 +67,7 @@ pub(crate) fn routes(platform: DebateAppState) -> OpenApiRouter<RunService> {
 async fn create_debate(
     State(runs): State<RunService>,
     Extension(platform): Extension<DebateAppState>,
-    visitor: ClientAddress,
+    client: ClientAddress,
     headers: HeaderMap,
     ValidatedJson(opening): ValidatedJson<CreateDebateRequest>,
 ) -> Result<Response, Problem> {
@@ -80,22 +80,24 @@ async fn create_debate(
     let options = DebateOptions { simulate_typing: !waits, ..opening.options(before.as_ref())? };
     // An unavailable model is reported before a debate is created.
     platform.run_context(&options)?;
-    let order =
+    let request =
         annotate_request(RunRequest::new(GRAPH, thread.clone(), RunInput::Input(input)).context(options.to_json()));
     // A rejected request does not count against the limit.
-    runs.graph(GRAPH)?.validate(&order).await?;
-    let pass = runs.acquire_permit(GRAPH, visitor, platform.limit())?;
-    let feed = match opening.detach {
+    runs.graph(GRAPH)?.validate(&request).await?;
+    let permit = runs.acquire_permit(GRAPH, client, platform.limit())?;
+    let subscription = match opening.detach {
         true => {
-            runs.start_with_permit(order, pass).await?;
+            runs.start_with_permit(request, permit).await?;
             runs.subscribe(&thread, None).await?
         }
-        false => runs.start_and_subscribe(order, pass, None, StopMode::Drain).await?,
+        false => runs.start_and_subscribe(request, permit, None, StopMode::Drain).await?,
     };
     let record = runs.get_thread(&thread).await?;
     let mut response = match waits {
-        true => wait_for_result(&runs, &platform, feed).await?,
-        false => stream_response(feed, (opening.format, None), debate_header(&record, &platform), runs.graph(GRAPH)?),
+        true => wait_for_result(&runs, &platform, subscription).await?,
+        false => {
+            stream_response(subscription, (opening.format, None), debate_header(&record, &platform), runs.graph(GRAPH)?)
+        }
     };
     set_thread_id_header(response.headers_mut(), &thread);
     Ok(response)
@@ -129,8 +131,8 @@ async fn stream_debate(
     let record = find_thread(&runs, id).await?;
     // Read from the beginning, wherever the client continues: the encoder derives the round from earlier events.
     let from_start = params.format != StreamFormat::Events;
-    let feed = runs.subscribe(&record.thread, after.filter(|_| !from_start)).await?;
-    Ok(stream_response(feed, (params.format, after), debate_header(&record, &platform), runs.graph(GRAPH)?))
+    let subscription = runs.subscribe(&record.thread, after.filter(|_| !from_start)).await?;
+    Ok(stream_response(subscription, (params.format, after), debate_header(&record, &platform), runs.graph(GRAPH)?))
 }
 
 /// Answers the pending approval of a debate.
@@ -145,16 +147,16 @@ async fn submit_approval(
     State(runs): State<RunService>,
     Extension(platform): Extension<DebateAppState>,
     Path(id): Path<String>,
-    visitor: ClientAddress,
+    client: ClientAddress,
     ValidatedJson(answer): ValidatedJson<ApprovalRequest>,
 ) -> Result<Response, Problem> {
     let record = find_thread(&runs, id).await?;
     let (thread, interrupt_id) = (record.thread.clone(), answer.interrupt_id.clone());
     let open = pending_interrupt(&runs, &record, interrupt_id.as_deref()).await?;
     let answers = ResumeValues::from([(open, json!(answer))]);
-    let order = RunRequest::new(GRAPH, thread.clone(), RunInput::Resume(answers));
-    let pass = runs.acquire_permit(GRAPH, visitor, platform.concurrency_limit())?;
-    if let Err(problem) = runs.start_with_permit(order.context(record.context), pass).await {
+    let request = RunRequest::new(GRAPH, thread.clone(), RunInput::Resume(answers));
+    let permit = runs.acquire_permit(GRAPH, client, platform.concurrency_limit())?;
+    if let Err(problem) = runs.start_with_permit(request.context(record.context), permit).await {
         // If another request was faster, the problem describes that.
         let open = open.to_string();
         pending_interrupt(&runs, &runs.get_thread(&thread).await?, Some(interrupt_id.as_deref().unwrap_or(&open)))
@@ -172,7 +174,7 @@ async fn submit_approval(
 async fn resume_debate(
     State(runs): State<RunService>,
     Extension(platform): Extension<DebateAppState>,
-    visitor: ClientAddress,
+    client: ClientAddress,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let record = find_thread(&runs, id).await?;
@@ -183,8 +185,8 @@ async fn resume_debate(
         return Err(Problem::conflict(detail).with_thread(&thread));
     }
     platform.run_context(&DebateOptions::read(&record.context))?;
-    let pass = runs.acquire_permit(GRAPH, visitor, platform.concurrency_limit())?;
-    runs.start_with_permit(RunRequest::new(GRAPH, thread.clone(), RunInput::Continue).context(record.context), pass)
+    let permit = runs.acquire_permit(GRAPH, client, platform.concurrency_limit())?;
+    runs.start_with_permit(RunRequest::new(GRAPH, thread.clone(), RunInput::Continue).context(record.context), permit)
         .await?;
     Ok(accepted_response(&thread))
 }
@@ -314,15 +316,15 @@ fn no_events_problem(thread: &ThreadId) -> Problem {
 }
 
 fn stream_response(
-    feed: Subscription,
+    subscription: Subscription,
     (format, after): (StreamFormat, Option<u64>),
     heading: Value,
     graph: Arc<dyn ServedGraph>,
 ) -> Response {
     match format {
-        StreamFormat::Events => sse_response(feed, encode_v2_events),
-        StreamFormat::Debate => sse_response(feed, DebateSseEncoder::new(heading, after)),
-        StreamFormat::AgUi => sse_response(feed, ag_ui_encoder(after, graph)),
+        StreamFormat::Events => sse_response(subscription, encode_v2_events),
+        StreamFormat::Debate => sse_response(subscription, DebateSseEncoder::new(heading, after)),
+        StreamFormat::AgUi => sse_response(subscription, ag_ui_encoder(after, graph)),
     }
 }
 
@@ -330,22 +332,24 @@ fn stream_response(
 async fn wait_for_result(
     runs: &RunService,
     platform: &DebateAppState,
-    mut feed: Subscription,
+    mut subscription: Subscription,
 ) -> Result<Response, Problem> {
     let mut last_number = None;
     loop {
-        while let Some(event) = feed.next().await {
+        while let Some(event) = subscription.next().await {
             last_number = Some(event.number());
         }
-        match feed.end() {
+        match subscription.end() {
             Some(SubscriptionEnd::Shutdown) => return Err(Problem::shutting_down()),
             Some(SubscriptionEnd::Failed(problem)) => return Err(Problem::clone(problem)),
             // The run is still active: missed events are read from the journal, then the wait continues.
-            Some(SubscriptionEnd::Lagged) => feed = runs.subscribe(&feed.thread().clone(), last_number).await?,
+            Some(SubscriptionEnd::Lagged) => {
+                subscription = runs.subscribe(&subscription.thread().clone(), last_number).await?;
+            }
             _ => break,
         }
     }
-    let record = runs.get_thread(feed.thread()).await?;
+    let record = runs.get_thread(subscription.thread()).await?;
     if let Some(failure) = record.error.as_ref().filter(|_| record.status == RunStatus::Failed) {
         return Err(responses::run_error_problem(failure, &record.thread));
     }

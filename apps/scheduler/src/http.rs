@@ -40,7 +40,7 @@ use crate::ics::MAX_BYTES;
 pub(crate) const GRAPH: &str = "scheduler";
 
 /// Access to conversations and their owners.
-const TALKS: OwnedThreads = OwnedThreads {
+const CONVERSATIONS: OwnedThreads = OwnedThreads {
     graph: GRAPH,
     list_hint: "GET /api/scheduler/threads?user_id=",
     owner: |options| ConversationOptions::read(options).user_id,

@@ -27,7 +27,7 @@ pub use context::SchedulerContext;
 pub use http::{ConversationOptions, run_request};
 pub use nodes::{ConfirmationAnswer, EditedResolution, ResolutionChoice};
 pub use orchestrator::{create_scheduler_graph, state_graph};
-pub use state::request_state::{ClarificationAnswer as Clarifying, ClarificationFields, NewFamilyName, NewNameKind};
+pub use state::request_state::{ClarificationAnswer, ClarificationFields, NewFamilyName, NewNameKind};
 
 /// The scheduler page of the book, included so that its examples are compiled and run as doc tests.
 #[cfg(doctest)]

@@ -77,12 +77,12 @@ async fn list_posts(
 async fn create_post(
     State(runs): State<RunService>,
     Extension(platform): Extension<SuggestionsAppState>,
-    visitor: ClientAddress,
+    client: ClientAddress,
     ValidatedJson(posting): ValidatedJson<CreatePostRequest>,
 ) -> Result<Response, Problem> {
     let post = posting.read().map_err(post_rejected_problem)?;
     // Requests that fail validation do not count against the rate limit, here and below.
-    let _pass = runs.acquire_permit(POST, visitor, platform.limit())?;
+    let _permit = runs.acquire_permit(POST, client, platform.limit())?;
     let post = platform.sources().await?.posts().create(post).await?;
     let location = [(header::LOCATION, format!("/api/posts/{}", post.id))];
     Ok((StatusCode::CREATED, location, Json(post)).into_response())
@@ -113,11 +113,11 @@ async fn get_post(
 async fn engage_post(
     State(runs): State<RunService>,
     Extension(platform): Extension<SuggestionsAppState>,
-    visitor: ClientAddress,
+    client: ClientAddress,
     Path(id): Path<String>,
     ValidatedJson(engaging): ValidatedJson<EngagementRequest>,
 ) -> Result<Json<PostSummary>, Problem> {
-    let _pass = runs.acquire_permit(ENGAGEMENT, visitor, platform.limit())?;
+    let _permit = runs.acquire_permit(ENGAGEMENT, client, platform.limit())?;
     let engaged = platform.sources().await?.posts().engage(&id, engaging.kind).await?;
     engaged.map(Json).ok_or_else(|| post_not_found(&id))
 }
@@ -144,20 +144,20 @@ async fn get_suggestions(
     }
     let is_streamed = params.is_streamed()?;
     let post = find_post(&platform, &id).await?;
-    let visitor = requester.visitor;
+    let client = requester.client;
     let context = platform.run_context(&post.id, requester.search_options(params.model)).await?;
-    let pass = runs.acquire_permit(SUGGESTION, visitor, platform.limit())?;
+    let permit = runs.acquire_permit(SUGGESTION, client, platform.limit())?;
     let suggestion_run = SuggestionRun::new(&context, &post.text, &post.tags)?;
     let run = suggestion_run.run(platform.graph()).map(|run| run.metrics(runs.metrics()));
     if is_streamed {
         let run = run.map(|run| run.stream_events());
-        return Ok(SuggestionStream::new(suggestion_run, run, pass).response(runs.config().sse));
+        return Ok(SuggestionStream::new(suggestion_run, run, permit).response(runs.config().sse));
     }
     let suggested = match run {
         Some(run) => suggestion_run.finish(run.await).await?,
         None => suggestion_run.search_without_model(None).await,
     };
-    drop(pass);
+    drop(permit);
     Ok(Json(suggestions_response(suggested)).into_response())
 }
 
@@ -173,7 +173,7 @@ async fn search_all(
     ValidatedQuery(params): ValidatedQuery<SearchParams>,
 ) -> Result<Json<Value>, Problem> {
     let query = params.query()?;
-    let _pass = runs.acquire_permit(LOOKUP, requester.visitor, platform.limit())?;
+    let _permit = runs.acquire_permit(LOOKUP, requester.client, platform.limit())?;
     let sources = platform.sources().await?;
     let token = platform.token(requester.search_options(None).token);
     let documents = join(sources.search_docs(&query.text), sources.search_issues(&query.text));

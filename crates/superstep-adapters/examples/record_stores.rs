@@ -1,5 +1,5 @@
-//! Writes the threads of `tests/it/recorded/workshop.rs` in the formats of this version, as fixtures for all later
-//! versions.
+//! Writes the threads of `tests/it/stored_fixtures/threads.rs` in the formats of this version, as fixtures for all
+//! later versions.
 //!
 //! Started by `cargo xtask record`. Writes a new folder and never changes an existing one.
 

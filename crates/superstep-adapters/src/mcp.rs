@@ -17,7 +17,7 @@
 //! impl Tool for Greet {
 //!     fn spec(&self) -> ToolSpec {
 //!         let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
-//!         ToolSpec::new("greet", "Greets a person.").with_input(schema).read_only()
+//!         ToolSpec::new("greet", "Greets a person.").with_input_schema(schema).read_only()
 //!     }
 //!
 //!     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {

@@ -27,11 +27,11 @@ pub(crate) fn models(setup: &CliConfig) -> ModelRegistry {
     // A request, or a persisted run, may name a service that the settings do not contain.
     let set = if setup.is_offline { set.offline() } else { set };
     let models = provided.fold(set, |models, (name, set)| match usable_model(setup, name, set) {
-        Ok(model) => models.with(name, model),
+        Ok(model) => models.with_model(name, model),
         Err(error) => models.with_unavailable(name, error),
     });
     match default_weights(setup) {
-        Some(Ok(weights)) => models.with(LOCAL_WEIGHTS_PROVIDER, weights),
+        Some(Ok(weights)) => models.with_model(LOCAL_WEIGHTS_PROVIDER, weights),
         Some(Err(error)) => models.with_unavailable(LOCAL_WEIGHTS_PROVIDER, error),
         None => models,
     }

@@ -26,7 +26,7 @@ pub(crate) use suggestions::{
     before_long_help = "Examples:
   superstep demo debate                             watch a debate; needs no key
   superstep run titles --input '{\"text\":\"…\"}'       run a graph of superstep.toml
-  superstep resume titles-3f9a1c --answer true      answer a question, or resume after a stop
+  superstep resume titles-3f9a1c --answer true      resume with a value, or after a stop
   superstep serve                                   serve the graphs over HTTP, with web pages"
 )]
 pub(crate) struct Cli {
@@ -105,7 +105,7 @@ pub(crate) enum Command {
   cat ticket.json | superstep run titles --input - --jsonl
   superstep run titles --input @ticket.json --stream tokens")]
     Run(RunArgs),
-    /// Answer a question of a thread, or resume it after a stop, a failure or a crash
+    /// Resume a thread: with a value for its interrupt, or after a stop, failure or crash
     #[command(before_long_help = "Examples:
   superstep resume titles-3f9a1c
   superstep resume titles-3f9a1c --answer true
@@ -222,7 +222,7 @@ pub(crate) enum StreamModeArg {
 pub(crate) struct ResumeArgs {
     /// Id of the thread
     pub(crate) thread: String,
-    /// Answer to the pending question: JSON, or plain text if the question expects text
+    /// Resume value of the open interrupt: JSON, or plain text if the interrupt expects text
     #[arg(short, long, value_name = "JSON", allow_hyphen_values = true)]
     pub(crate) answer: Option<String>,
     /// Print progress of the run on stdout

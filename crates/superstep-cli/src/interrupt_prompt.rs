@@ -107,15 +107,15 @@ pub(crate) fn parse_answers(questions: &[ThreadInterrupt], text: &str) -> Result
     }
     let named: Map<String, Value> = serde_json::from_str(text).map_err(|_| {
         let example = questions.iter().map(|question| format!("\"{}\": …", question.name)).collect::<Vec<_>>();
-        invalid_answer(format!("{} questions are open, but only one answer was given", questions.len()))
-            .help(format!("answer by name: --answer '{{{}}}'", example.join(", ")))
+        invalid_answer(format!("{} interrupts are open, but one value was given", questions.len()))
+            .help(format!("resume by name: --answer '{{{}}}'", example.join(", ")))
     })?;
     let mut answers = ResumeValues::new();
     for (name, answer) in named {
         let is_match = |question: &&ThreadInterrupt| question.name == name || question.id.to_string() == name;
         let question = questions.iter().find(is_match).ok_or_else(|| {
             let names: Vec<&str> = questions.iter().map(|question| question.name.as_str()).collect();
-            invalid_answer(format!("unknown question `{name}`"))
+            invalid_answer(format!("unknown interrupt `{name}`"))
                 .help(superstep::core::suggest::did_you_mean_or_list(&name, &names))
         })?;
         answers.insert(question.id, answer);
@@ -239,7 +239,7 @@ mod tests {
 
     /// R-CLI-16: the schema of an answer becomes a form.
     #[test]
-    fn what_is_typed_is_read_as_the_schema_says() {
+    fn typed_answers_are_parsed_by_schema() {
         let rows = [
             (json!({ "type": "boolean" }), "Yes", Ok(json!(true))),
             (json!({ "type": "boolean" }), "maybe", Err("expected yes or no")),

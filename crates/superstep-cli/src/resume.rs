@@ -43,8 +43,8 @@ async fn resume_input(handle: &ThreadHandle, answer: Option<&str>, out: &Output)
     match answer {
         Some(_) if questions.is_empty() => {
             let failure =
-                CliError::new(ErrorCode::InvalidResume, format!("thread `{}` has no open question", record.thread));
-            Err(failure.help(format!("resume without an answer: {}", resume_command(&record.thread))))
+                CliError::new(ErrorCode::InvalidResume, format!("thread `{}` has no open interrupt", record.thread));
+            Err(failure.help(format!("resume without a value: {}", resume_command(&record.thread))))
         }
         Some(answer) => {
             interrupt_prompt::parse_answers(&questions, answer).map(|answers| Some(RunInput::Resume(answers)))
@@ -92,7 +92,7 @@ mod tests {
 
     /// R-CLI-4a: an unfinished run can continue even without next tasks, because its input may not have been saved.
     #[test]
-    fn only_what_ended_is_over() {
+    fn only_ended_runs_are_complete() {
         for status in [RunStatus::Running, RunStatus::Suspended, RunStatus::Orphaned, RunStatus::Failed] {
             assert!(!is_over(&[], status), "{status:?}");
         }

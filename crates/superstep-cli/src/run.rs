@@ -21,7 +21,7 @@ use crate::run_driver::{RunDisplay, RunSummary, STOPPED, run_to_end};
 use crate::text::{format_duration, pluralize, pretty, shell_quote};
 pub(crate) use view::RunView;
 
-/// Exit code of a process whose run waits for an answer.
+/// Exit code of a process whose run waits for a resume value.
 pub(crate) const WAITING: u8 = 10;
 
 /// Runs a graph.
@@ -101,7 +101,7 @@ pub(crate) fn print_summary(done: RunSummary, out: &Output) -> Result<u8, CliErr
         }
         RunStatus::AwaitingInput => {
             done.questions.iter().for_each(|question| interrupt_prompt::print_question(question, out));
-            out.print_note(format_args!("waiting for an answer · {facts}"));
+            out.print_note(format_args!("interrupted, waiting for input · {facts}"));
             let answer = if done.questions.is_empty() { "" } else { " --answer JSON" };
             out.print_note(format_args!("resume with: {}{answer}", resume_command(&done.thread)));
             Ok(WAITING)

@@ -133,7 +133,7 @@ impl RunProgress {
     ) -> Result<(), CliError> {
         self.after = published.number();
         let event = published.event();
-        match published.kind() {
+        match published.event_type() {
             "on_chain_end" if event["parent_ids"].as_array().is_some_and(Vec::is_empty) => {
                 self.output = event["data"]["output"].clone();
                 if let Value::Object(output) = &mut self.output {

@@ -64,7 +64,7 @@ pub struct Diagram {
 /// use superstep_core::diagram::{DiagramNode, NodeKind};
 ///
 /// let node = DiagramNode::new("report", NodeKind::Node);
-/// assert!(!node.deferred && node.inner.is_none());
+/// assert!(!node.deferred && node.subgraph.is_none());
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DiagramNode {
@@ -78,14 +78,14 @@ pub struct DiagramNode {
     pub metadata: BTreeMap<String, Value>,
     /// Diagram of the subgraph that runs inside this node.
     #[serde(rename = "graph", skip_serializing_if = "Option::is_none")]
-    pub inner: Option<Box<Diagram>>,
+    pub subgraph: Option<Box<Diagram>>,
 }
 
 impl DiagramNode {
     /// Creates a node without metadata or subgraph, not deferred.
     #[must_use]
     pub fn new(id: impl Into<String>, kind: NodeKind) -> Self {
-        Self { id: id.into(), kind, deferred: false, metadata: BTreeMap::new(), inner: None }
+        Self { id: id.into(), kind, deferred: false, metadata: BTreeMap::new(), subgraph: None }
     }
 }
 
@@ -305,7 +305,7 @@ mod tests {
 
     /// R-FWK-10: the JSON format contains nodes, conditions and labels.
     #[test]
-    fn json_tells_conditions_and_labels() {
+    fn json_contains_conditions_and_labels() {
         let drawn = fixtures::agent().to_json();
         assert_eq!(drawn["nodes"][1], json!({ "id": "think", "kind": "node", "deferred": false, "metadata": {} }));
         assert_eq!(
@@ -321,7 +321,7 @@ mod tests {
 
     /// R-FWK-10: the JSON format contains joins, metadata, deferred nodes and subgraphs.
     #[test]
-    fn json_tells_joins_metadata_and_inner_graphs() {
+    fn json_contains_joins_metadata_and_subgraphs() {
         let mut drawing = fixtures::join();
         drawing.nodes[1].metadata.insert("owner".into(), json!({ "team": "search" }));
         let drawn = drawing.to_json();

@@ -251,7 +251,7 @@ impl DynamicField {
 impl FieldOps for DynamicField {
     fn reduce(&self, state: &mut AnyState, input: AnyValue) -> Result<Change, ValidationError> {
         match (self.slot_mut(state), &self.rule) {
-            (FieldSlot::Messages(messages), _) => messages.fold(input.into_value::<MessageUpdates>()?),
+            (FieldSlot::Messages(messages), _) => messages.reduce(input.into_value::<MessageUpdates>()?),
             (FieldSlot::Json(current), DynamicReducer::Named(reducer)) => reducer.reduce(current, input.into_value()?),
             (FieldSlot::Json(current), DynamicReducer::Custom(fold)) => {
                 *current = fold(current.clone(), input.into_value()?)?;

@@ -88,7 +88,7 @@ pub struct PartialOutcome {
     pub checkpoint: Option<CheckpointId>,
 }
 
-/// The party that can correct the error.
+/// The category of an error: graph, input, external system, or bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -264,7 +264,7 @@ impl Error {
         self.0.partial.as_ref()?.state.as_ref()?.downcast_ref()
     }
 
-    /// Returns the party that can correct the error.
+    /// Returns the category of the error: graph, input, external system, or bug.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.code.kind(self.0.location.node.is_some(), self.0.retryable)
@@ -338,7 +338,7 @@ mod tests {
 
     /// R-FWK-93: one error type with code, message, cause, help, page, `retryable` and location.
     #[test]
-    fn an_error_says_what_where_why_and_what_to_do() {
+    fn errors_contain_code_location_cause_and_help() {
         let error = Error::new(ErrorCode::NodeFailed, "no answer from the mail server")
             .with_help("check the address")
             .with_node("send")

@@ -272,7 +272,7 @@ pub(crate) mod tests {
         /// stored delta replays a successful change exactly; `Unchanged` means equal, and any other change means
         /// different.
         #[test]
-        fn any_fold_is_deterministic_whole_and_replayable(
+        fn any_fold_is_deterministic_atomic_and_replayable(
             reducer in prop::sample::select(all_reducers()),
             before in any_value(),
             input in any_value(),

@@ -117,7 +117,7 @@ pub struct MachineOutcome {
     pub state: Arc<AnyState>,
     /// Reason why the run ended.
     pub end: MachineEnd,
-    /// Newest checkpoint, or `None` without a checkpointer.
+    /// Latest checkpoint, or `None` without a checkpointer.
     pub checkpoint: Option<CheckpointId>,
     /// Step of that checkpoint.
     pub step: i64,

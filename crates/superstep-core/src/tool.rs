@@ -73,7 +73,7 @@ impl ToolSpec {
 
     /// Sets the schema of the arguments.
     #[must_use]
-    pub fn with_input(mut self, schema: impl Into<Arc<Value>>) -> Self {
+    pub fn with_input_schema(mut self, schema: impl Into<Arc<Value>>) -> Self {
         self.input_schema = schema.into();
         self
     }

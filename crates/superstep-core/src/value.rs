@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_no_data_says_so() {
+    fn unserializable_values_are_errors() {
         let keys_are_lists = std::collections::BTreeMap::from([(vec![1], 2)]);
         let datum = AnyValue::native(keys_are_lists);
         assert!(datum.to_json().is_err());

@@ -201,7 +201,7 @@ mod tests {
 
     /// R-PLN-54: headings, list items and paragraphs are extracted; scripts, styles and menus are not.
     #[test]
-    fn a_page_is_read_for_what_it_says() {
+    fn only_content_of_a_page_is_extracted() {
         let html = "<html><head><title>T</title><style>p{}</style></head><body><nav>Menu</nav>
             <h1>One &amp; only</h1><script>if (a<b) '<h2>no</h2>'</script><p>First<br>line of <em>it</em>.</p>
             <h2 id=more>More</h2><ul><li>a<li>b</ul><table><tr><td>1</td><td>2</td></tr></table># no heading";
@@ -214,7 +214,7 @@ mod tests {
     /// R-PLN-54: a page without a heading has its title, and a malformed page yields the text that can be
     /// extracted.
     #[test]
-    fn a_broken_page_gives_what_can_be_read() {
+    fn the_readable_part_of_a_broken_page_is_extracted() {
         assert_eq!(rendered("<title>T</title>text"), ["# T []", "text"]);
         assert_eq!(rendered("</script></p><p>a<b>c</p <p>d &nope; &#0;"), ["ac", "d &nope; \u{fffd}"]);
         assert_eq!(rendered(""), Vec::<String>::new());

@@ -163,7 +163,7 @@ mod tests {
 
     /// R-SUG-19: file and anchor are distinguished, whatever characters they contain.
     #[test]
-    fn a_file_may_have_the_sign_of_an_anchor() {
+    fn file_names_may_contain_the_anchor_character() {
         let passages = split("c#/notes.html", lines(DocumentFormat::Html, "<h1 id='a#b'>A</h1><p>text</p>"));
         assert_eq!((passages[0].file.as_str(), passages[0].anchor()), ("c#/notes.html", "a#b"));
     }

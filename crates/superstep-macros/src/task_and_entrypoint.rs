@@ -7,7 +7,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Error, FnArg, GenericArgument, ItemFn, Pat, PathArguments, ReturnType, Type, TypePath};
 
-/// Expands an async function whose result is recorded: `async fn name(cx: &Cx, ..) -> Result<T, NodeError>`.
+/// Expands an async function whose result is recorded: `async fn name(cx: &TaskContext, ..) -> Result<T, NodeError>`.
 pub(crate) fn task(function: ItemFn) -> syn::Result<TokenStream> {
     require_async(&function)?;
     let help = "the first argument of a task is the context: `async fn name(cx: &TaskContext, ..)`";
@@ -34,7 +34,7 @@ pub(crate) fn task(function: ItemFn) -> syn::Result<TokenStream> {
     })
 }
 
-/// Expands an async function to a graph of its own: `async fn name(input: I, cx: Cx) -> Result<O, NodeError>`.
+/// Expands an async function to a graph of its own: `async fn name(input: I, cx: TaskContext) -> Result<O, NodeError>`.
 pub(crate) fn entrypoint(function: ItemFn) -> syn::Result<TokenStream> {
     require_async(&function)?;
     let mut arguments = function.sig.inputs.iter();

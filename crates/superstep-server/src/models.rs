@@ -36,7 +36,7 @@ impl ModelRegistry {
 
     /// Adds a model provided by the program.
     #[must_use]
-    pub fn with(mut self, name: impl Into<String>, model: impl Into<SharedModel>) -> Self {
+    pub fn with_model(mut self, name: impl Into<String>, model: impl Into<SharedModel>) -> Self {
         Arc::make_mut(&mut self.0).provided.insert(name.into(), model.into());
         self
     }
@@ -55,12 +55,12 @@ impl ModelRegistry {
         self
     }
 
-    /// Returns the model of a name; `own` are names that only the caller knows, for the hint of the error.
+    /// Returns the model with this name; the error also suggests `caller_models`.
     ///
     /// # Errors
     /// Returns 422 if the name is unknown, 503 if the API key is missing or the model is not available here or at
     /// the moment.
-    pub fn get(&self, name: &str, own: &[&str]) -> Result<SharedModel, Problem> {
+    pub fn get(&self, name: &str, caller_models: &[&str]) -> Result<SharedModel, Problem> {
         if let Some(model) = self.0.provided.get(name) {
             return Ok(model.clone());
         }
@@ -72,15 +72,16 @@ impl ModelRegistry {
         let provider = match self.0.configured.get(name) {
             Some(model) => provider_from_settings(name, model).map_err(|error| unavailable_problem(&error))?,
             None if name == LOCAL_WEIGHTS_PROVIDER => return Err(unavailable_problem(&no_weights(name))),
-            None => providers::from_name(name).map_err(|_| self.unknown(name, own))?,
+            None => providers::from_name(name).map_err(|_| self.unknown(name, caller_models))?,
         };
         if self.0.is_offline {
             return Err(unavailable_problem(&offline_error(name)));
         }
         provider.check().map_err(|error| {
             let help = error.help().unwrap_or("configure an API key").to_owned();
-            let own: String = own.first().map(|own| format!("; `{own}` needs no key")).unwrap_or_default();
-            unavailable_problem(&error).with_hint(help + &own)
+            let alternative: String =
+                caller_models.first().map(|model| format!("; `{model}` needs no key")).unwrap_or_default();
+            unavailable_problem(&error).with_hint(help + &alternative)
         })?;
         Ok(provider.into())
     }
@@ -112,10 +113,10 @@ impl ModelRegistry {
         provided.chain(missing).chain(set).collect()
     }
 
-    fn unknown(&self, name: &str, own: &[&str]) -> Problem {
+    fn unknown(&self, name: &str, caller_models: &[&str]) -> Problem {
         let (provided, set) = (self.0.provided.keys(), self.0.configured.keys());
         let set = set.filter(|name| !self.0.provided.contains_key(*name));
-        let names: Vec<&str> = own.iter().copied().chain(provided.chain(set).map(String::as_str)).collect();
+        let names: Vec<&str> = caller_models.iter().copied().chain(provided.chain(set).map(String::as_str)).collect();
         let problem = Problem::invalid(format!("unknown model `{name}`"), []);
         problem.with_hint(format!(
             "{}, or name a hosted model such as `groq/llama-3.1-8b-instant`",
@@ -188,7 +189,7 @@ mod tests {
     /// R-DEB-34, R-FWK-69: the key of a service is not used for another address, and a missing base URL is an
     /// error.
     #[test]
-    fn a_key_stays_at_its_own_address() {
+    fn keys_are_not_sent_to_other_addresses() {
         let file = "[models.own]\nprovider = 'openai'\nmodel = 'x'\nbase_url = 'http://127.0.0.1:1/v1/'\n\
                     [models.lost]\nprovider = 'azure'\nmodel = 'x'";
         let settings = Settings::parse(&SettingsSources::new().toml("superstep.toml", file)).expect("settings");
@@ -227,7 +228,7 @@ mod tests {
         let file = "[models.own]\nprovider = 'openai'\nmodel = 'x'\nbase_url = 'http://127.0.0.1:1/v1/'";
         let settings = Settings::parse(&SettingsSources::new().toml("superstep.toml", file)).expect("settings");
         let rules = superstep::models::RuleBasedModel::new("rules");
-        let models = ModelRegistry::from_settings(&settings).with("rules", rules).offline();
+        let models = ModelRegistry::from_settings(&settings).with_model("rules", rules).offline();
         for name in ["groq/llama-3.1-8b-instant", "openai/gpt-5", "ollama/llama3", "own"] {
             let problem = models.get(name, &[]).err().unwrap_or_else(|| panic!("{name} is available"));
             assert_eq!(

@@ -91,13 +91,13 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_goes_out_when_it_is_whole() {
+    fn only_complete_utf8_is_streamed() {
         check(&[], &[b"a\xf0\x9f", b"\x98", b"\x80b"], &["a", "", "😀b", ""], false);
         check(&[], &[b"a\xff", b"b\xe2\x82"], &["a\u{fffd}", "b", "\u{fffd}"], false);
     }
 
     #[test]
-    fn a_text_to_stop_at_never_goes_out() {
+    fn stop_sequences_are_never_streamed() {
         check(&["END"], &[b"one EN", b"D two", b"x"], &["one ", "", "", ""], true);
         check(&["END"], &[b"one EN", b"Dless"], &["one ", "", ""], true);
         check(&["END"], &[b"one E", b"N", b"O"], &["one ", "", "ENO", ""], false);

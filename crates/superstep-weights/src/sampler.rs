@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn without_chance_the_first_of_the_best_is_chosen() {
+    fn zero_temperature_picks_first_maximum() {
         let mut sampler = Sampler::new(&ChatRequest::from("hi"), 7).unwrap();
         assert_eq!(sampler.choose(&[0.5, 2.0, f32::NAN, 2.0, f32::INFINITY]), Some(1));
         assert_eq!(sampler.choose(&[f32::NAN]), None);
@@ -100,14 +100,14 @@ mod tests {
     }
 
     #[test]
-    fn chance_is_decided_by_the_seed() {
+    fn the_seed_determines_the_samples() {
         let weights = [1.0, 1.5, 0.5, 1.2];
         assert_eq!(drawn(&request(1.0, None, 1), &weights), drawn(&request(1.0, None, 1), &weights));
         assert_ne!(drawn(&request(1.0, None, 1), &weights), drawn(&request(1.0, None, 2), &weights));
     }
 
     #[test]
-    fn a_share_leaves_out_what_is_unlikely() {
+    fn top_p_excludes_unlikely_tokens() {
         // The probabilities are about 0.64, 0.24, 0.09 and 0.03.
         let weights = [3.0, 2.0, 1.0, 0.0];
         let among = |share| drawn(&request(1.0, share, 3), &weights).into_iter().flatten().max();

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_has_its_letter() {
+    fn the_byte_level_alphabet_covers_every_byte() {
         let alphabet = ByteLevel::alphabet();
         let mut bytes: Vec<u8> = alphabet.into_iter().filter_map(byte).collect();
         bytes.sort_unstable();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_says_what_the_model_is_by_default() {
+    fn the_default_system_prompt_is_read_from_the_template() {
         let template = "{% if x %}{{ '<|im_start|>system\nBe kind.<|im_end|>\n' }}{% endif %}";
         assert_eq!(default_system(template).as_deref(), Some("Be kind."));
         assert_eq!(default_system("{{ '<|im_start|>system\\nBe kind.<|im_end|>' }}").as_deref(), Some("Be kind."));

@@ -76,7 +76,7 @@
 //! let route = move |count: &Count| if count.n < 3 { Goto::node(one) } else { Goto::end() };
 //! graph.add_conditional_edges(one, route, [one.into(), END]);
 //!
-//! let outcome = graph.compile()?.invoke(Count::input()).wait_blocking()?;
+//! let outcome = graph.compile()?.invoke(Count::input().n(0u64)).wait_blocking()?;
 //! assert_eq!(outcome.state.n, 3);
 //! # Ok(()) }
 //! ```

@@ -28,8 +28,8 @@ use crate::engine::environment::SystemClock;
 /// let store = MemoryStore::new();
 /// store.put(["users", "mia"], "food", "likes green curry").await?;
 /// store.put(["users", "mia"], "pets", "has two cats").await?;
-/// let found = store.search(SearchOp::new(["users", "mia"]).query("curry")).await?;
-/// assert_eq!((found.len(), found[0].item.key.as_str()), (1, "food"));
+/// let items = store.search(SearchOp::new(["users", "mia"]).query("curry")).await?;
+/// assert_eq!((items.len(), items[0].item.key.as_str()), (1, "food"));
 /// # Ok::<(), superstep::Error>(())
 /// # }).unwrap();
 /// ```
@@ -61,7 +61,7 @@ struct StoredItem {
 
 impl Default for MemoryStore {
     fn default() -> Self {
-        Self::with(StoreOptions::default())
+        Self::with_options(StoreOptions::default())
     }
 }
 
@@ -74,7 +74,7 @@ impl MemoryStore {
 
     /// Creates an empty store with an embedder, a clock or a default time to live.
     #[must_use]
-    pub fn with(options: StoreOptions) -> Self {
+    pub fn with_options(options: StoreOptions) -> Self {
         let clock = options.clock.clone().unwrap_or_else(|| Arc::new(SystemClock));
         Self(Arc::new(StoreInner {
             options,
@@ -212,6 +212,6 @@ impl BatchExecutor<'_> {
 #[cfg(test)]
 mod tests {
     mod conformance {
-        superstep_core::store_conformance!(crate::store::MemoryStore::with);
+        superstep_core::store_conformance!(crate::store::MemoryStore::with_options);
     }
 }

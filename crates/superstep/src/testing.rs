@@ -40,18 +40,18 @@ pub enum CrashedWrite {
 pub struct CrashingCheckpointer(Arc<CrashState>);
 
 struct CrashState {
-    disk: SharedCheckpointer,
-    at: usize,
-    last: CrashedWrite,
+    inner: SharedCheckpointer,
+    crash_at: usize,
+    crashed_write: CrashedWrite,
     commits: AtomicUsize,
     dead: AtomicBool,
 }
 
 impl CrashingCheckpointer {
     /// Creates a checkpointer that crashes at the commit with this index, starting at 0.
-    pub fn new(disk: impl Into<SharedCheckpointer>, at: usize, last: CrashedWrite) -> Self {
+    pub fn new(inner: impl Into<SharedCheckpointer>, crash_at: usize, crashed_write: CrashedWrite) -> Self {
         let (commits, dead) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Self(Arc::new(CrashState { disk: disk.into(), at, last, commits, dead }))
+        Self(Arc::new(CrashState { inner: inner.into(), crash_at, crashed_write, commits, dead }))
     }
 
     /// Returns true once the checkpointer has crashed.
@@ -61,7 +61,7 @@ impl CrashingCheckpointer {
     }
 
     fn alive(&self) -> Result<&SharedCheckpointer> {
-        if self.has_crashed() { Err(crashed_error()) } else { Ok(&self.0.disk) }
+        if self.has_crashed() { Err(crashed_error()) } else { Ok(&self.0.inner) }
     }
 }
 
@@ -70,19 +70,19 @@ fn crashed_error() -> Error {
 }
 
 impl Checkpointer for CrashingCheckpointer {
-    delegate_checkpointer!(this => this.0.disk; release);
+    delegate_checkpointer!(this => this.0.inner; release);
     delegate_checkpointer!(this => this.alive()?; acquire, load, history, threads, status, namespaces);
     delegate_checkpointer!(this => this.alive()?; delete_thread, copy_thread, prune, stats);
     delegate_checkpointer!(this => this.alive()?; events, last_event_number, delete_events);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
-        let disk = self.alive()?;
-        if self.0.commits.fetch_add(1, Ordering::SeqCst) < self.0.at {
-            return disk.commit(commit).await;
+        let inner = self.alive()?;
+        if self.0.commits.fetch_add(1, Ordering::SeqCst) < self.0.crash_at {
+            return inner.commit(commit).await;
         }
         self.0.dead.store(true, Ordering::SeqCst);
-        if self.0.last == CrashedWrite::Persisted {
-            disk.commit(commit).await?;
+        if self.0.crashed_write == CrashedWrite::Persisted {
+            inner.commit(commit).await?;
         }
         Err(crashed_error())
     }

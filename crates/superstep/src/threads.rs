@@ -314,8 +314,8 @@ impl<S: GraphState, C: Send + Sync + 'static> UpdateStateBuilder<S, C> {
 
     /// Sets the source of time and id of the checkpoint. Tests inject one.
     #[must_use]
-    pub fn environment(mut self, world: Arc<dyn Environment>) -> Self {
-        self.environment = Some(world);
+    pub fn environment(mut self, environment: Arc<dyn Environment>) -> Self {
+        self.environment = Some(environment);
         self
     }
 
@@ -329,8 +329,8 @@ impl<S: GraphState, C: Send + Sync + 'static> UpdateStateBuilder<S, C> {
                 .with_help("give at least one update"));
         }
         let (clock, real) = system_environment();
-        let world = self.environment.as_ref().unwrap_or(real);
-        let run = RunId::from_bits(world.new_id());
+        let environment = self.environment.as_ref().unwrap_or(real);
+        let run = RunId::from_bits(environment.new_id());
         let control = crate::run::control::RunControl::new();
         let turn = self.graph.lanes.acquire(&self.thread, &control, MultitaskStrategy::Reject).await?;
         let held = LeaseGuard::acquire(checkpointer, &self.thread, run, false, &**clock).await?;
@@ -361,7 +361,7 @@ impl<S: GraphState, C: Send + Sync + 'static> UpdateStateBuilder<S, C> {
             emits_events: false,
             metadata: Arc::default(),
             parent_task: loaded.as_ref().and_then(|loaded| loaded.checkpoint.parent_task),
-            environment: world.clone(),
+            environment: environment.clone(),
         };
         let mut machine = Machine::new(self.graph.program.topology.clone(), config, loaded)?;
         if self.from_checkpoint.is_some() && self.from_checkpoint != newest.map(|newest| newest.checkpoint.id) {

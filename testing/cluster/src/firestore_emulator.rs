@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_emulator_started_ends_with_it() {
+    fn child_processes_end_with_their_emulator() {
         let folder = folder(std::process::id(), "ending");
         std::fs::create_dir_all(&folder).unwrap();
         let pid = folder.join("pid");

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_is_a_stream() {
+    fn equal_seeds_give_equal_numbers() {
         let numbers = |seed| {
             let mut random = Random::apart(seed, 0);
             [(); 4].map(|()| random.next())

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_a_superstep_shows() {
+    fn partial_supersteps_are_detected() {
         let initial = SimState::schema().unwrap().initial_state().downcast::<SimState>().unwrap();
         check_consistent(&initial).unwrap();
         let one =

@@ -56,7 +56,7 @@ pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
     }
     foreign(stage.seed, &mut report)?;
     report.require_count(stage.seed, "threads with an error", 1);
-    report.require_count(stage.seed, "threads read beside damaged ones", 1);
+    report.require_count(stage.seed, "threads read next to corrupt ones", 1);
     Ok(report)
 }
 
@@ -146,7 +146,7 @@ impl IntactFile {
         report.count("threads with an error", failed);
         if failed > 0 && corruption.at.is_some_and(|at| self.is_row(at)) {
             report.count("rows hit", 1);
-            report.count("threads read beside damaged ones", right);
+            report.count("threads read next to corrupt ones", right);
             if right == 0 {
                 let first = stored.unreadable.first().map(|error| error.message.clone()).unwrap_or_default();
                 report.add_violation(

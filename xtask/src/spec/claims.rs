@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_test_or_not_directly_above_claims_nothing() {
+    fn only_ids_directly_above_a_test_are_claims() {
         check("/// R-GRA-1\nfn helper() { assert!(true); }", &[]);
         check("/// R-GRA-1\n\n#[test]\nfn a() { assert!(true); }", &[]);
         check("/// R-GRA-1\nstruct S;\n#[test]\nfn a() { assert!(true); }", &[]);

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_requirement_is_defined_as_a_whole_or_in_parts() {
+    fn a_requirement_has_one_definition_or_parts() {
         let read = |text: &str| all_ids(&[File::fake("spec/08-cli.md", text)]);
         let parts = read("- **R-CLI-5** five\n- **R-CLI-4b** b\n- **R-CLI-4a** a\n").unwrap();
         assert_eq!(texts(&parts), ["R-CLI-4a", "R-CLI-4b", "R-CLI-5"]);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_found_where_they_stand_alone() {
+    fn only_complete_ids_are_found() {
         let ids: Vec<Id> = ids_in("R-GRA-7, (R-FWK-30), R-CLI-4a: and XR-GRA-8, R-gra-9, R-GRA-")
             .into_iter()
             .map(|reference| reference.id)

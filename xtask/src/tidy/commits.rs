@@ -5,6 +5,7 @@
 
 use std::process::Command;
 
+use crate::process;
 use crate::workspace::Workspace;
 
 /// The last commit before the rule: older history stays as it is, because rewriting it would change every hash.
@@ -66,8 +67,7 @@ impl History {
 }
 
 fn git(workspace: &Workspace, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new("git").current_dir(workspace.root()).args(arguments).output();
-    let output = output.map_err(|error| format!("git: {error}"))?;
+    let output = process::output(Command::new("git").current_dir(workspace.root()).args(arguments))?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("git failed").to_owned());
     }

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_committed_floors_bite() {
+    fn advisory_floors_reject_older_versions() {
         let deny = include_str!("../../../deny.toml");
         let check = |name: &str, version: &str, count: usize| {
             assert_eq!(floors(&files(deny, name, version)).len(), count, "{name} {version}");

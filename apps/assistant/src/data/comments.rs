@@ -96,7 +96,7 @@ mod tests {
 
     /// R-PLN-53: comments beside or directly above tables and columns describe them.
     #[test]
-    fn comments_belong_to_what_they_stand_at() {
+    fn comments_are_assigned_to_the_adjacent_definition() {
         let start = SCHEMA.find("CREATE").unwrap();
         let notes = column_comments(&SCHEMA[start..], &["id", "status", "due_at"]);
         assert_eq!(notes, ["", "where it is see due_at", "latest day"]);

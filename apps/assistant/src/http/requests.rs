@@ -72,16 +72,16 @@ impl SendMessageRequest {
 }
 
 /// Adds the user and the title of the conversation to a request, unless the request already contains them.
-pub(crate) fn annotate_request(mut order: RunRequest) -> RunRequest {
-    let RunInput::Input(input) = &order.input else { return order };
-    if order.context.is_null() {
+pub(crate) fn annotate_request(mut request: RunRequest) -> RunRequest {
+    let RunInput::Input(input) = &request.input else { return request };
+    if request.context.is_null() {
         let user_id = input["user_id"].as_str().unwrap_or_default().to_owned();
-        order.context = TurnOptions { user_id, model: None }.to_json();
+        request.context = TurnOptions { user_id, model: None }.to_json();
     }
     let first = input["messages"].as_array().and_then(|all| all.first()).unwrap_or(&input["messages"]);
     match first["content"].as_str().or_else(|| first.as_str()).map(str::to_owned) {
-        Some(text) => order.title_from_text(&text),
-        None => order,
+        Some(text) => request.title_from_text(&text),
+        None => request,
     }
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct StreamParams {
     #[param(inline)]
     pub(crate) format: StreamFormat,
     /// Id of the last received event; only later events are sent. The header `Last-Event-ID` has the same meaning.
-    #[expect(dead_code, reason = "read by the extractor `LastEventId`; here so that it is known")]
+    #[expect(dead_code, reason = "read by the extractor `LastEventId`; declared for the OpenAPI document")]
     after: Option<u64>,
     /// Id of the user. Must be the owner of the conversation.
     pub(crate) user_id: String,

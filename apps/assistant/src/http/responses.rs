@@ -6,7 +6,7 @@ use superstep::core::message::{Role, ToolCall, ToolStatus};
 use superstep::{Error, ErrorCode, Message};
 use superstep_server::{Problem, RunError, RunService, RunStatus, ThreadRecord, ThreadState};
 
-use super::{TALKS, TurnOptions};
+use super::{CONVERSATIONS, TurnOptions};
 use crate::app::AssistantAppState;
 use crate::current_turn::is_user_or_assistant_text;
 use crate::plan::PlannedCall;
@@ -18,10 +18,10 @@ pub(super) async fn session_response(
     app_state: &AssistantAppState,
     record: &ThreadRecord,
 ) -> Result<Value, Problem> {
-    let state = TALKS.state(runs, &record.thread).await?;
+    let state = CONVERSATIONS.state(runs, &record.thread).await?;
     let talk = state.as_ref().map(conversation).transpose()?;
     let messages = talk.as_ref().map(|talk| messages(talk, app_state)).unwrap_or_default();
-    let options = TurnOptions::read(&TALKS.latest_context(runs, record).await?);
+    let options = TurnOptions::read(&CONVERSATIONS.latest_context(runs, record).await?);
     Ok(json!({
         "sessionId": record.thread,
         "userId": options.user_id,

@@ -35,7 +35,7 @@ impl Tool for Calculate {
         }});
         let about = "Calculates exactly with decimal numbers, percent and units of length, mass, temperature, volume, time, \
                      data, area and speed.";
-        ToolSpec::new("calculate", about).with_input(schema).read_only().timeout(super::TIME)
+        ToolSpec::new("calculate", about).with_input_schema(schema).read_only().timeout(super::TIME)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
@@ -149,7 +149,7 @@ mod tests {
 
     /// R-PLN-54: an invalid calculation is an error and not a number.
     #[test]
-    fn what_cannot_be_calculated_is_an_error() {
+    fn invalid_calculations_are_errors() {
         let deep = format!("{}1{}", "(".repeat(200), ")".repeat(200));
         let long = "1+".repeat(2_000) + "1";
         for text in [

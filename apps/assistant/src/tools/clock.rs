@@ -20,7 +20,10 @@ impl Tool for Now {
         let schema = json!({"type": "object", "additionalProperties": false, "properties": {
             "zone": {"type": "string", "description": "An IANA time zone, such as Europe/Berlin (default: the user's time zone)."},
         }});
-        ToolSpec::new("now", "Returns the date and the time.").with_input(schema).read_only().timeout(super::TIME)
+        ToolSpec::new("now", "Returns the date and the time.")
+            .with_input_schema(schema)
+            .read_only()
+            .timeout(super::TIME)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {

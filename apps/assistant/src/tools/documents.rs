@@ -23,7 +23,7 @@ impl Tool for SearchDocs {
             "limit": {"type": "integer", "minimum": 1, "maximum": PASSAGES.1, "description": "Maximum number of passages."},
         }});
         let about = "Searches the organisation's documents. Returns the best matching passages, with their sources.";
-        let spec = ToolSpec::new("search_docs", about).with_input(schema).read_only();
+        let spec = ToolSpec::new("search_docs", about).with_input_schema(schema).read_only();
         spec.timeout(super::TIME).retries(super::RETRIES)
     }
 

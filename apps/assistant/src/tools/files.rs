@@ -125,7 +125,7 @@ impl Tool for ReadFile {
             "path": {"type": "string", "description": "Path of the file, inside the allowed folders."},
         }});
         let about = "Reads a text file inside the allowed folders.";
-        let spec = ToolSpec::new("read_file", about).with_input(schema).read_only();
+        let spec = ToolSpec::new("read_file", about).with_input_schema(schema).read_only();
         spec.timeout(super::TIME).retries(super::RETRIES)
     }
 

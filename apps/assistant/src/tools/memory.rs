@@ -26,7 +26,7 @@ impl Tool for SearchMemory {
             "limit": {"type": "integer", "minimum": 1, "maximum": FACTS.1, "description": "Maximum number of facts."},
         }});
         let about = "Searches the facts about the user from earlier conversations.";
-        let spec = ToolSpec::new("search_memory", about).with_input(schema).read_only();
+        let spec = ToolSpec::new("search_memory", about).with_input_schema(schema).read_only();
         spec.timeout(super::TIME).retries(super::RETRIES)
     }
 
@@ -45,7 +45,7 @@ impl Tool for DeleteMemory {
             "query": {"type": "string", "description": "Words of the fact, if its key is not known."},
         }});
         let about = "Deletes one fact about the user permanently.";
-        ToolSpec::new("forget_memory", about).with_input(schema).destructive().idempotent().timeout(super::TIME)
+        ToolSpec::new("forget_memory", about).with_input_schema(schema).destructive().idempotent().timeout(super::TIME)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {

@@ -52,7 +52,11 @@ impl Tool for QueryTool {
             "max_rows": {"type": "integer", "minimum": 1, "description": "Maximum number of rows (default: 100)."},
         }});
         let about = "Runs one read-only SQL query on the organisation's data. Returns columns and rows.";
-        ToolSpec::new("bq_query", about).with_input(schema).read_only().timeout(super::TIME).retries(super::RETRIES)
+        ToolSpec::new("bq_query", about)
+            .with_input_schema(schema)
+            .read_only()
+            .timeout(super::TIME)
+            .retries(super::RETRIES)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {

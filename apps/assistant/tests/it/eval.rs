@@ -189,7 +189,7 @@ fn numbered<const K: usize, const U: usize>(
 
 /// R-PLN-57: grading as right, wrong or unknown.
 #[test]
-fn answers_are_marked() {
+fn answers_are_graded() {
     let eval_question = |expected: Value, absent: &[&str]| EvalQuestion {
         id: String::new(),
         question: String::new(),
@@ -211,6 +211,8 @@ fn answers_are_marked() {
         (eval_question(json!([37]), &[]), "I do not know: nothing was found.", Grade::Unknown),
         (eval_question(json!([37]), &[]), "I do not know. Do you mean 7 or 8?", Grade::Unknown),
         (eval_question(json!([37]), &[]), "I do not know yet. Do you mean 37 or 8?", Grade::Unknown),
+        (eval_question(json!([37]), &[]), "I do not know whether it is 37.", Grade::Unknown),
+        (eval_question(json!([37]), &[]), "It is 7. I cannot say more.", Grade::Incorrect),
         (never(""), "I do not know: it is about the future.", Grade::Right),
         (never(""), "I do not know. Ask me, for example: \"What is 7 + 8?\".", Grade::Right),
         (never(""), "I do not know: the data runs from 2025-11-01 to 2026-10-31 only [2].", Grade::Right),

@@ -169,7 +169,7 @@ async fn an_empty_answer_is_a_failure() {
 
 /// R-PLN-42, R-PLN-58: a model may reject outputs that the rules accept, using the structured response.
 #[tokio::test]
-async fn a_model_may_turn_outputs_down() {
+async fn a_model_may_reject_outputs() {
     let judged = |text: serde_json::Value| ScriptedReply::text(text.to_string());
     let script = ScriptedModel::new([
         both(),

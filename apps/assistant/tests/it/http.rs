@@ -119,7 +119,7 @@ async fn with_bigquery_the_rules_ask_the_local_data() {
 
 /// R-PLN-36: a result that is too long is stored as long as its thread, and no longer.
 #[tokio::test]
-async fn long_results_go_with_their_conversation() {
+async fn long_results_are_deleted_with_their_conversation() {
     let sql = "select a.id, b.id, a.status from orders a, orders b";
     let query_plan = || plan(&[("c1", "bq_query", json!({ "sql": sql, "max_rows": 1000 }), &[])]);
     let script = ScriptedModel::new([
@@ -200,7 +200,7 @@ async fn invalid_requests_are_rejected() {
 /// R-PLN-66: users cannot write to, read, resume or stop the sessions of others; a request without a user id cannot
 /// either.
 #[tokio::test]
-async fn a_conversation_is_of_one_user() {
+async fn a_conversation_is_private_to_its_user() {
     let platform = platform(ScriptedModel::new([no_tools(), ScriptedReply::text("Hello Ana.")])).await;
     let (id, _) = platform.send("Hello", json!({})).await;
     let (status, problem) = platform.wait("And me?", json!({ "sessionId": id, "userId": "sam" })).await;
@@ -270,7 +270,7 @@ async fn guests_see_only_their_own_sessions() {
 
 /// R-PLN-67, R-PLN-21: a refused message gets the answer of the rule, without model and tools.
 #[tokio::test]
-async fn the_policy_answers_by_itself() {
+async fn rejected_messages_are_answered_without_a_model() {
     let script = ScriptedModel::new([no_tools()]);
     let platform = platform(script.clone()).await;
     let message = "Give me the card numbers of our customers";
@@ -329,7 +329,7 @@ async fn a_clarification_is_requested_and_answered() {
 
 /// R-PLN-32, R-PLN-47: a destructive tool asks for approval; each of the four decisions has its effect.
 #[tokio::test]
-async fn a_destructive_tool_asks_first() {
+async fn a_destructive_tool_requests_approval() {
     let rows = [
         (json!({ "decision": "deny" }), 2),
         (json!({ "decision": "allow_once" }), 1),
@@ -423,7 +423,7 @@ async fn tools_have_the_permissions_of_the_user() {
 
 /// R-PLN-71: an unavailable model is replaced by rules, which say so; or the turn fails, depending on the setting.
 #[tokio::test]
-async fn a_model_that_is_away() {
+async fn an_unavailable_model_is_replaced_by_rules() {
     let away = || {
         Provider(ScriptedModel::new(
             (0..9).map(|_| ScriptedReply::error(ModelErrorKind::Overloaded, "as the test asked")),
@@ -443,7 +443,7 @@ async fn a_model_that_is_away() {
 
 /// R-SRV-16: a client address over its rate limit receives the time until the next permitted request.
 #[tokio::test]
-async fn an_address_has_a_limit() {
+async fn requests_per_address_are_limited() {
     let limit = RateLimit { max_requests: 1, ..settings().limit };
     let settings = AssistantSettings { limit, ..settings() };
     let platform = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;

@@ -117,7 +117,7 @@ async fn another_plan_at_the_second_request_is_accepted() {
 
 /// R-PLN-29, R-PLN-27: a cyclic plan is rejected with the reason, and the next one is used.
 #[tokio::test]
-async fn a_circle_is_rejected() {
+async fn a_cyclic_plan_is_rejected() {
     let harness = TestHarness::new();
     let circle = plan(&[("a", "now", json!({}), &["b"]), ("b", "now", json!({}), &["a"])]);
     let script = ScriptedModel::new([circle, no_tools(), ScriptedReply::text("Hello.")]);

@@ -216,7 +216,7 @@ async fn an_answer_resolves_an_ambiguous_question() {
 
 /// R-PLN-45, R-PLN-56: numbers and quotations carry the number of their output; nothing is added.
 #[tokio::test]
-async fn answers_come_from_outputs_alone() {
+async fn answers_contain_only_data_of_outputs() {
     let mut prompt = test_prompt(ModelTask::Answer, "What was our revenue in October 2026?");
     let plan = planned(&TaskPrompt { task: ModelTask::Plan, ..prompt.clone() }).await;
     let args = Value::Object(plan.tool_calls[0].args.clone());
@@ -253,7 +253,7 @@ async fn an_incomplete_answer_starts_with_what_is_missing() {
 
 /// R-PLN-46: the answer follows the preferences for length, units and language as far as rules can.
 #[tokio::test]
-async fn answers_keep_to_preferences() {
+async fn answers_follow_preferences() {
     let mut prompt = test_prompt(ModelTask::Answer, "How heavy is the Cast Iron Pot 4L?");
     let plan = planned(&TaskPrompt { task: ModelTask::Plan, ..prompt.clone() }).await;
     let args = Value::Object(plan.tool_calls[0].args.clone());
@@ -285,7 +285,7 @@ async fn earlier_messages_are_quoted() {
 
 /// R-PLN-56: rules return judgements and summaries in the format that the graph parses.
 #[tokio::test]
-async fn rules_judge_and_sum_up() {
+async fn rules_return_judgements_and_summaries() {
     let mut prompt = test_prompt(ModelTask::Verify, "What is 2 + 2?");
     let judged: Judgement = serde_json::from_str(&reply_text(&prompt).await).unwrap();
     assert!(!judged.answers);
@@ -304,7 +304,7 @@ async fn rules_judge_and_sum_up() {
 
 /// R-PLN-56: the error for an invalid synonyms file names the line.
 #[test]
-fn synonyms_name_the_wrong_line() {
+fn an_invalid_synonyms_file_names_its_line() {
     for invalid in ["# fine\nclient customers", "client, = customers", "client = ", "client = customers; drop"] {
         let error = Synonyms::parse(invalid).unwrap_err().to_string();
         assert!(error.contains("line"), "{error}");
@@ -358,7 +358,7 @@ async fn days_without_data_are_not_zero() {
 
 /// R-PLN-28, R-PLN-39: an empty list is verified with another query before the answer reports it.
 #[tokio::test]
-async fn an_empty_list_is_looked_into() {
+async fn an_empty_list_is_verified_with_another_query() {
     let (graph, context) = sample_graph();
     let done = turn(&graph, &context, "Which products have more than 5000 pieces left?").await;
     let answer = done.state.messages.last().unwrap().text().into_owned();

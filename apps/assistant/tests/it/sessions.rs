@@ -266,7 +266,7 @@ async fn settings_list_only_permitted_tools_and_data() {
 
 /// The sample runs from its own folder, which is unpacked on first use.
 #[tokio::test]
-async fn the_sample_is_all_it_needs() {
+async fn the_sample_runs_from_its_own_folder() {
     let folder = Folder::new("sample");
     let settings = AssistantSettings::sample(folder.path());
     assert_eq!(settings.today.as_deref(), Some("2026-11-02"));

@@ -24,7 +24,7 @@ async fn a_new_conversation_has_defaults() {
 
 /// R-PLN-1, R-PLN-4, R-PLN-6, R-PLN-8, R-PLN-17: reducers of the fields.
 #[tokio::test]
-async fn fields_fold_as_they_should() {
+async fn every_field_uses_its_reducer() {
     let harness = TestHarness::new();
     let threads = harness.graph.threads();
     let pair = |key: &str, value: Value| (key.to_owned(), value);

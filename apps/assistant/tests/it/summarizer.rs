@@ -75,7 +75,7 @@ async fn a_model_sums_up() {
 /// R-PLN-48, R-PLN-17: over the limit the oldest messages are removed, the last ten stay, and no tool result is
 /// left without its call.
 #[tokio::test]
-async fn old_messages_go_with_their_answers() {
+async fn old_messages_are_removed_with_their_tool_results() {
     let bounds = TurnLimits::default();
     assert_eq!((bounds.max_context_tokens, bounds.max_messages), (8_000, 40));
     for limits in [

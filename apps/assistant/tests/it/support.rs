@@ -63,7 +63,8 @@ impl Fake {
         name: &str,
         work: impl Fn(Map<String, Value>) -> BoxFuture<'static, Result<Value, ToolError>> + Send + Sync + 'static,
     ) -> Self {
-        let spec = ToolSpec::new(name, format!("Does {name}.")).with_input(json!({ "type": "object" })).read_only();
+        let spec =
+            ToolSpec::new(name, format!("Does {name}.")).with_input_schema(json!({ "type": "object" })).read_only();
         Self { spec, work: Arc::new(work), calls: Arc::default() }
     }
 

@@ -42,7 +42,7 @@ pub(crate) async fn started(
 ) -> Platform {
     // The connection is not encrypted, but the client requires a provider. A second call finds the installed one.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
-    let models = ModelRegistry::default().with("script", script);
+    let models = ModelRegistry::default().with_model("script", script);
     let server = serve(vec![app(settings, models).unwrap()], config.port(0)).await.unwrap();
     Platform { server, client: Client::builder().no_proxy().build().unwrap() }
 }

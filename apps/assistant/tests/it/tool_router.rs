@@ -17,7 +17,7 @@ use crate::support::{Fake, TestHarness, no_tools, plan, profiles, prompts_for, r
 #[tokio::test]
 async fn an_invalid_call_becomes_an_error_output() {
     let schema = json!({ "type": "object", "properties": { "sql": { "type": "string" } }, "required": ["sql"], "additionalProperties": false });
-    let query = Fake::giving("bq_query", rows(&["n"], json!([[1]]))).spec(|spec| spec.with_input(schema));
+    let query = Fake::giving("bq_query", rows(&["n"], json!([[1]]))).spec(|spec| spec.with_input_schema(schema));
     let fetch = Fake::giving("fetch_url", json!("never"));
     let cases = [
         ("bq_quer", json!({ "sql": "select 1" }), "invalid: no tool `bq_quer`; did you mean `bq_query`?"),
@@ -100,7 +100,7 @@ impl Forgetting {
 
 /// R-PLN-32: a destructive tool needs approval: tool, arguments, effect, and four possible decisions.
 #[tokio::test]
-async fn a_destructive_tool_needs_a_word() {
+async fn a_destructive_tool_requires_approval() {
     let case = Forgetting::new(4);
     let paused = case.send().await;
     let payload = &paused.interrupts()[0].value;
@@ -126,7 +126,7 @@ async fn a_destructive_tool_needs_a_word() {
 async fn edited_arguments_are_validated() {
     let schema =
         json!({ "type": "object", "properties": { "key": { "type": "string" } }, "additionalProperties": false });
-    let tool = Fake::giving("forget_memory", json!({ "forgotten": [] })).spec(|spec| spec.with_input(schema));
+    let tool = Fake::giving("forget_memory", json!({ "forgotten": [] })).spec(|spec| spec.with_input_schema(schema));
     let planned = plan(&[("c1", "forget_memory", json!({ "key": "k" }), &[])]);
     let script = ScriptedModel::new([planned, no_tools(), ScriptedReply::text("Sorry.")]);
     let (harness, context) = (TestHarness::new(), test_context(script, [tool.clone()]));
@@ -193,7 +193,7 @@ async fn an_approved_call_runs_as_displayed() {
 /// R-PLN-32: a tool that is approved for the session needs a new approval if the same call would run twice in a
 /// turn.
 #[tokio::test]
-async fn a_call_is_not_made_twice_without_a_word() {
+async fn repeated_calls_require_a_new_approval() {
     let tool = Fake::new("forget_memory", |_| Err(superstep::ToolError::new("unavailable: the store is away")));
     let call = |id: &'static str, key: &str| (id, "forget_memory", json!({ "key": key }), &[][..]);
     let script = ScriptedModel::new([
@@ -231,10 +231,11 @@ async fn a_repeated_call_runs_once_in_a_plan() {
 
 /// R-PLN-32, R-PLN-25: the row limit of the role is applied before a person is asked, not after.
 #[tokio::test]
-async fn a_person_sees_the_limit_of_rows() {
+async fn the_row_limit_is_applied_before_approval() {
     let schema =
         json!({ "type": "object", "properties": { "sql": { "type": "string" }, "max_rows": { "type": "integer" } } });
-    let query = Fake::giving("bq_query", rows(&["n"], json!([[1]]))).spec(|spec| spec.with_input(schema).destructive());
+    let query =
+        Fake::giving("bq_query", rows(&["n"], json!([[1]]))).spec(|spec| spec.with_input_schema(schema).destructive());
     let planned = plan(&[("c1", "bq_query", json!({ "sql": "select 1", "max_rows": 9_999 }), &[])]);
     let (harness, context) = (
         TestHarness::new(),
@@ -285,7 +286,7 @@ async fn a_decision_applies_only_to_its_call() {
 async fn a_decision_applies_only_to_the_displayed_arguments() {
     let query = Fake::giving("bq_query", rows(&["n"], json!([[1]]))).spec(superstep::tools::ToolSpec::destructive);
     let schema = json!({ "type": "object", "properties": { "sql": {}, "max_rows": { "type": "integer" } } });
-    let limited = query.clone().spec(|spec| spec.with_input(schema));
+    let limited = query.clone().spec(|spec| spec.with_input_schema(schema));
     let script = ScriptedModel::new([
         plan(&[("c1", "bq_query", json!({ "sql": "select 1" }), &[])]),
         ScriptedReply::text("1 [1]"),

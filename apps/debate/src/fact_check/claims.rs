@@ -106,7 +106,7 @@ mod tests {
 
     /// R-DEB-26: a number, a date, a named thing or a causal verb makes a claim; an opinion or a question does not.
     #[test]
-    fn sentences_that_claim_something_are_found() {
+    fn claims_are_detected() {
         for (sentence, is_claim) in [
             ("Fines can reach 7 percent of turnover.", true),
             ("Two thirds of it is nuclear.", true),
@@ -127,7 +127,7 @@ mod tests {
 
     /// R-DEB-26: at most three claims are taken, those that can be checked best, unchanged and in their order.
     #[test]
-    fn at_most_three_are_taken() {
+    fn at_most_three_claims_are_selected() {
         let text = "It causes harm. Paris is in France. It cost 3 euros. Rome is in Italy. It took 5 days.";
         assert_eq!(claims(text), ["Paris is in France.", "It cost 3 euros.", "It took 5 days."]);
         assert!(claims(text).iter().all(|claim| text.contains(claim.as_str())));

@@ -90,7 +90,7 @@ mod tests {
 
     /// R-DEB-26: a number with a qualifying word is a range, and overlapping ranges do not contradict each other.
     #[test]
-    fn numbers_are_ranges() {
+    fn qualified_numbers_are_ranges() {
         let exact = Quantity::new(7.0, &[], false);
         assert!(exact.is_within(&Quantity::new(5.0, &["more", "than"], false)));
         assert!(exact.excludes(&Quantity::new(5.0, &["at", "most"], false)));

@@ -158,14 +158,14 @@ impl DebateOptions {
 }
 
 /// Adds the title and options that lists show, if the request lacks them.
-pub(crate) fn annotate_request(mut order: RunRequest) -> RunRequest {
-    let RunInput::Input(input) = &order.input else { return order };
-    if order.context.is_null() {
-        order.context = DebateOptions::from_input(input).to_json();
+pub(crate) fn annotate_request(mut request: RunRequest) -> RunRequest {
+    let RunInput::Input(input) = &request.input else { return request };
+    if request.context.is_null() {
+        request.context = DebateOptions::from_input(input).to_json();
     }
     let topic = input["topic"].as_str().map(|topic| topic.trim().to_owned());
-    order.title = order.title.or(topic);
-    order
+    request.title = request.title.or(topic);
+    request
 }
 
 /// Format of a streamed debate.

@@ -33,11 +33,11 @@ impl DebateSseEncoder {
         let event = published.event();
         let data = &event["data"];
         if event["parent_ids"].as_array().is_some_and(Vec::is_empty) {
-            return self.on_graph_event(published.kind(), data, &event["metadata"]);
+            return self.on_graph_event(published.event_type(), data, &event["metadata"]);
         }
         let Some(node) = event["metadata"]["node"].as_str() else { return Vec::new() };
         let agent = DebateAgent::ALL.iter().find(|role| role.name() == node).map(|role| role.name());
-        match (published.kind(), agent) {
+        match (published.event_type(), agent) {
             ("on_chain_start" | "on_retry", Some(agent)) if event["name"] == node => {
                 let round = self.round_of(agent);
                 vec![line(

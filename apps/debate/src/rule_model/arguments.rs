@@ -135,7 +135,7 @@ mod tests {
 
     /// R-DEB-41: every argument can be found in a text, rebuttals quote it, and no sentence occurs twice.
     #[test]
-    fn every_argument_is_whole() {
+    fn every_argument_can_be_quoted_and_is_unique() {
         for aspects in [&policy_topics::ASPECTS[..], &belief_topics::ASPECTS[..]] {
             let mut seen = BTreeSet::new();
             let cases: Vec<&Argument> = aspects.iter().flat_map(|aspect| [&aspect.pro, &aspect.con]).collect();
@@ -158,7 +158,7 @@ mod tests {
 
     /// R-DEB-57: inserted text is never parsed as a template.
     #[test]
-    fn what_is_filled_in_is_text() {
+    fn inserted_text_is_not_parsed_as_a_template() {
         let topic = Topic::read("{quote} [a|b] «x» {it}");
         assert_eq!(fill("about {it}.", &topic, "q"), format!("About {}.", topic.noun_phrase));
         assert_eq!(fill("“{quote}” [is|are] so.", &topic, "it works"), "“It works” is so.");

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use superstep::Message;
@@ -155,23 +155,30 @@ async fn every_turn_is_a_turn_of_a_debate() {
 }
 
 /// R-DEB-42: a turn takes less than 5 ms, also late in a debate and with evidence, and so does the summary of three
-/// rounds. Each is requested several times and the fastest counts, because other programs may slow down any of
-/// them.
+/// rounds. Measures processor time, which does not depend on the load of the machine.
 #[tokio::test]
 async fn a_turn_is_fast() {
     let (model, topic) = (rule_model(0, Some(sample())), "Should AI be regulated?");
     let mut messages = Vec::new();
     for (index, (role, text)) in debate(&model, topic, 3, &[]).await.into_iter().enumerate() {
         let prompt = turn_prompt(role, u32::try_from(index / 2 + 1).unwrap().min(3), 3, topic);
-        let mut fastest = Duration::MAX;
-        for _ in 0..10 {
-            let start = Instant::now();
+        const REPEATS: u32 = 20;
+        let before = cpu_time();
+        for _ in 0..REPEATS {
             respond(&model, &messages, &prompt).await;
-            fastest = fastest.min(start.elapsed());
         }
-        assert!(fastest < Duration::from_millis(5), "turn {index}: {fastest:?}");
+        let mean = (cpu_time() - before) / REPEATS;
+        assert!(mean < Duration::from_millis(5), "turn {index}: {mean:?}");
         messages.push(Message::assistant(text).with_name(role.name()));
     }
+}
+
+/// Returns the processor time of this process. Linux counts it in units of 10 ms.
+fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    // The second field is the name of the program in parentheses; `utime` and `stime` are the 14th and 15th.
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    Duration::from_millis(fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap() * 10).sum())
 }
 
 /// R-DEB-42: ten rounds repeat no sentence, for things, for beliefs and with evidence.
@@ -187,7 +194,7 @@ async fn ten_rounds_repeat_nothing() {
 
 /// R-DEB-42: the same seed gives the same debate, another seed another one, and message ids change nothing.
 #[tokio::test]
-async fn a_seed_is_a_debate() {
+async fn equal_seeds_give_equal_debates() {
     for topic in TOPICS {
         let first = debate(&rule_model(1, None), topic, 3, &[]).await;
         assert_eq!(first, debate(&rule_model(1, None), topic, 3, &[]).await);
@@ -236,7 +243,7 @@ async fn documents_are_read_elsewhere() {
 
 /// R-DEB-41, R-DEB-45: the rule model also quotes and answers messages of language models and of the user.
 #[tokio::test]
-async fn strangers_are_answered() {
+async fn messages_of_other_models_and_users_are_answered() {
     let strange = "Bees vote by dancing. Nobody counts their ballots, and yet the swarm moves as one.";
     let messages = [Message::assistant(strange).with_name("optimist")];
     let answer = respond(&rule_model(0, None), &messages, &turn_prompt(DebateAgent::Skeptic, 1, 3, "Democracy")).await;

@@ -139,7 +139,7 @@ async fn an_unknown_status_is_rejected() {
 
 /// R-DEB-16: a node cannot change a failed debate to completed; an update from outside can.
 #[tokio::test]
-async fn an_error_is_not_painted_over() {
+async fn a_node_cannot_complete_a_failed_debate() {
     let graph = returns(|_| vec![json!({ "status": "error" }), json!({ "status": "completed" })]);
     assert!(graph.invoke(opening(3)).thread("t").await.is_err());
     let graph = returns(|_| vec![json!({ "status": "error" })]);

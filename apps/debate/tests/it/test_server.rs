@@ -27,12 +27,12 @@ pub(crate) async fn started(config: ServerConfig, speaker: Speaker) -> Platform 
 
 pub(crate) async fn limited(config: ServerConfig, speaker: Speaker, limit: RateLimit) -> Platform {
     let settings = DebateSettings { limit, typing_delay: Duration::ZERO, ..DebateSettings::default() };
-    listening(vec![app(settings, ModelRegistry::default().with("speaker", speaker)).unwrap()], config).await
+    listening(vec![app(settings, ModelRegistry::default().with_model("speaker", speaker)).unwrap()], config).await
 }
 
 /// Starts a platform with another application on the same server.
 pub(crate) async fn with_other_app(other: App) -> Platform {
-    let models = ModelRegistry::default().with("speaker", Speaker::default());
+    let models = ModelRegistry::default().with_model("speaker", Speaker::default());
     listening(vec![app(DebateSettings::default(), models).unwrap(), other], ServerConfig::new(Storage::memory())).await
 }
 

@@ -91,7 +91,7 @@ async fn a_transcript_in_json() {
 
 /// R-DEB-41: only the rule model is labelled as rules.
 #[tokio::test]
-async fn only_rules_are_called_rules() {
+async fn only_the_rule_model_is_labelled_as_rules() {
     assert_eq!(label(ModelKind::Rules), "rule-based voices, no language model");
     assert!(!label(ModelKind::Remote).contains("rule") && !label(ModelKind::Weights).contains("rule"));
     let input = DebateState::initial_state("Tea?", 1, morning()).unwrap();

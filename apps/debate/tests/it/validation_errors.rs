@@ -239,7 +239,7 @@ async fn a_rejected_request_is_not_counted() {
 
 /// R-DEB-36, R-SRV-16: the number of debates per address is limited, and the error says when to try again.
 #[tokio::test]
-async fn an_address_may_begin_so_many() {
+async fn debates_per_address_are_limited() {
     let limit = RateLimit { max_requests: 2, window: Duration::from_secs(3600), max_concurrent: 1 };
     let platform = limited(ServerConfig::new(Storage::memory()), Speaker::default(), limit).await;
     for _ in 0..2 {

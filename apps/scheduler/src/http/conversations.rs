@@ -15,7 +15,7 @@ use super::requester::Requester;
 use super::requests::{ScheduleRequest, UserParams, turn_run_request};
 use super::responses::decode_state;
 use super::resume::{ResumeRequest, pending_interrupt, validate_answer};
-use super::{ConversationOptions, GRAPH, TALKS, responses};
+use super::{CONVERSATIONS, ConversationOptions, GRAPH, responses};
 use crate::agents::visible_snapshot;
 use crate::app::SchedulerAppState;
 use crate::context::SchedulerContext;
@@ -41,10 +41,10 @@ const MAX_THREADS: usize = 100;
 pub(super) async fn submit_request(
     State(runs): State<RunService>,
     Extension(app): Extension<SchedulerAppState>,
-    visitor: ClientAddress,
+    client: ClientAddress,
     ValidatedJson(body): ValidatedJson<ScheduleRequest>,
 ) -> Result<Json<Value>, Problem> {
-    run_request((&runs, &app), visitor, body, false).await
+    run_request((&runs, &app), client, body, false).await
 }
 
 /// Submits a query about the calendar in natural language. A query never changes the calendar.
@@ -62,10 +62,10 @@ pub(super) async fn submit_request(
 pub(super) async fn submit_query(
     State(runs): State<RunService>,
     Extension(app): Extension<SchedulerAppState>,
-    visitor: ClientAddress,
+    client: ClientAddress,
     ValidatedJson(body): ValidatedJson<ScheduleRequest>,
 ) -> Result<Json<Value>, Problem> {
-    run_request((&runs, &app), visitor, body, true).await
+    run_request((&runs, &app), client, body, true).await
 }
 
 /// Answers the pending question of a conversation, and waits for the result.
@@ -83,20 +83,21 @@ pub(super) async fn submit_query(
 pub(super) async fn resume_conversation(
     State(runs): State<RunService>,
     Extension(app): Extension<SchedulerAppState>,
-    (visitor, Path(id)): (ClientAddress, Path<String>),
+    (client, Path(id)): (ClientAddress, Path<String>),
     ValidatedJson(answering): ValidatedJson<ResumeRequest>,
 ) -> Result<Json<Value>, Problem> {
     let requester = Requester::new(&app, &answering.user_id).await?;
-    let record = TALKS.get_owned(&runs, &id, &answering.user_id).await?;
+    let record = CONVERSATIONS.get_owned(&runs, &id, &answering.user_id).await?;
     let (interrupt, talk) = pending_interrupt(&runs, &record, &answering.question_id).await?;
     validate_answer(&interrupt, &answering.answer, &talk, &requester)?;
     let input = RunInput::Resume(ResumeValues::from([(interrupt.id, answering.answer)]));
-    let order = RunRequest::new(GRAPH, &record.thread, input).context(TALKS.latest_context(&runs, &record).await?);
-    let pass = runs.acquire_permit(GRAPH, visitor, app.concurrency_limit())?;
-    match run_and_wait((&runs, &app), order, pass, &answering.user_id).await {
+    let request =
+        RunRequest::new(GRAPH, &record.thread, input).context(CONVERSATIONS.latest_context(&runs, &record).await?);
+    let permit = runs.acquire_permit(GRAPH, client, app.concurrency_limit())?;
+    match run_and_wait((&runs, &app), request, permit, &answering.user_id).await {
         Err(problem) if problem.status() < 500 => {
             // If another answer was faster, the conflict is the better error.
-            pending_interrupt(&runs, &TALKS.get(&runs, &id).await?, &answering.question_id).await?;
+            pending_interrupt(&runs, &CONVERSATIONS.get(&runs, &id).await?, &answering.question_id).await?;
             Err(problem)
         }
         answered => answered,
@@ -115,7 +116,7 @@ pub(super) async fn get_conversation(
     ValidatedQuery(params): ValidatedQuery<UserParams>,
 ) -> Result<Json<Value>, Problem> {
     let requester = Requester::new(&app, &params.user_id).await?;
-    let record = TALKS.get_owned(&runs, &id, &params.user_id).await?;
+    let record = CONVERSATIONS.get_owned(&runs, &id, &params.user_id).await?;
     Ok(Json(responses::conversation_response(&runs, &requester, &record).await?))
 }
 
@@ -130,14 +131,14 @@ pub(super) async fn list_conversations(
     ValidatedQuery(params): ValidatedQuery<UserParams>,
 ) -> Result<Json<Value>, Problem> {
     Requester::new(&app, &params.user_id).await?;
-    let records = TALKS.list_for_user(&runs, &params.user_id, MAX_THREADS).await?;
+    let records = CONVERSATIONS.list_for_user(&runs, &params.user_id, MAX_THREADS).await?;
     Ok(Json(json!({ "threads": records.iter().map(responses::conversation_list_item).collect::<Vec<_>>() })))
 }
 
 /// Starts a request, and waits for its result.
 async fn run_request(
     (runs, app): (&RunService, &SchedulerAppState),
-    visitor: ClientAddress,
+    client: ClientAddress,
     body: ScheduleRequest,
     is_query: bool,
 ) -> Result<Json<Value>, Problem> {
@@ -147,15 +148,15 @@ async fn run_request(
     if is_query {
         check_question(&body, &requester)?;
     }
-    let before = TALKS.find_owned(runs, &thread, &body.user_id).await?;
+    let before = CONVERSATIONS.find_owned(runs, &thread, &body.user_id).await?;
     let terms = body.options(is_query, before.as_ref().map(|before| ConversationOptions::read(&before.context)));
-    let order = turn_run_request(&body.text, &thread, &terms, before.is_none());
-    runs.graph(GRAPH)?.validate(&order).await?;
-    let pass = runs.acquire_permit(GRAPH, visitor, app.limit())?;
+    let request = turn_run_request(&body.text, &thread, &terms, before.is_none());
+    runs.graph(GRAPH)?.validate(&request).await?;
+    let permit = runs.acquire_permit(GRAPH, client, app.limit())?;
     if let Some(before) = before.filter(|before| before.status == RunStatus::AwaitingInput) {
         discard_pending_proposal(runs, app, &before).await?;
     }
-    run_and_wait((runs, app), order, pass, &body.user_id).await
+    run_and_wait((runs, app), request, permit, &body.user_id).await
 }
 
 /// Rejects requests that are not queries.
@@ -177,7 +178,7 @@ async fn discard_pending_proposal(
     app: &SchedulerAppState,
     record: &ThreadRecord,
 ) -> Result<(), Problem> {
-    let Some(state) = TALKS.state(runs, &record.thread).await? else { return Ok(()) };
+    let Some(state) = CONVERSATIONS.state(runs, &record.thread).await? else { return Ok(()) };
     let talk = decode_state(&state)?;
     if let Some(event) = &talk.proposed_event {
         let home = SchedulerContext::new(app.calendars().clone(), app.family());
@@ -189,22 +190,22 @@ async fn discard_pending_proposal(
 /// Starts a run, waits for its end, and returns its result. The run continues if the client disconnects.
 async fn run_and_wait(
     (runs, app): (&RunService, &SchedulerAppState),
-    order: RunRequest,
-    pass: RunPermit,
+    request: RunRequest,
+    permit: RunPermit,
     user: &str,
 ) -> Result<Json<Value>, Problem> {
-    let thread: ThreadId = order.thread.clone();
+    let thread: ThreadId = request.thread.clone();
     // Events of earlier requests are skipped.
     let last = Some(runs.last_event_number(&thread).await?).filter(|last| *last > 0);
-    runs.start_with_permit(order, pass).await?;
-    let mut feed = runs.subscribe(&thread, last).await?;
-    while feed.next().await.is_some() {}
-    match feed.end() {
+    runs.start_with_permit(request, permit).await?;
+    let mut subscription = runs.subscribe(&thread, last).await?;
+    while subscription.next().await.is_some() {}
+    match subscription.end() {
         Some(SubscriptionEnd::Shutdown) => return Err(Problem::shutting_down()),
         Some(SubscriptionEnd::Failed(problem)) => return Err(Problem::clone(problem)),
         _ => {}
     }
-    let record = TALKS.get(runs, thread.as_str()).await?;
+    let record = CONVERSATIONS.get(runs, thread.as_str()).await?;
     if let Some(failure) = record.error.as_ref().filter(|_| record.status == RunStatus::Failed) {
         return Err(responses::run_error_problem(failure, &record.thread));
     }

@@ -323,7 +323,7 @@ mod tests {
 
     /// R-FAM-95: ids are derived from names, and each id is used once.
     #[test]
-    fn ids_come_of_names() {
+    fn ids_are_derived_from_names() {
         let snapshot = sample::empty_family();
         for (name, id) in [
             (Some("Grandma Rose"), "grandma-rose"),

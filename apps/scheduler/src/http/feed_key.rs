@@ -78,7 +78,7 @@ mod tests {
 
     /// R-FAM-99: only the full key opens the feed, and no two keys are equal.
     #[test]
-    fn only_the_whole_secret_is_the_secret() {
+    fn only_the_complete_key_is_accepted() {
         let (key, other) = (generate_key().unwrap(), generate_key().unwrap());
         assert_ne!(key, other);
         assert!(key.len() == 32 && is_same(&key, &key));

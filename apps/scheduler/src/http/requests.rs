@@ -74,8 +74,8 @@ fn is_conversation(id: &str) -> bool {
 /// Returns the run request that starts a conversation.
 ///
 /// ```
-/// let order = superstep_scheduler::run_request("Piano every Tuesday at 5pm", "mom", "conv_0000000000000001");
-/// assert_eq!(order.title.as_deref(), Some("Piano every Tuesday at 5pm"));
+/// let request = superstep_scheduler::run_request("Piano every Tuesday at 5pm", "mom", "conv_0000000000000001");
+/// assert_eq!(request.title.as_deref(), Some("Piano every Tuesday at 5pm"));
 /// ```
 #[must_use]
 pub fn run_request(text: &str, user_id: &str, conversation: &str) -> RunRequest {
@@ -94,8 +94,8 @@ pub(super) fn turn_run_request(
     if is_first {
         input["conversation_id"] = json!(thread);
     }
-    let order = RunRequest::new(GRAPH, thread, RunInput::Input(input)).context(options.to_json());
-    if is_first { order.title_from_text(text) } else { order }
+    let request = RunRequest::new(GRAPH, thread, RunInput::Input(input)).context(options.to_json());
+    if is_first { request.title_from_text(text) } else { request }
 }
 
 /// Returns the input of [`new_turn`](crate::state_utils::new_turn) as JSON.
@@ -127,15 +127,15 @@ fn turn_input(text: &str, user_id: &str) -> Value {
 }
 
 /// Adds the owner of the conversation and its title to a run request that does not have them.
-pub(crate) fn annotate_request(mut order: RunRequest) -> RunRequest {
-    let RunInput::Input(input) = &order.input else { return order };
-    if order.context.is_null() {
+pub(crate) fn annotate_request(mut request: RunRequest) -> RunRequest {
+    let RunInput::Input(input) = &request.input else { return request };
+    if request.context.is_null() {
         let user_id = input["user_id"].as_str().unwrap_or_default().to_owned();
-        order.context = ConversationOptions { user_id, ..ConversationOptions::default() }.to_json();
+        request.context = ConversationOptions { user_id, ..ConversationOptions::default() }.to_json();
     }
     match input["user_input"].as_str().map(str::to_owned) {
-        Some(text) => order.title_from_text(&text),
-        None => order,
+        Some(text) => request.title_from_text(&text),
+        None => request,
     }
 }
 

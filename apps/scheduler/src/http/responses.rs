@@ -5,7 +5,7 @@ use superstep::core::id::ThreadId;
 use superstep::{Error, ErrorCode};
 use superstep_server::{Problem, RunError, RunService, RunStatus, ThreadRecord, ThreadState};
 
-use super::TALKS;
+use super::CONVERSATIONS;
 use super::events::{display_range, event_json, named};
 use super::pending_interrupt::{parsed_request_json, pending_interrupt_json};
 use super::requester::Requester;
@@ -21,7 +21,7 @@ pub(super) async fn conversation_response(
     requester: &Requester,
     record: &ThreadRecord,
 ) -> Result<Value, Problem> {
-    let state = TALKS.state(runs, &record.thread).await?;
+    let state = CONVERSATIONS.state(runs, &record.thread).await?;
     let talk = state.as_ref().map(decode_state).transpose()?.unwrap_or_default();
     let waiting = pending_interrupt_json(record, state.as_ref(), &talk, requester);
     let status = status(record, talk.workflow_status);

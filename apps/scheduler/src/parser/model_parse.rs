@@ -94,7 +94,7 @@ impl ModelParse {
 /// Returns the JSON Schema for the model output. Every field is required, because some providers accept no optional
 /// fields.
 pub(super) fn answer_format() -> ResponseFormat {
-    let mut form = ResponseFormat::of::<ModelParse>();
+    let mut form = ResponseFormat::for_type::<ModelParse>();
     let schema = Arc::make_mut(&mut form.schema);
     require_all(schema);
     schema["$defs"].as_object_mut().into_iter().flat_map(|parts| parts.values_mut()).for_each(require_all);

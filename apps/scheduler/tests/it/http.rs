@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use superstep_scheduler::sample;
 use superstep_scheduler::store::StoreLocation;
+use superstep_scheduler::{SchedulerSettings, sample};
 use superstep_server::{RateLimit, ServerConfig, Storage};
 
 use crate::test_server::{Folder, Served, pointers, served, settings, soccer, started, sunday, with};
@@ -18,7 +18,7 @@ mod permissions;
 
 /// R-FAM-111, R-FAM-115: a sentence creates a calendar event, and the response contains all of it.
 #[tokio::test]
-async fn plain_words_land_on_the_calendar() {
+async fn a_sentence_creates_an_event() {
     let (family, day) = (served().await, sunday(3));
     let answer = family.send("mom", &soccer(day)).await;
     let keys: Vec<&String> = answer.as_object().unwrap().keys().collect();
@@ -263,7 +263,7 @@ async fn a_conversation_continues() {
 
 /// R-FAM-93: a new request replaces an open question, and its proposal is removed from the calendar.
 #[tokio::test]
-async fn a_question_that_is_left_leaves_nothing() {
+async fn a_new_request_replaces_an_open_question() {
     let (family, day) = (served().await, sunday(3));
     family.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30")).await;
     let paused = family.send("mom", &soccer(day)).await;
@@ -277,7 +277,7 @@ async fn a_question_that_is_left_leaves_nothing() {
 /// R-FAM-120, R-FAM-91, R-FAM-22: two parents concurrently book the car for the same hour; one gets it, the other gets
 /// a conflict.
 #[tokio::test]
-async fn two_parents_want_the_car() {
+async fn one_of_two_parents_books_the_car() {
     let family = served().await;
     for weeks in 3..7 {
         let day = sunday(weeks);
@@ -304,7 +304,12 @@ async fn two_parents_want_the_car() {
 async fn on_files(folder: &Folder) -> Served {
     let location = StoreLocation::Sqlite(folder.path().join("scheduler.db"));
     let stores = Storage::sqlite(folder.path().join("threads.db")).await.unwrap();
-    started(settings(location, sample::empty_family()), ServerConfig::new(stores)).await
+    started(with_locks(settings(location, sample::empty_family())), ServerConfig::new(stores)).await
+}
+
+/// Shortens the timeout of the calendar for tests that wait for it.
+fn with_locks(settings: SchedulerSettings) -> SchedulerSettings {
+    SchedulerSettings { store_timeout: Duration::from_secs(2), ..settings }
 }
 
 /// R-FAM-121: after a restart an open question is still there, and the answer completes it.
@@ -356,7 +361,8 @@ async fn a_confirmation_is_requested_once() {
     let always = superstep_scheduler::calendar::Family { always_ask: true, ..(*snapshot.family).clone() };
     snapshot.apply(superstep_scheduler::calendar::CalendarChange::Family(always));
     let location = StoreLocation::Sqlite(folder.path().join("scheduler.db"));
-    let family = started(settings(location, snapshot), ServerConfig::new(Storage::memory())).await;
+    let settings = with_locks(settings(location, snapshot));
+    let family = started(settings, ServerConfig::new(Storage::memory())).await;
     let paused = family.send("mom", &soccer(day)).await;
     assert_eq!(paused["waiting"]["kind"], "confirmation", "{paused}");
     let holder = Connection::open(folder.path().join("scheduler.db")).unwrap();
@@ -417,7 +423,7 @@ async fn the_sample_family_is_made_once() {
 
 /// R-SRV-16: a client address above its rate limit receives the retry delay.
 #[tokio::test]
-async fn an_address_has_a_limit() {
+async fn requests_per_address_are_limited() {
     let limit = RateLimit { max_requests: 1, window: Duration::from_secs(60), max_concurrent: 9 };
     let few =
         superstep_scheduler::SchedulerSettings { limit, ..settings(StoreLocation::Memory, sample::empty_family()) };

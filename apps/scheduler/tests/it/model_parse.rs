@@ -43,7 +43,7 @@ fn question(waits: &Outcome<FamilySchedulerState>) -> &Value {
 /// R-FAM-110, R-FAM-114: a model that agrees with the rules does not raise their confidence; the prompt contains the
 /// required context, the response is constrained by a schema, and there is one call.
 #[tokio::test]
-async fn a_model_that_agrees() {
+async fn an_agreeing_model_does_not_raise_the_confidence() {
     let model = ScriptedModel::new([soccer(json!({}))]);
     let stage = Stage::with_model(vec![dentist_on_monday()], model.clone()).await;
     let done = stage.send(SOCCER).await;
@@ -74,7 +74,7 @@ fn dentist_on_monday() -> Event {
 
 /// R-FAM-102, R-FAM-110: a change without a new value triggers a question with a model too.
 #[tokio::test]
-async fn a_model_that_reads_a_change_of_nothing() {
+async fn a_model_change_without_a_value_causes_a_question() {
     let nothing = json!({
         "event_type": "modify", "title": null, "start_time": null, "participants": [], "resources": [],
         "events": ["evt_dentist"],
@@ -88,7 +88,7 @@ async fn a_model_that_reads_a_change_of_nothing() {
 /// R-FAM-110, R-FAM-84: if rules and model disagree on a day, time, duration or series, the confidence drops; the
 /// user is asked to choose, and nothing is written.
 #[tokio::test]
-async fn a_model_that_disagrees_on_when() {
+async fn a_disagreement_about_time_causes_a_question() {
     let rows = [
         (SOCCER, json!({ "start_time": "2026-01-10T16:00" })),
         (SOCCER, json!({ "start_time": "2026-01-17T14:00" })),
@@ -133,7 +133,7 @@ async fn one_of_two_times_is_chosen() {
 
 /// R-FAM-110, R-FAM-86: an answer in natural language is parsed by the model too, and resolves the disagreement.
 #[tokio::test]
-async fn an_answer_in_words_settles_it() {
+async fn a_natural_language_answer_resolves_the_disagreement() {
     let late = soccer(json!({ "start_time": "2026-01-10T16:00" }));
     let model = ScriptedModel::new([late.clone(), late]);
     let stage = Stage::with_model(Vec::new(), model.clone()).await;
@@ -148,7 +148,7 @@ async fn an_answer_in_words_settles_it() {
 
 /// R-FAM-110, R-FAM-126: an unknown name that only the model reads triggers a question, and is never written.
 #[tokio::test]
-async fn a_model_that_names_strangers() {
+async fn unknown_names_of_a_model_cause_a_question() {
     for (otherwise, words, choice) in [
         (json!({ "participants": ["emma", "Zoe"] }), "I do not know a person called “Zoe”.", "add:person:Zoe"),
         (json!({ "participants": ["emmma"] }), "I do not know a person called “emmma”.", "emma"),
@@ -167,7 +167,7 @@ async fn a_model_that_names_strangers() {
 /// R-FAM-110, R-FAM-127, R-FAM-83: the model's parse can move an existing event; a nonexistent one triggers a
 /// question; the model does not choose between two matching events.
 #[tokio::test]
-async fn a_model_that_names_events() {
+async fn a_model_may_select_only_existing_events() {
     let moved = |events: Value| {
         soccer(json!({
             "event_type": "modify", "title": null, "participants": [], "resources": [], "events": events,
@@ -218,7 +218,7 @@ fn of_piano(otherwise: Value) -> String {
 /// R-FAM-110, R-FAM-98: the model alone does not decide the scope in a series: the user is asked, and a confirmation
 /// applies the parse of the rules.
 #[tokio::test]
-async fn a_model_that_reads_more_of_a_series() {
+async fn a_model_does_not_decide_the_scope_of_a_series() {
     let six = "2026-01-13T18:00";
     let rows = [
         (
@@ -293,7 +293,7 @@ async fn one_of_two_lessons_is_cancelled() {
 /// R-FAM-110: the model alone neither cancels nor moves an event: the user is asked, and the question names event
 /// and time.
 #[tokio::test]
-async fn a_model_that_is_talked_into_it() {
+async fn a_model_alone_neither_cancels_nor_moves_events() {
     let six =
         json!({ "event_type": "modify", "events": ["evt_dentist"], "start_time": "2026-01-10T18:00", "confidence": 1 });
     let rows = [
@@ -356,7 +356,7 @@ async fn an_ambiguity_stays_until_it_is_resolved() {
 
 /// R-FAM-101, R-FAM-110: an event with times is not all-day, whatever the model returns.
 #[tokio::test]
-async fn a_model_that_calls_an_hour_a_day() {
+async fn timed_events_of_a_model_are_not_all_day() {
     let stage = Stage::with_model(Vec::new(), ScriptedModel::new([soccer(json!({ "is_all_day": true }))])).await;
     let done = stage.send(SOCCER).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
@@ -448,7 +448,7 @@ impl Model for Silent {
 
 /// R-FAM-110, R-FAM-113: a model that times out is replaced by the rules.
 #[tokio::test]
-async fn a_model_that_takes_too_long() {
+async fn a_model_timeout_falls_back_to_the_rules() {
     let stage = Stage::with_model(Vec::new(), Silent).await;
     let clock = stopped();
     let turn = new_turn(SOCCER, "mom", &stage.thread, now());
@@ -472,7 +472,7 @@ async fn a_model_that_takes_too_long() {
 /// R-FAM-130, R-FAM-89, R-FAM-78, R-FAM-79: a confidence above 1 is retried, state by state; finally the request
 /// fails with an explanation and writes nothing.
 #[tokio::test]
-async fn a_model_that_is_surer_than_sure() {
+async fn a_confidence_above_one_is_retried_and_fails() {
     let model = ScriptedModel::new((0..4).map(|_| soccer(json!({ "confidence": 1.5 }))));
     let stage = Stage::with_model(Vec::new(), model.clone()).await;
     let done = stage.send(SOCCER).await;
@@ -498,7 +498,7 @@ async fn a_model_that_is_surer_than_sure() {
 
 /// R-FAM-130: every schema violation is such an error; a valid second response is accepted.
 #[tokio::test]
-async fn a_model_that_breaks_the_form_once() {
+async fn schema_violations_are_retried() {
     let rows = [
         (json!({ "confidence": -0.1 }), "/confidence"),
         (json!({ "event_type": "delete" }), "/event_type"),

@@ -54,7 +54,7 @@ fn resolution_json(id: &str) -> Value {
 
 /// R-FAM-25: an agent output has five fields, and a confidence from 0 to 1.
 #[test]
-fn outputs() {
+fn agent_outputs_are_validated() {
     for sure in [0.0, 0.88, 1.0] {
         assert!((round::<AgentOutput>(&output(json!(sure))).confidence.value() - sure).abs() < f64::EPSILON);
     }
@@ -72,7 +72,7 @@ fn outputs() {
 proptest! {
     /// R-FAM-25: any number is accepted unchanged or rejected with its field.
     #[test]
-    fn any_confidence(sure in any::<f64>()) {
+    fn any_confidence_is_accepted_or_rejected(sure in any::<f64>()) {
         let is_fine = (0.0..=1.0).contains(&sure);
         prop_assert_eq!(superstep_scheduler::models::Confidence::new(sure).is_some(), is_fine);
         if sure.is_finite() {
@@ -82,7 +82,7 @@ proptest! {
 
     /// R-FAM-36: a slot must end after it starts.
     #[test]
-    fn any_slot(start in 0_u32..48, end in 0_u32..48) {
+    fn any_slot_ends_after_its_start(start in 0_u32..48, end in 0_u32..48) {
         let at = |half: u32| format!("2026-01-{:02}T{:02}:{:02}:00Z", 10 + half / 24, half % 24, 30);
         prop_assert_eq!(from_json::<TimeSlot>(slot(&at(start), &at(end), 0.5)).is_ok(), start < end);
     }
@@ -91,7 +91,7 @@ proptest! {
 /// R-FAM-28, R-FAM-29, R-FAM-30, R-FAM-31, R-FAM-32, R-FAM-33, R-FAM-34, R-FAM-35: parser data; all fields but the
 /// event type have defaults.
 #[test]
-fn parsed() {
+fn parser_data_has_defaults() {
     let least: NlParserData = from_json(json!({ "event_type": "query" })).unwrap();
     let full = json!({
         "event_type": "query", "title": null, "start_time": null, "end_time": null, "participants": [], "resources": [],
@@ -108,7 +108,7 @@ fn parsed() {
 
 /// R-FAM-68: unknown enum values are rejected with the field and the allowed values.
 #[test]
-fn unknown_values() {
+fn unknown_enum_values_are_rejected() {
     let messages = [
         validation_error::<NlParserData>(json!({ "event_type": "delete" })),
         validation_error::<NlParserData>(json!({ "event_type": "create", "priority": "urgent" })),
@@ -131,7 +131,7 @@ fn unknown_values() {
 
 /// R-FAM-36, R-FAM-37, R-FAM-38, R-FAM-39, R-FAM-40, R-FAM-41: scheduling data with candidate slots.
 #[test]
-fn slots() {
+fn time_slots_are_validated() {
     let good = slot("2026-01-10T14:00:00Z", "2026-01-10T15:00:00Z", 1.0);
     round::<SchedulingData>(&json!({ "candidate_times": [good], "recommended_time": "2026-01-10T14:00:00Z" }));
     let backwards = validation_error::<TimeSlot>(slot("2026-01-10T15:00:00Z", "2026-01-10T15:00:00Z", 1.0));
@@ -151,7 +151,7 @@ fn good_slot() -> Value {
 
 /// R-FAM-42, R-FAM-43, R-FAM-44, R-FAM-45, R-FAM-46, R-FAM-47: resource availability.
 #[test]
-fn resources() {
+fn resource_availability_is_validated() {
     let car = json!({
         "resource_id": "car", "resource_name": "Car", "available": false, "current_capacity": 1, "max_capacity": 1,
         "conflicts": ["evt_1"],
@@ -165,7 +165,7 @@ fn resources() {
 /// R-FAM-48, R-FAM-49, R-FAM-50, R-FAM-51, R-FAM-52, R-FAM-53, R-FAM-54: conflicts, and the consistency of their
 /// fields.
 #[test]
-fn conflicts() {
+fn conflicts_are_validated() {
     let (high, low) = (conflict("c1", "high"), conflict("c2", "low"));
     let data: ConflictDetectionData =
         round(&json!({ "conflicts": [high, low], "has_conflicts": true, "blocking_conflicts": ["c1"] }));
@@ -210,7 +210,7 @@ fn resolutions_round_trip() {
 
 /// R-FAM-62, R-FAM-63: query data has a type and a map of results.
 #[test]
-fn answers() {
+fn query_data_is_validated() {
     for kind in ["availability", "event_lookup", "resource_status", "conflict_check"] {
         round::<QueryData>(&json!({ "query_type": kind, "results": { "free": [] } }));
     }
@@ -221,7 +221,7 @@ fn answers() {
 
 /// R-FAM-64, R-FAM-65, R-FAM-66, R-FAM-67: proposed events, validation results, errors and messages.
 #[test]
-fn the_rest() {
+fn proposed_events_validation_results_errors_and_messages_round_trip() {
     for status in ["proposed", "validated", "confirmed", "rejected"] {
         round::<ProposedEvent>(&json!({
             "event_id": "evt_1", "title": "Soccer", "start_time": NOW, "end_time": NOW, "participants": [],

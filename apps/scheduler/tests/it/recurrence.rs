@@ -315,7 +315,7 @@ fn starts_are_left_out_and_added() {
 /// R-FAM-96: an override replaces its instance once it has reached the status of the series; a proposed one does
 /// not.
 #[test]
-fn exceptions_stand_for_their_instance() {
+fn overrides_replace_their_instance() {
     let piano = series(NEW_YORK, "2026-03-03T17:00", "FREQ=WEEKLY;COUNT=3");
     let moved = Event {
         recurrence_override: Some(RecurrenceOverride {

@@ -180,7 +180,7 @@ async fn soccer_after_the_dentist() {
 
 /// R-FAM-83, R-FAM-87: declining all resolutions leaves nothing on the calendar; an unknown id is rejected.
 #[tokio::test]
-async fn declined() {
+async fn declining_all_resolutions_books_nothing() {
     let stage = Stage::new(vec![dentist()]).await;
     stage.send(SOCCER).await;
     let resumed = stage.graph.resume(&*stage.thread, json!({ "resolution_id": "res_99" }));
@@ -260,7 +260,7 @@ async fn when_is_everyone_free() {
 /// R-FAM-109, R-FAM-63, R-FAM-101: a query for conflicts checks existing events; a query whether a day suits does
 /// not.
 #[tokio::test]
-async fn are_there_any_conflicts() {
+async fn conflict_queries_check_existing_events() {
     let mut soccer = dentist();
     (soccer.id, soccer.uid, soccer.title) = ("soccer".to_owned(), "soccer".to_owned(), "Soccer".to_owned());
     let answer_text = async |events: Vec<Event>, words: &str| {
@@ -303,7 +303,7 @@ async fn piano_every_tuesday() {
 
 /// R-FAM-127: if two events match, the user is asked to choose.
 #[tokio::test]
-async fn which_dentist() {
+async fn ambiguous_events_cause_a_question() {
     let mut other = dentist();
     other.id = "evt_dentist_2".to_owned();
     other.uid = "dentist-2".to_owned();
@@ -333,7 +333,7 @@ async fn impossible_times_are_reported() {
 /// R-FAM-125: a past time is reported with the next possible one, and nothing is written; choosing that one
 /// completes the request.
 #[tokio::test]
-async fn a_time_that_is_over() {
+async fn past_times_are_reported_with_the_next_one() {
     let rows = [
         ("Soccer last Monday at 2pm", "that was on Monday 5 January at 14:00; did you mean next Monday, 12 January?"),
         ("Soccer today at 9am", "that was on Thursday 8 January at 09:00; did you mean tomorrow, Friday 9 January?"),

@@ -23,7 +23,7 @@ fn parsed(kind: &str, sure: f64) -> FamilySchedulerState {
 
 /// R-FAM-83, R-FAM-84: routes after parsing.
 #[test]
-fn after_parsing() {
+fn parsed_requests_are_routed_by_type_and_confidence() {
     assert_eq!(route_next_step(&at(WorkflowStep::Start)), NextNode::NlParser);
     let targets =
         [("create", 0.95), ("modify", 0.7), ("query", 0.8), ("cancel", 0.9), ("create", 0.69), ("query", 0.1)]
@@ -50,7 +50,7 @@ fn half_confidence_continues_after_confirmation() {
 
 /// R-FAM-82, R-FAM-83: routes after every other step.
 #[test]
-fn after_the_rest() {
+fn all_other_steps_are_routed() {
     assert_eq!(route_next_step(&at(WorkflowStep::Clarification)), NextNode::NlParser);
     assert_eq!(route_next_step(&at(WorkflowStep::Scheduling)), NextNode::RequestClarification, "no time was found");
     let slot = json!({
@@ -82,7 +82,7 @@ fn after_the_rest() {
 /// R-FAM-81, R-FAM-82: the graph has the specified nodes, and an edge for every route from each node: from the step
 /// that the node sets, or to itself after a failure.
 #[test]
-fn the_graph_has_every_way_that_is_taken() {
+fn the_graph_contains_all_routes() {
     let drawing = superstep_scheduler::state_graph().compile().unwrap().diagram();
     let nodes: BTreeSet<&str> = drawing.nodes.iter().map(|node| &*node.id).collect();
     let all: BTreeSet<&str> = NextNode::ALL.into_iter().map(NextNode::node).chain(["__start__"]).collect();
@@ -112,7 +112,7 @@ fn the_graph_has_every_way_that_is_taken() {
 
 /// R-FAM-83: an ended request goes to the end from every step.
 #[test]
-fn over_is_over() {
+fn completed_requests_stay_completed() {
     for status in [WorkflowStatus::Completed, WorkflowStatus::Failed] {
         for step in WorkflowStep::ALL {
             let state = folded(&at(step), [FamilySchedulerState::update().workflow_status(status)]);

@@ -163,7 +163,7 @@ fn following_occurrences_become_a_new_series() {
 
 /// R-FAM-98: the UNTIL of an all-day series is a date.
 #[test]
-fn days_end_on_a_day() {
+fn all_day_series_end_on_a_date() {
     let mut trip = series(NEW_YORK, "2026-03-03T00:00", "FREQ=WEEKLY");
     trip.span = TimeRange::new(time("2026-03-03T00:00:00-05:00"), time("2026-03-04T00:00:00-05:00")).unwrap();
     trip.is_all_day = true;
@@ -174,7 +174,7 @@ fn days_end_on_a_day() {
 
 /// R-FAM-98: overrides, excluded and added dates are assigned to their side of the split.
 #[test]
-fn exceptions_go_to_their_side() {
+fn exceptions_are_assigned_to_their_side_of_the_split() {
     let mut piano = series(NEW_YORK, "2026-03-03T17:00", "FREQ=WEEKLY;COUNT=6");
     let recurrence = piano.recurrence.as_mut().unwrap();
     recurrence.exdates = vec![local_time("2026-03-10T17:00"), local_time("2026-03-31T17:00")];
@@ -197,7 +197,7 @@ fn exceptions_go_to_their_side() {
 /// R-FAM-98: if all occurrences move, excluded, added and overridden starts shift too; overrides keep their own
 /// time.
 #[test]
-fn all_move_together() {
+fn moving_all_occurrences_shifts_exceptions() {
     let mut piano = series(NEW_YORK, "2026-03-03T17:00", "FREQ=WEEKLY;BYDAY=TU;COUNT=4");
     piano.recurrence.as_mut().unwrap().exdates = vec![local_time("2026-03-10T17:00")];
     let snapshot = snapshot_with([piano]);
@@ -215,7 +215,7 @@ fn all_move_together() {
 
 /// R-FAM-98: UNTIL shifts with the series, so the last occurrence is kept.
 #[test]
-fn the_end_moves_along() {
+fn moving_a_series_shifts_its_end() {
     let rows = [
         (";UNTIL=20260317T210000Z", 30, ";UNTIL=20260317T213000Z"),
         (";UNTIL=20260317T170000", 24 * 60, ";UNTIL=20260318T170000"),

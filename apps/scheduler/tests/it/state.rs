@@ -18,7 +18,7 @@ fn started_state() -> FamilySchedulerState {
 /// R-FAM-1, R-FAM-2, R-FAM-3, R-FAM-4, R-FAM-5, R-FAM-6, R-FAM-8, R-FAM-9, R-FAM-10, R-FAM-11, R-FAM-12, R-FAM-13,
 /// R-FAM-14, R-FAM-15, R-FAM-16, R-FAM-17, R-FAM-18, R-FAM-19, R-FAM-21: the initial values as JSON.
 #[test]
-fn first_values() {
+fn a_new_state_has_defaults() {
     let mut written = serde_json::to_value(started_state()).unwrap();
     let messages = written.as_object_mut().unwrap().remove("messages").unwrap();
     assert_eq!(messages.as_array().unwrap().len(), 1);
@@ -59,7 +59,7 @@ fn messages_are_json() {
 
 /// R-FAM-8, R-FAM-10, R-FAM-15, R-FAM-19, R-FAM-20: two agents can write in one superstep.
 #[test]
-fn two_agents_at_once() {
+fn two_agents_write_in_one_superstep() {
     let input = started_state();
     let before = input.clone();
     let checked = |step| {
@@ -118,7 +118,7 @@ fn choices_and_retries_are_overwritten() {
 
 /// R-FAM-18: the latest change time wins, in any order.
 #[test]
-fn latest() {
+fn the_latest_change_time_wins() {
     let (later, earlier) = (time("2026-01-08T21:00:00Z"), time("2026-01-08T19:00:00Z"));
     let touch = |at| FamilySchedulerState::update().updated_at(Some(at));
     assert_eq!(folded(&started_state(), [touch(later), touch(earlier)]).updated_at, Some(later));
@@ -127,7 +127,7 @@ fn latest() {
 /// R-FAM-5: a failed request cannot become completed, and a completed one cannot be reopened, except by a new
 /// request.
 #[test]
-fn guarded_status() {
+fn ended_requests_are_not_reopened() {
     let to = |state: &FamilySchedulerState, status| {
         try_folded(state, [FamilySchedulerState::update().workflow_status(status)])
     };
@@ -190,14 +190,14 @@ async fn turns_and_conversations() {
 
 /// R-FAM-26: third-party agents write under their own names, next to the six built-in ones.
 #[test]
-fn other_agents() {
+fn third_party_agents_have_their_own_outputs() {
     let state = after(&started_state(), &[("nl_parser", 0.9), ("weather", 0.4)]);
     assert_eq!(state.agent_outputs.keys().collect::<Vec<_>>(), ["nl_parser", "weather"]);
 }
 
 /// R-FAM-85: each step has one name, and the agent's name of the third step is accepted too.
 #[test]
-fn step_names() {
+fn step_names_round_trip() {
     for step in WorkflowStep::ALL {
         assert_eq!(serde_json::to_value(step).unwrap(), step.name());
         assert_eq!(serde_json::from_value::<WorkflowStep>(json!(step.name())).unwrap(), step);
@@ -210,7 +210,7 @@ fn step_names() {
 /// fields or state; control fields and work data are siblings; a proposed event is stored completely, not as a row
 /// id. An update through the generated type changes only the fields it sets.
 #[test]
-fn one_typed_root() {
+fn the_state_is_one_typed_struct() {
     let schema = superstep_scheduler::state_graph().compile().unwrap().schema().clone();
     let names: Vec<&str> = schema.fields().iter().map(|field| &*field.name).collect();
     let control = ["user_input", "user_id", "conversation_id", "current_step", "workflow_status", "next_action"];

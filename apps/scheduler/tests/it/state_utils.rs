@@ -27,7 +27,7 @@ fn conflicts(severities: &[Severity]) -> ConflictDetectionData {
 
 /// R-FAM-70, R-FAM-80: the initial state, with a unique conversation id.
 #[test]
-fn initial_state() {
+fn the_initial_state_has_a_unique_id() {
     let (one, other) = (state(), state());
     assert_eq!((one.user_input.as_str(), one.user_id.as_str()), ("Schedule soccer Saturday at 2pm", "mom"));
     assert_ne!(one.conversation_id, other.conversation_id);
@@ -38,7 +38,7 @@ fn initial_state() {
 
 /// R-FAM-24: conversation ids have sixteen digits; ten thousand of them are distinct.
 #[test]
-fn conversation_ids() {
+fn conversation_ids_are_distinct() {
     let ids: std::collections::BTreeSet<String> = (0..10_000).map(|_| new_conversation_id()).collect();
     assert_eq!(ids.len(), 10_000);
     for id in ids {
@@ -69,7 +69,7 @@ fn outputs_of_agents() {
 
 /// R-FAM-72, R-FAM-80: a transition to the next step is logged; from any other step it is rejected.
 #[test]
-fn transitions() {
+fn only_transitions_to_the_next_step_are_accepted() {
     let start = state();
     let update = transition_workflow_step(&start, WorkflowStep::Start, WorkflowStep::NlParsing, now()).unwrap();
     let next = folded(&start, [update]);
@@ -115,7 +115,7 @@ fn each_step_has_preconditions() {
 
 /// R-FAM-75, R-FAM-80: accessors return an agent's output, or nothing.
 #[test]
-fn accessors() {
+fn accessors_return_outputs_or_none() {
     let state = after(&state(), &[("nl_parser", 0.95)]);
     assert_eq!(get_agent_output(&state, "nl_parser").unwrap().explanation, "Because.");
     assert_eq!(get_agent_confidence(&state, "nl_parser"), Some(0.95));
@@ -125,7 +125,7 @@ fn accessors() {
 
 /// R-FAM-76, R-FAM-80: only conflicts with a blocking severity block.
 #[test]
-fn blocking() {
+fn only_blocking_severities_block() {
     let with = |data| folded(&state(), [FamilySchedulerState::update().detected_conflicts(data)]);
     assert!(!has_blocking_conflicts(&state()));
     assert!(!has_blocking_conflicts(&with(Some(conflicts(&[Severity::Low, Severity::Medium])))));
@@ -135,7 +135,7 @@ fn blocking() {
 
 /// R-FAM-77: completed and failed requests have ended; one that awaits the user has not.
 #[test]
-fn over_and_waiting() {
+fn completed_and_awaiting_status_are_distinguished() {
     let with = |status| folded(&state(), [FamilySchedulerState::update().workflow_status(status)]);
     let statuses =
         [WorkflowStatus::InProgress, WorkflowStatus::AwaitingUser, WorkflowStatus::Completed, WorkflowStatus::Failed]
@@ -173,7 +173,7 @@ fn talk(count: usize) -> FamilySchedulerState {
 /// R-FAM-74, R-FAM-80: only the last messages stay, and agent outputs whose result has been selected lose their
 /// data.
 #[test]
-fn pruning() {
+fn pruning_keeps_the_last_messages() {
     let slot = json!({
         "start_time": "2026-01-10T14:00:00Z", "end_time": "2026-01-10T15:00:00Z", "score": 1.0,
         "available_participants": [], "constraint_violations": [],
@@ -204,7 +204,7 @@ proptest! {
 
     /// R-FAM-74, R-FAM-80: for any number of messages and any limit the last ones stay, and pruning is idempotent.
     #[test]
-    fn pruning_any(said in 0_usize..30, kept in 0_usize..12) {
+    fn pruning_is_idempotent(said in 0_usize..30, kept in 0_usize..12) {
         let state = talk(said);
         let pruned = folded(&state, [prune_state(&state, kept)]);
         let expected: Vec<_> = state.messages.iter().skip(said.saturating_sub(kept)).cloned().collect();
@@ -215,7 +215,11 @@ proptest! {
 
     /// R-FAM-79, R-FAM-80: a retry happens only after a retryable error, and up to the maximum.
     #[test]
-    fn retries_any(errors in prop::collection::vec(any::<bool>(), 0..5), count in 0_u32..6, most in 0_u32..6) {
+    fn only_retryable_errors_are_retried(
+        errors in prop::collection::vec(any::<bool>(), 0..5),
+        count in 0_u32..6,
+        most in 0_u32..6,
+    ) {
         let mut state = folded(&state(), [FamilySchedulerState::update().retry_count(count)]);
         for retryable in &errors {
             state = folded(&state, [add_error("s", "t", "m", *retryable, now())]);
@@ -225,7 +229,10 @@ proptest! {
 
     /// R-FAM-72, R-FAM-80: a transition succeeds only from the current step.
     #[test]
-    fn transitions_any(current in prop::sample::select(&WorkflowStep::ALL[..]), from in prop::sample::select(&WorkflowStep::ALL[..])) {
+    fn transitions_succeed_only_from_the_current_step(
+        current in prop::sample::select(&WorkflowStep::ALL[..]),
+        from in prop::sample::select(&WorkflowStep::ALL[..]),
+    ) {
         let state = folded(&state(), [FamilySchedulerState::update().current_step(current)]);
         prop_assert_eq!(transition_workflow_step(&state, from, WorkflowStep::Done, now()).is_ok(), current == from);
     }

@@ -23,7 +23,7 @@ pub(crate) struct Served {
 /// Returns the settings for tests.
 pub(crate) fn settings(location: StoreLocation, family: CalendarSnapshot) -> SchedulerSettings {
     let limit = RateLimit { max_requests: 1000, window: Duration::from_secs(60), max_concurrent: 100 };
-    SchedulerSettings { limit, store_timeout: Duration::from_millis(300), ..SchedulerSettings::new(location, family) }
+    SchedulerSettings { limit, ..SchedulerSettings::new(location, family) }
 }
 
 /// Starts the server with all data in memory.

@@ -39,7 +39,7 @@ async fn similar_names_are_offered_for_an_unknown_name() {
 
 /// R-FAM-126: choosing a similar name completes the request.
 #[tokio::test]
-async fn a_near_name_is_taken() {
+async fn a_similar_name_is_accepted() {
     let stage = Stage::new(Vec::new()).await;
     stage.send("Schedule soccer for Ema Saturday at 2pm").await;
     let done = stage.answer(json!({ "fields": { "participants": ["emma"] } })).await;

@@ -18,7 +18,7 @@ use crate::types::Mode;
 
 /// The sender of a request: client address, Microsoft Graph token and language.
 pub(crate) struct Requester {
-    pub(crate) visitor: ClientAddress,
+    pub(crate) client: ClientAddress,
     token: Option<Secret>,
     locale: Option<String>,
 }
@@ -38,10 +38,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Requester {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let visitor = ClientAddress::from_request_parts(parts, state).await?;
+        let client = ClientAddress::from_request_parts(parts, state).await?;
         let token = text(&parts.headers, TOKEN).filter(|token| !token.is_empty()).map(Secret::new);
         let locale = text(&parts.headers, header::ACCEPT_LANGUAGE.as_str()).and_then(language);
-        Ok(Self { visitor, token, locale })
+        Ok(Self { client, token, locale })
     }
 }
 

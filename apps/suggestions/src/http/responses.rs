@@ -100,7 +100,7 @@ mod tests {
 
     /// R-SUG-39: the link of a result is a path of this server or a web URL, never a URL that runs code.
     #[test]
-    fn links_lead_somewhere_or_are_none() {
+    fn links_are_local_paths_or_web_urls() {
         for (url, expected) in [
             (
                 "docs/aks/roll%20back.md#gr%C3%B6%C3%9Fe",

@@ -23,7 +23,7 @@ pub(super) struct SuggestionStream {
     suggestion_run: SuggestionRun,
     stage: StreamPhase,
     /// Rate limit permit, released when the search ends or the client disconnects.
-    _pass: RunPermit,
+    _permit: RunPermit,
 }
 
 enum StreamPhase {
@@ -35,9 +35,9 @@ enum StreamPhase {
 }
 
 impl SuggestionStream {
-    pub(super) fn new(suggestion_run: SuggestionRun, run: Option<RunEvents>, pass: RunPermit) -> Self {
+    pub(super) fn new(suggestion_run: SuggestionRun, run: Option<RunEvents>, permit: RunPermit) -> Self {
         let stage = run.map_or(StreamPhase::Direct, |run| StreamPhase::Running(Box::new(run)));
-        Self { suggestion_run, stage, _pass: pass }
+        Self { suggestion_run, stage, _permit: permit }
     }
 
     pub(super) fn response(self, pace: SseConfig) -> Response {

@@ -46,7 +46,7 @@ mod tests {
 
     /// R-SUG-42: forms of a word have the same stem.
     #[test]
-    fn forms_of_a_word_meet() {
+    fn forms_of_a_word_have_the_same_stem() {
         for forms in [
             &["rotate", "rotated", "rotating", "rotates"][..],
             &["query", "queries"],

@@ -144,7 +144,7 @@ mod tests {
     /// R-SUG-54: text without an answer is not parsed as one, and a field of the wrong type is distinguished from a
     /// missing one.
     #[test]
-    fn what_is_no_answer_is_not_read_as_one() {
+    fn text_without_an_answer_is_not_parsed() {
         for row in ["", "I do not know.", "{}", "[]", r#"{"weather": "fine"}"#, "{{{{", r#""docs""#, "{\"docs"] {
             assert_eq!(docs(row), None, "{row}");
         }

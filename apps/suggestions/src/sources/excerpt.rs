@@ -66,7 +66,7 @@ mod tests {
 
     /// R-SUG-19: a description is the best matching passage in complete sentences, at most 300 characters long.
     #[test]
-    fn the_passage_with_most_words_is_taken() {
+    fn the_passage_with_most_matching_words_is_selected() {
         let filler = "Nothing to see in this sentence at all. ".repeat(12);
         let text = format!("{filler}Use helm rollback to return. It waits.\n\n{filler}");
         let actual = excerpt(&text, "How does helm rollback wait?");
@@ -76,7 +76,7 @@ mod tests {
 
     /// R-SUG-19: a sentence that is too long is cut at a word boundary.
     #[test]
-    fn a_long_sentence_is_cut_at_a_word() {
+    fn long_sentences_are_cut_at_word_boundaries() {
         let actual = excerpt(&"größe ".repeat(100), "größe");
         assert!(actual.chars().count() <= MAX_EXCERPT_CHARS && actual.ends_with("größe …"), "{actual}");
         assert_eq!(excerpt("", "x"), "");

@@ -29,7 +29,7 @@ mod tests {
 
     /// R-SUG-19, R-SUG-39: a file name stays one part of the URL, whatever characters it contains.
     #[test]
-    fn names_are_written_so_that_no_sign_means_anything() {
+    fn file_names_are_percent_encoded() {
         let rows = [("a/b.md", "a/b.md"), ("c# notes?.md", "c%23%20notes%3F.md"), ("100%.md", "100%25.md")];
         for (name, expected) in rows {
             assert_eq!(encoded(name), expected);

@@ -124,7 +124,7 @@ async fn a_folder_of_documents_serves_only_documents() {
 
 /// R-SUG-39, R-SUG-19: links to files and headings work for any characters in the file name.
 #[tokio::test]
-async fn links_lead_to_files_of_any_name() {
+async fn links_work_for_any_file_name() {
     let folder = Folder::new();
     let names = ["c# notes", "what?", "100% sure", "a b", "größe", "a&b=c+d", "x#top", "50%25"];
     for (number, name) in names.into_iter().enumerate() {

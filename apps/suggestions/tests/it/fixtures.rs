@@ -132,7 +132,7 @@ struct FakeTool {
 
 impl Tool for FakeTool {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(self.name, "As told.").with_input(json!({ "type": "object" })).read_only()
+        ToolSpec::new(self.name, "As told.").with_input_schema(json!({ "type": "object" })).read_only()
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {

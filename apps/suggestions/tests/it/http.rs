@@ -160,7 +160,7 @@ async fn unknown_and_expired_posts_are_not_there() {
 
 /// R-SUG-39, R-SUG-41, R-SUG-42: suggestions contain queries and model, and their links lead to documents.
 #[tokio::test]
-async fn suggestions_lead_to_documents() {
+async fn links_of_suggestions_open_documents() {
     let (_folder, platform) = platform().await;
     let body = platform.json(&format!("/api/posts/{POST}/suggestions")).await;
     let response: CombinedSuggestionsResponse = serde_json::from_value(body.clone()).unwrap();
@@ -231,13 +231,13 @@ async fn without_a_model_there_are_suggestions() {
 
 /// R-SUG-54: a model that answers nonsense, nothing or wrong types leads to suggestions, never to a 500.
 #[tokio::test]
-async fn nonsense_of_a_model_is_no_failure() {
+async fn invalid_model_answers_still_return_suggestions() {
     for nonsense in
         ["I feel like a teapot.", "", "{\"docs\": 5, \"posts\": [\"x\"], \"actionHint\": []}", "[[[", "null"]
     {
         let folder = Folder::new();
         let model = ScriptedModel::new([search(&[("search_docs", "rollback")])]).then(nonsense);
-        let platform = started(&folder, |_| {}, ModelRegistry::default().with("odd", model)).await;
+        let platform = started(&folder, |_| {}, ModelRegistry::default().with_model("odd", model)).await;
         let body = platform.json(&format!("/api/posts/{POST}/suggestions?model=odd")).await;
         let response: CombinedSuggestionsResponse = serde_json::from_value(body).unwrap();
         assert!(!response.docs.is_empty(), "{nonsense}: {response:?}");
@@ -331,7 +331,7 @@ async fn settings_name_models_and_sources() {
     let folder = Folder::new();
     folder.write("docs/a.md", "# Tea\nTea is brewed at four.");
     let path = folder.path().to_owned();
-    let models = ModelRegistry::default().with("odd", ScriptedModel::new(["{}"]));
+    let models = ModelRegistry::default().with_model("odd", ScriptedModel::new(["{}"]));
     let platform = started(&folder, |settings| settings.folder = Some(path), models).await;
     let settings = platform.json("/api/suggestions/settings").await;
     let names: Vec<&str> =
@@ -398,14 +398,14 @@ async fn silent(folder: &Folder) -> (Silent, Platform) {
     let mut config = ServerConfig::new(Storage::memory());
     config.sse.heartbeat_interval = Duration::from_millis(10);
     let limit = RateLimit { max_requests: 1000, window: HOUR, max_concurrent: 1 };
-    let models = ModelRegistry::default().with("silent", model.clone());
+    let models = ModelRegistry::default().with_model("silent", model.clone());
     let platform = paced(folder, |settings| settings.limit = limit, models, config).await;
     (model, platform)
 }
 
 /// R-SUG-39, R-SRV-16: a search stops if its client disconnects, streamed or not; concurrent searches are limited.
 #[tokio::test]
-async fn leaving_stops_a_search_and_gives_its_place_back() {
+async fn disconnect_cancels_search_and_releases_permit() {
     let folder = Folder::new();
     let (model, platform) = silent(&folder).await;
     for query in ["model=silent&stream=1", "model=silent"] {
@@ -425,7 +425,7 @@ async fn leaving_stops_a_search_and_gives_its_place_back() {
 
 /// R-SRV-6a: while there are no events, the stream sends comments.
 #[tokio::test]
-async fn silence_is_filled_with_comments() {
+async fn idle_streams_send_comments() {
     let folder = Folder::new();
     let (_model, platform) = silent(&folder).await;
     let response = platform.get(&format!("/api/posts/{POST}/suggestions?model=silent&stream=1")).await;
@@ -470,7 +470,7 @@ async fn the_graph_can_be_run_by_an_order() {
     let mut feed = runs.subscribe(&"t1".into(), None).await.unwrap();
     let mut output = Value::Null;
     while let Some(event) = feed.next().await {
-        if event.kind() == "on_chain_end" {
+        if event.event_type() == "on_chain_end" {
             output = event.event()["data"]["output"].clone();
         }
     }

@@ -321,7 +321,7 @@ fn check_requests(provider: &Provider, requests: &[ReceivedRequest]) {
 /// R-SUG-44: with OpenAI, Azure OpenAI, Anthropic and Google the same graph produces the same suggestions; the
 /// searches of one message run concurrently, and the provider receives every result with the id of its call.
 #[tokio::test]
-async fn every_provider_leads_through_the_same_graph() {
+async fn every_provider_produces_the_same_suggestions() {
     let folder = Folder::new();
     let (providers, models) = configured().await;
     let platform = started(&folder, |_| {}, models).await;

@@ -1,6 +1,6 @@
 //! Handles LangGraph checkpointer requests with a superstep checkpointer, through its port.
 //!
-//! Every write acquires and releases a lease. LangGraph requests the newest checkpoint by id, superstep checkpointers
+//! Every write acquires and releases a lease. LangGraph requests the latest checkpoint by id, superstep checkpointers
 //! return the one saved last. These are the same if ids sort by time; otherwise reads use the id, and `prune` uses
 //! the order of saving.
 

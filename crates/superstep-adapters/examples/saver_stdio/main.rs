@@ -1,7 +1,4 @@
-//! A store of ours as a saver of LangGraph's: JSON lines in, JSON lines out.
-//!
-//! `cargo xtask conformance` starts it under LangGraph's own suite. It asks the stores through their port and through
-//! nothing else: `checkpointer` says how, `forms` how a foreign checkpoint looks inside ours, `request` what may be asked.
+//! Runs superstep checkpointers under LangGraph's conformance suite: JSON requests on stdin, JSON responses on stdout.
 
 mod encoding;
 mod langgraph_checkpointer;
@@ -22,14 +19,14 @@ use tokio::runtime::Runtime;
 
 use langgraph_checkpointer::LangGraphCheckpointer;
 
-/// A kind of store: its word, what comes after it, and how it is opened.
+/// A checkpointer this program can open: name, argument, constructor.
 struct Kind {
     word: &'static str,
     argument: Option<&'static str>,
     open: fn(String) -> BoxFuture<'static, Result<SharedCheckpointer>>,
 }
 
-/// Every store there is.
+/// Supported checkpointers.
 const KINDS: &[Kind] = &[
     Kind { word: "memory", argument: None, open: |_| Box::pin(async { Ok(MemoryCheckpointer::new().into()) }) },
     #[cfg(feature = "sqlite")]
@@ -80,7 +77,7 @@ fn usage() -> String {
     )
 }
 
-/// Answers line by line until there are no more.
+/// Handles one request per line until end of input.
 fn serve(kind: &Kind, location: String) -> std::result::Result<(), String> {
     let runtime = Runtime::new().map_err(|error| format!("no runtime: {error}"))?;
     let store = runtime.block_on((kind.open)(location)).map_err(|error| error.to_string())?;

@@ -33,7 +33,7 @@ const FEW: usize = 8;
 /// A history as its writer needs it.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryWriter {
-    /// Number of the newest checkpoint; 0 if there is none.
+    /// Number of the latest checkpoint; 0 if there is none.
     pub(crate) newest: u64,
     /// Number of the newest part; 0 if there is none.
     parts: u64,
@@ -71,7 +71,7 @@ pub(crate) struct CheckpointRows {
 }
 
 impl HistoryWriter {
-    /// Returns a history with its newest checkpoint, its newest part and its field names.
+    /// Returns a history with its latest checkpoint, its newest part and its field names.
     pub(crate) fn new((newest, parts): (u64, u64), names: Vec<Arc<str>>, base: ParentCheckpoint) -> Self {
         let mut line = Self { newest, parts, names, numbers: BTreeMap::new(), base };
         line.index();

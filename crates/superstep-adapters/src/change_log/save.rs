@@ -102,7 +102,7 @@ pub(crate) struct HistoryRows {
     pub(crate) namespace: CheckpointNamespace,
     /// Row id; `None` if the history is new.
     pub(crate) row: Option<i64>,
-    /// Number of the newest checkpoint when the transaction was built.
+    /// Number of the latest checkpoint when the transaction was built.
     pub(crate) newest: u64,
     /// Checkpoints that the added rows refer to; the transaction is only valid while they exist.
     pub(crate) bases: Vec<(u64, CheckpointId)>,
@@ -307,7 +307,7 @@ impl<T: RowStorage> TransactionBuilder<'_, T> {
     /// Returns the number of the checkpoint of a pending entry.
     async fn number(&self, index: usize, before: Option<(CheckpointId, u64)>, id: CheckpointId) -> Result<u64> {
         let (job, entry) = &self.lines[index];
-        // In most cases it is the newest checkpoint.
+        // In most cases it is the latest checkpoint.
         if let Some(draft) = job.drafts.iter().rev().find(|draft| draft.row.header.id == id) {
             return Ok(draft.row.number);
         }

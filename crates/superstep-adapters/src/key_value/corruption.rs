@@ -42,7 +42,7 @@ impl ThreadLog {
     }
 
     fn with_corruption_help(&self, error: Error) -> Error {
-        // Name the newest checkpoint of the root graph.
+        // Name the latest checkpoint of the root graph.
         let lines = self.tables.histories.iter().filter(|line| !line.rows.is_empty());
         let outermost = lines.min_by(|one, other| one.namespace.cmp(&other.namespace));
         let left = match outermost.and_then(|line| line.rows.values().next_back()) {

@@ -201,7 +201,7 @@ impl HistoryTable {
         }
     }
 
-    /// Returns the number of the newest checkpoint; 0 if there is none.
+    /// Returns the number of the latest checkpoint; 0 if there is none.
     pub(super) fn newest(&self) -> u64 {
         self.rows.last_key_value().map_or(0, |(number, _)| *number)
     }

@@ -239,7 +239,7 @@ mod tests {
 
     /// R-NFR-16b: a node runs next if it has not seen the current version of its channel.
     #[test]
-    fn a_node_is_due_by_versions() {
+    fn next_nodes_are_determined_by_channel_versions() {
         let channels = json!({ "branch:to:b": null, "branch:to:a": null, "x": 1, "__start__": {} });
         let versions = json!({ "branch:to:b": 3, "branch:to:a": 3, "x": 2 });
         let seen = json!({ "a": { "branch:to:a": 3 }, "b": { "branch:to:b": 2 } });

@@ -123,7 +123,7 @@ mod tests {
 
     /// R-FWK-84: HTTPS for public hosts, any scheme for this machine, other hosts only if allowed.
     #[test]
-    fn an_address_leads_only_where_it_may() {
+    fn addresses_are_restricted_by_policy() {
         let reach = |address: &str, allowed: &[&str]| {
             let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
             check(address, &allowed).map(|(_, reach)| reach).ok()

@@ -164,7 +164,7 @@ mod tests {
 
     /// R-FWK-83: parts survive a conversion to MCP and back.
     #[test]
-    fn parts_survive_the_way_there_and_back() {
+    fn content_round_trips() {
         let mut file = Media::base64("AA==", "application/zip");
         file.extra.insert("uri".into(), json!("file:///a.zip"));
         let parts = vec![

@@ -121,7 +121,7 @@ mod tests {
 
     /// R-FWK-82: text of a server in an error cannot control a terminal.
     #[test]
-    fn tricks_are_taken_out_of_a_text() {
+    fn control_characters_are_removed() {
         assert_eq!(sanitize_terminal_text("a\u{1b}[31mb\u{202e}c\n"), "a\u{fffd}[31mb\u{fffd}c\n");
     }
 }

@@ -129,7 +129,7 @@ mod tests {
 
     /// R-FWK-84: errors contain no query strings.
     #[test]
-    fn queries_are_taken_out_of_a_text() {
+    fn query_strings_are_removed_from_errors() {
         let text = "error for url (http://a.example/mcp?key=hush): refused? yes";
         assert_eq!(without_queries(text), "error for url (http://a.example/mcp): refused? yes");
     }

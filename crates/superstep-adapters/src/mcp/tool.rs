@@ -91,7 +91,7 @@ pub(super) fn shared(client: &McpClient, listed: Vec<rmcp::model::Tool>) -> Resu
 fn spec(tool: &rmcp::model::Tool) -> ToolSpec {
     let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     let schema = Value::Object(Map::clone(&tool.input_schema));
-    let mut spec = ToolSpec::new(name(&tool.name), description).with_input(schema);
+    let mut spec = ToolSpec::new(name(&tool.name), description).with_input_schema(schema);
     spec.output_schema = tool.output_schema.as_ref().map(|schema| Arc::new(Value::Object(Map::clone(schema))));
     let hints = tool.annotations.as_ref();
     let read_only = hints.is_some_and(|hints| hints.read_only_hint == Some(true));
@@ -157,14 +157,14 @@ mod tests {
 
     /// R-FWK-82: every tool gets a name that model providers accept.
     #[test]
-    fn names_are_made_to_fit() {
+    fn tool_names_are_made_valid() {
         assert_eq!(name("files/read.text v2"), "files_read_text_v2");
         assert_eq!(name(&"x".repeat(100)).len(), MAX_TOOL_NAME);
     }
 
     /// R-FWK-82: the hash depends on the content of every tool and not on their order.
     #[test]
-    fn the_mark_of_a_list_changes_with_its_tools_only() {
+    fn the_hash_of_a_list_depends_on_its_tools_only() {
         let one = || tool(json!({"name": "a", "description": "x", "inputSchema": {"b": 1, "a": 2}}));
         let two = || tool(json!({"name": "b", "inputSchema": {}}));
         assert_eq!(tools_hash(&[one(), two()]), tools_hash(&[two(), one()]));

@@ -30,8 +30,7 @@ END;
 
 /// SQLite application id of such a file.
 const APPLICATION: i32 = 0x7375_7073;
-/// Page size in bytes. With half of it, writing long values takes twice as long; with twice of it, writing short ones
-/// does.
+/// Page size in bytes. Half the size doubles the time for long values; twice the size doubles it for short ones.
 const PAGE: i32 = 2_048;
 /// Version of the tables. A version is never reused. 1: uncompressed values. 2: long values may be compressed. 3:
 /// events.

@@ -73,7 +73,7 @@ impl HistoryRows {
     }
 
     /// Checks that the history is unchanged since the transaction was built and contains none of its checkpoints. One
-    /// query per checkpoint reads the newest checkpoint, the base of the new one, and whether the id exists.
+    /// query per checkpoint reads the latest checkpoint, the base of the new one, and whether the id exists.
     fn check_drafts(&self, connection: &Connection, line: i64) -> SqliteResult<()> {
         let sql = "SELECT (SELECT key FROM checkpoint WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT 1), \
                       ?3 IS NULL OR EXISTS (SELECT 1 FROM checkpoint WHERE key = ?3 AND id = ?4), \

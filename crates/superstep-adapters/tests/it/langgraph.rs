@@ -258,7 +258,7 @@ async fn an_imported_thread_can_be_exported() {
 
 /// R-NFR-16b: a thread is imported once, under a valid id, and the source file is only read.
 #[tokio::test]
-async fn a_thread_comes_once_and_its_file_is_only_read() {
+async fn a_thread_is_imported_once_from_a_read_only_file() {
     let (store, path) = (MemoryCheckpointer::new(), folder().join("threads.sqlite"));
     let before = std::fs::read(&path).unwrap();
     let python = sqlite();

@@ -28,7 +28,7 @@ impl Tool for ScriptedTool {
         let properties = json!({"do": {"type": "string"}, "with": {}});
         let schema =
             json!({"type": "object", "properties": properties, "required": ["do"], "additionalProperties": false});
-        ToolSpec::new(self.name, "Does as it is told.").with_input(schema).idempotent().destructive()
+        ToolSpec::new(self.name, "Does as it is told.").with_input_schema(schema).idempotent().destructive()
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
@@ -119,7 +119,7 @@ pub(crate) struct RecordedProgress(Arc<Mutex<Vec<Value>>>);
 
 impl RecordedProgress {
     pub(crate) fn progress(&self) -> ToolProgress {
-        ToolProgress::to(Arc::new(self.clone()))
+        ToolProgress::new(Arc::new(self.clone()))
     }
 
     pub(crate) fn all(&self) -> Vec<Value> {

@@ -74,7 +74,7 @@ async fn generate_streamed(model: &ProviderModel, request: &ChatRequest) -> (Cha
 /// Returns the tool that is sent to every provider.
 fn weather() -> ToolSpec {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
-    ToolSpec::new("weather", "How the weather is.").with_input(schema)
+    ToolSpec::new("weather", "How the weather is.").with_input_schema(schema)
 }
 
 /// Returns a conversation with two tool calls, one of them failed, and a third without a result.

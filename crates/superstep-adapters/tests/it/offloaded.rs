@@ -164,7 +164,7 @@ async fn history_error(store: &impl Checkpointer) -> String {
 
 /// R-FWK-40: values that look like references are stored like any other.
 #[tokio::test]
-async fn a_value_that_looks_like_a_reference_comes_back() {
+async fn values_that_look_like_references_round_trip() {
     let schema = Schema::builder("odd").field(field("odd")).build().unwrap();
     let mut graph = StateGraph::<DynamicState>::with_schema("odd", schema);
     let node = graph.add_node("node", || ());
@@ -220,7 +220,7 @@ async fn unreferenced_values_are_removed_in_two_rounds() {
 
 /// R-FWK-40: two concurrent rounds with a writer in between remove no referenced value.
 #[tokio::test]
-async fn a_round_that_comes_late_removes_nothing_new() {
+async fn concurrent_rounds_remove_no_referenced_value() {
     let hour = Duration::from_secs(3_600);
     let bucket = Bucket::default();
     let offloaded = OffloadedCheckpointer::new(MemoryCheckpointer::new(), bucket.clone()).threshold_bytes(500);

@@ -217,7 +217,7 @@ impl RunDisplay for DebateRunView {
         let event = published.event();
         let node = event["metadata"]["node"].as_str().unwrap_or_default();
         let is_node = event["name"] == node && event["metadata"]["path"] == "" && event["metadata"]["model"].is_null();
-        match published.kind() {
+        match published.event_type() {
             "on_chain_start" if is_node && AGENTS.contains(&node) => self.start(node),
             "on_chat_model_stream" => {
                 let chunk = event["data"]["chunk"].as_str().unwrap_or_default();

@@ -60,7 +60,7 @@ mod tests {
 
     /// R-FAM-103: the verdict of a sentence agrees with the score.
     #[test]
-    fn a_title_alone_is_not_wrong() {
+    fn the_verdict_agrees_with_the_score() {
         let rows = [
             (vec![], 0.95, "right"),
             (vec![EvalAspect::Title], 0.95, "right"),

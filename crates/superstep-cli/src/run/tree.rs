@@ -62,13 +62,15 @@ impl NodeTree {
     pub(crate) fn on_event(&mut self, published: &PublishedEvent) {
         let event = published.event();
         let is_node = event["metadata"]["node"].is_string() && event["metadata"]["model"].is_null();
-        match published.kind() {
+        match published.event_type() {
             "on_chain_start" if is_node => self.begin(event),
             "on_chain_end" if is_node => {
                 let output = &event["data"]["output"];
                 let state = if output["__interrupt__"].is_null() { NodeStatus::Done } else { NodeStatus::Interrupted };
-                let note =
-                    if state == NodeStatus::Interrupted { "waiting for an answer".to_owned() } else { summary(output) };
+                let note = match state {
+                    NodeStatus::Interrupted => "interrupted, waiting for input".to_owned(),
+                    _ => summary(output),
+                };
                 self.finish(event, state, note);
             }
             "on_chain_error" if is_node => {

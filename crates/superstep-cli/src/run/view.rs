@@ -70,14 +70,14 @@ impl RunView {
 impl RunDisplay for RunView {
     fn on_event(&mut self, published: &PublishedEvent) {
         let event = published.event();
-        match (self.stream, published.kind()) {
+        match (self.stream, published.event_type()) {
             (Some(StreamModeArg::Events), _) => self.line(|| published.text().to_owned(), || event.clone()),
             (Some(StreamModeArg::Updates), "on_chain_end") if is_of_node(event) => self.update(event),
             (Some(StreamModeArg::Tokens), "on_chat_model_stream") => self.token(event),
             (Some(StreamModeArg::Tokens), "on_chat_model_end") => self.close(),
             _ => {}
         }
-        if matches!(published.kind(), "on_chain_end" | "on_chain_error") {
+        if matches!(published.event_type(), "on_chain_end" | "on_chain_error") {
             // Permanent lines start on a line of their own.
             self.close();
         }

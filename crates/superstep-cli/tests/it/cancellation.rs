@@ -47,7 +47,7 @@ fn one_interrupt_stops_saves_and_prints_how_to_resume() {
 /// R-CLI-13: a second Ctrl-C does not wait for the run to be saved, ends with 130 and prints nothing more; the run
 /// resumes from what was saved before.
 #[test]
-fn two_interrupts_leave_at_once() {
+fn a_second_interrupt_exits_immediately() {
     let rows: [(&str, &[&str]); 2] = [("run-twice", &RUN), ("demo-twice", &["demo", "debate", "--model", "far"])];
     for (name, words) in rows {
         let folder = Folder::new(name);

@@ -6,7 +6,7 @@ use crate::support::Folder;
 
 /// R-CLI-6a, R-CLI-14: the completion script of every shell contains every command.
 #[test]
-fn completions_know_the_commands() {
+fn completions_contain_all_commands() {
     let folder = Folder::empty("completions");
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = folder.run(&["completions", shell]).stdout;

@@ -13,10 +13,10 @@ fn a_question_without_a_terminal_ends_with_ten_and_the_command_that_answers() {
     insta::assert_snapshot!(folder.run(&RUN).snapshot_text(), @r"
     ---
     threads are stored in .superstep/superstep.db; set `storage.checkpointer` to change the location
-     ? review    waiting for an answer  [time]
+     ? review    interrupted, waiting for input  [time]
      ? Send this answer?
        draft: Dear Ann
-    waiting for an answer · [time] · thread ann
+    interrupted, waiting for input · [time] · thread ann
     resume with: superstep resume ann --answer JSON
     [exit 10]
     ");
@@ -48,7 +48,7 @@ fn a_question_at_a_terminal_is_a_form() {
 
 /// R-CLI-13, R-CLI-16: aborting a form leaves the interrupt open.
 #[test]
-fn leaving_a_form_leaves_the_question_open() {
+fn aborting_a_form_leaves_the_interrupt_open() {
     let folder = Folder::new("leave");
     let mut terminal = Terminal::start(folder.command(&RUN));
     terminal.until("[y/n]: ").types("\u{4}");

@@ -32,7 +32,7 @@ fn a_run_prints_its_result_on_stdout_and_progress_on_stderr() {
 
 /// R-CLI-4a: input as JSON, from a file, from stdin.
 #[test]
-fn input_comes_from_a_file_or_from_stdin() {
+fn input_is_read_from_a_file_or_stdin() {
     let folder = Folder::new("input");
     folder.write("in.json", INPUT);
     let from_file = folder.run(&["run", "titles", "--input", "@in.json", "--json"]).json();
@@ -84,7 +84,7 @@ fn a_run_is_printed_line_by_line_in_every_mode() {
 
 /// R-CLI-4a: in text output, tokens are printed as plain text.
 #[test]
-fn tokens_for_people_are_the_words_of_the_model() {
+fn tokens_are_printed_as_plain_text() {
     let folder = Folder::new("tokens");
     assert_eq!(folder.run(&["run", "titles", "--input", INPUT, "--stream", "tokens"]).stdout, "Foxes and dogs\n");
 }

@@ -73,7 +73,7 @@ fn a_second_interrupt_ends_a_server_at_once() {
 
 /// R-CLI-10: a port in use is an error that says so.
 #[test]
-fn a_port_that_is_taken_is_a_clear_error() {
+fn a_port_in_use_is_a_clear_error() {
     let folder = Folder::new("taken");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();

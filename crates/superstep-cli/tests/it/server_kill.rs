@@ -145,7 +145,7 @@ fn a_debate_continues_on_another_server_after_a_kill() {
     let died = Instant::now();
     let is_moved = |debate: &Value| debate["messages"].as_array().unwrap().len() > turns(&received).len() + 1;
     while !is_moved(&second.get(&format!("/api/debate/{id}"))) {
-        assert!(died.elapsed() < Duration::from_secs(20), "nobody goes on with it");
+        assert!(died.elapsed() < Duration::from_secs(60), "nobody goes on with it");
         std::thread::sleep(Duration::from_millis(100));
     }
     let last = received.iter().rev().find_map(|(id, ..)| *id).unwrap();

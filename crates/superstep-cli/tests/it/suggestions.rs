@@ -212,7 +212,7 @@ fn microsoft_graph() -> (String, Receiver<String>) {
 /// R-SUG-17: the demo, the server and the MCP server read the token of Microsoft Graph from the environment, and
 /// never print it.
 #[test]
-fn the_token_comes_out_of_the_environment() {
+fn the_token_is_read_from_the_environment() {
     let folder = Folder::empty("suggestions-token");
     let (graph, requests) = microsoft_graph();
     let with_token = |words: &[&str]| {

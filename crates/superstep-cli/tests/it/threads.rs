@@ -87,7 +87,7 @@ fn a_thread_is_removed_permanently_after_confirmation() {
 
 /// R-CLI-7: reading creates nothing.
 #[test]
-fn looking_at_threads_makes_no_store() {
+fn reading_threads_creates_no_store() {
     let folder = Folder::empty("look");
     assert_eq!(folder.run(&["threads", "--json"]).json(), serde_json::json!([]));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

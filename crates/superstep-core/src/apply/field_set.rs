@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_has_what_was_put_in_and_not_taken_out() {
+    fn a_set_contains_inserted_and_not_removed_ids() {
         let ids = [0, 63, 64, 127, 128, 500].map(FieldId);
         let mut set = FieldSet::default();
         for id in ids {

@@ -283,7 +283,7 @@ fn invalid_external_values_are_rejected_together() {
 
 /// R-GRA-35: an overwrite replaces the value whatever the reducer, and wins over ordinary writes of its superstep.
 #[test]
-fn an_overwrite_goes_past_the_reducer() {
+fn an_overwrite_bypasses_the_reducer() {
     let overwrite = |value: Value| overwrite_marker(value);
     for (reducer, before, value) in [
         ("add", json!([1]), json!([9])),
@@ -437,7 +437,7 @@ fn a_thousand_orders_of_arrival_give_one_result() {
 
 /// R-GRA-44: the given order of updates decides, whatever the order of fields in an update.
 #[test]
-fn the_order_given_decides() {
+fn updates_are_applied_in_the_given_order() {
     let updates = [("a", json!({ "text": "1" })), ("b", json!({ "text": "2" }))];
     let run = |updates: &[(&str, Value)]| {
         let mut thread = Thread::of(json!({ "text": { "reducer": "add", "default": "" } }));
@@ -451,7 +451,7 @@ fn the_order_given_decides() {
 /// R-GRA-45: whichever write of a superstep fails, every earlier write is undone, including lists, overwrites and
 /// `written`.
 #[test]
-fn a_failing_write_takes_every_earlier_one_back() {
+fn a_failing_write_undoes_every_earlier_one() {
     let fields = json!({
         "a_last": { "default": 1 }, "b_list": { "reducer": "add", "default": [1, 2, 3] },
         "c_capped": { "reducer": "capped:9", "default": [1] }, "d_map": { "reducer": "merge", "default": { "a": 1 } },

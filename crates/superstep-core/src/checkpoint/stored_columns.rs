@@ -220,7 +220,7 @@ mod tests {
     use crate::value::AnyValue;
 
     #[test]
-    fn what_is_due_is_short_and_comes_back() {
+    fn task_columns_are_compact_and_round_trip() {
         let send = StoredSend { index: 3, payload: AnyValue::json(json!([1])), timeout: None };
         let since = (CheckpointId::from_bits(7), 2);
         let rows = [

@@ -49,7 +49,7 @@ fn graph(lines: &mut Vec<String>, indexed: &IndexedDiagram<'_>, depth: usize) {
 fn node(lines: &mut Vec<String>, node: &IndexedNode<'_>, depth: usize) {
     let indent = "  ".repeat(depth);
     let (number, text) = (node.number, quoted(node.id));
-    let Some(inner) = &node.inner else {
+    let Some(inner) = &node.subgraph else {
         let shape = match node.kind {
             NodeKind::Start | NodeKind::End => ", shape=oval",
             NodeKind::Subgraph => ", shape=box3d",

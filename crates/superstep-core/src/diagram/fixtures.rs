@@ -61,7 +61,7 @@ pub(super) fn nested() -> Diagram {
     };
     let mut nodes = nodes(&["__start__", "research", "write", "__end__"]);
     nodes[1].kind = NodeKind::Subgraph;
-    nodes[1].inner = Some(Box::new(inner));
+    nodes[1].subgraph = Some(Box::new(inner));
     Diagram {
         name: "nested".into(),
         nodes,

@@ -21,7 +21,7 @@ pub(super) struct IndexedNode<'a> {
     pub(super) id: &'a str,
     pub(super) kind: NodeKind,
     pub(super) deferred: bool,
-    pub(super) inner: Option<IndexedDiagram<'a>>,
+    pub(super) subgraph: Option<IndexedDiagram<'a>>,
 }
 
 /// An edge that is not part of a join; `from` and `to` are positions in `nodes`.
@@ -56,9 +56,10 @@ impl<'a> IndexedDiagram<'a> {
         for node in &drawing.nodes {
             positions.entry(node.id.as_str()).or_insert(indexed.nodes.len());
             let number = next(&mut numbers.nodes);
-            let inner = node.inner.as_deref().filter(|inner| !(inner.nodes.is_empty() && inner.edges.is_empty()));
-            let inner = inner.map(|inner| Self::numbered(inner, numbers));
-            indexed.nodes.push(IndexedNode { number, id: &node.id, kind: node.kind, deferred: node.deferred, inner });
+            let inner = node.subgraph.as_deref().filter(|inner| !(inner.nodes.is_empty() && inner.edges.is_empty()));
+            let subgraph = inner.map(|inner| Self::numbered(inner, numbers));
+            let (id, kind, deferred) = (node.id.as_str(), node.kind, node.deferred);
+            indexed.nodes.push(IndexedNode { number, id, kind, deferred, subgraph });
         }
         indexed.connect(drawing, positions, numbers);
         indexed
@@ -70,7 +71,7 @@ impl<'a> IndexedDiagram<'a> {
             let [from, to] = [&edge.from, &edge.to].map(|id| {
                 *positions.entry(id).or_insert_with(|| {
                     let number = next(&mut numbers.nodes);
-                    self.nodes.push(IndexedNode { number, id, kind: NodeKind::Node, deferred: false, inner: None });
+                    self.nodes.push(IndexedNode { number, id, kind: NodeKind::Node, deferred: false, subgraph: None });
                     self.nodes.len() - 1
                 })
             });
@@ -102,7 +103,7 @@ impl IndexedNode<'_> {
     }
 
     fn port(&self, kind: NodeKind, resolve: fn(&Self) -> usize) -> usize {
-        let inner = self.inner.iter().flat_map(|inner| &inner.nodes).find(|node| node.kind == kind);
+        let inner = self.subgraph.iter().flat_map(|inner| &inner.nodes).find(|node| node.kind == kind);
         inner.map_or(self.number, resolve)
     }
 }

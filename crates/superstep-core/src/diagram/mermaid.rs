@@ -52,8 +52,8 @@ impl MermaidWriter {
 
     fn node(&mut self, node: &IndexedNode<'_>, depth: usize) {
         let text = quoted(node.id);
-        let id = format!("{}{}", if node.inner.is_some() { 'g' } else { 'n' }, node.number);
-        if let Some(inner) = &node.inner {
+        let id = format!("{}{}", if node.subgraph.is_some() { 'g' } else { 'n' }, node.number);
+        if let Some(inner) = &node.subgraph {
             self.line(depth, &format!("subgraph {id}[{text}];"));
             if node.entry() == node.number || node.exit() == node.number {
                 // A subgraph without start or end has no node that outer edges could connect to, so the block gets

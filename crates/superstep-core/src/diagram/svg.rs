@@ -62,7 +62,7 @@ struct DrawnLine<'a> {
 impl<'a> PlacedDiagram<'a> {
     fn of(indexed: &'a IndexedDiagram<'a>) -> Self {
         let inner: Vec<Option<PlacedDiagram<'a>>> =
-            indexed.nodes.iter().map(|node| node.inner.as_ref().map(Self::of)).collect();
+            indexed.nodes.iter().map(|node| node.subgraph.as_ref().map(Self::of)).collect();
         let mut bodies: Vec<NodeBox> =
             indexed.nodes.iter().zip(&inner).map(|(node, inner)| body(node, inner.as_ref())).collect();
         bodies.extend(indexed.joins.iter().map(|_| NodeBox { width: JOIN, height: JOIN }));

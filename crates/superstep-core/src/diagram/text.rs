@@ -31,7 +31,7 @@ fn graph(indexed: &IndexedDiagram<'_>, depth: usize, lines: &mut Vec<String>) {
     drawn.extend(edges(indexed));
     lines.extend(drawn.into_iter().map(|line| format!("{indent}{line}")));
     for node in &indexed.nodes {
-        if let Some(inner) = &node.inner {
+        if let Some(inner) = &node.subgraph {
             lines.extend([String::new(), format!("{indent}{}:", name(node.id))]);
             graph(inner, depth + 1, lines);
         }

@@ -18,9 +18,9 @@ pub struct NodeOptions {
     /// True if the node waits until no other task is scheduled.
     pub defer: bool,
     /// Former names of the node, for stored threads.
-    pub was: Vec<String>,
+    pub former_names: Vec<String>,
     /// Declared targets of its commands.
-    pub goto: Option<Vec<Endpoint>>,
+    pub goto_targets: Option<Vec<Endpoint>>,
     /// Fields it declares to read.
     pub reads: Option<Vec<String>>,
     /// Fields it declares to write.
@@ -32,7 +32,7 @@ pub struct NodeOptions {
     /// Custom labels for streams.
     pub tags: Vec<String>,
     /// Diagram of the subgraph that the node runs.
-    pub inner: Option<Box<Diagram>>,
+    pub subgraph_diagram: Option<Box<Diagram>>,
 }
 
 pub(super) struct UncheckedNode {

@@ -25,7 +25,7 @@ impl Topology {
             kind,
             deferred: false,
             metadata: BTreeMap::new(),
-            inner: None,
+            subgraph: None,
         };
         let mut nodes = vec![sentinel(START_NAME, NodeKind::Start)];
         nodes.extend(self.nodes.iter().map(|node| DiagramNode {
@@ -33,7 +33,7 @@ impl Topology {
             kind: if node.subgraph_diagram.is_some() { NodeKind::Subgraph } else { NodeKind::Node },
             deferred: node.defer,
             metadata: drawn_metadata(node),
-            inner: node.subgraph_diagram.clone(),
+            subgraph: node.subgraph_diagram.clone(),
         }));
         nodes.push(sentinel(END_NAME, NodeKind::End));
         let mut edges = Vec::new();

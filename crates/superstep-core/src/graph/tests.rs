@@ -50,7 +50,7 @@ pub(super) fn route(builder: &mut TopologyBuilder, from: &str, targets: Option<&
 }
 
 pub(super) fn commanding(targets: &[&str]) -> NodeOptions {
-    NodeOptions { goto: Some(targets.iter().map(|name| end(name)).collect()), ..NodeOptions::default() }
+    NodeOptions { goto_targets: Some(targets.iter().map(|name| end(name)).collect()), ..NodeOptions::default() }
 }
 
 /// Returns the messages for which the graph is rejected.
@@ -148,7 +148,7 @@ fn routes_joins_and_commands_are_checked_too() {
 /// R-FWK-9: the start of a graph may have a conditional edge, also one without declared targets; such a graph is
 /// accepted.
 #[test]
-fn a_node_without_declared_targets_may_lead_anywhere() {
+fn a_route_without_declared_targets_may_select_any_node() {
     let mut entered = graph_with_edges(&["a", "b"], &["a .", "b ."]);
     route(&mut entered, ">", None);
     assert_eq!(error_messages(&entered), Vec::<String>::new());
@@ -287,13 +287,13 @@ fn private_fields_are_in_neither_input_nor_output() {
 /// A node is found by a former name, which only one node may claim.
 #[test]
 fn a_former_name_belongs_to_one_node() {
-    let was = |name: &str| NodeOptions { was: vec![name.to_owned()], ..NodeOptions::default() };
+    let renamed = |name: &str| NodeOptions { former_names: vec![name.to_owned()], ..NodeOptions::default() };
     let mut builder = graph_with_edges(&[], &["> a", "a b", "b ."]);
-    builder.node("a", true, was("old"));
-    builder.node("b", true, was("older"));
+    builder.node("a", true, renamed("old"));
+    builder.node("b", true, renamed("older"));
     let topology = builder.compile().expect("compiled");
     assert_eq!((topology.find_node("old"), topology.find_node("older")), (Some(NodeId(0)), Some(NodeId(1))));
-    builder.options_mut(NodeId(1)).expect("a node").was = vec!["old".to_owned()];
+    builder.options_mut(NodeId(1)).expect("a node").former_names = vec!["old".to_owned()];
     assert_eq!(error_messages(&builder), ["nodes `a` and `b` both declare the former name `old`"]);
 }
 

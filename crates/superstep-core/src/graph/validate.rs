@@ -70,7 +70,7 @@ fn names(builder: &TopologyBuilder, problems: &mut GraphDiagnostics) -> BTreeMap
     }
     let mut former: BTreeMap<&str, &Arc<str>> = BTreeMap::new();
     for (index, node) in builder.nodes.iter().enumerate() {
-        for old in &node.options.was {
+        for old in &node.options.former_names {
             if let Some(other) = former.insert(old, &node.name).filter(|other| *other != &node.name) {
                 problems.add(format!("nodes `{other}` and `{}` both declare the former name `{old}`", node.name), None);
             }
@@ -187,7 +187,7 @@ fn build_node_spec(
         })
     };
     let (reads, writes) = (declared(&options.reads, "reads"), declared(&options.writes, "writes"));
-    let goto = options.goto.as_ref().map(|targets| {
+    let goto_targets = options.goto_targets.as_ref().map(|targets| {
         let context = EdgeContext { kind: "goto", from: &node.name, source: Some(EdgeSource::Node(id)) };
         targets.iter().filter_map(|target| resolve_target(topology, &context, target, problems)).collect()
     });
@@ -195,19 +195,19 @@ fn build_node_spec(
         name: node.name.clone(),
         defer: options.defer,
         former_names: former_names(builder, node),
-        goto_targets: goto,
+        goto_targets,
         reads,
         writes,
         branch: options.branch,
         metadata: options.metadata.clone(),
         tags: options.tags.clone(),
-        subgraph_diagram: options.inner.clone(),
+        subgraph_diagram: options.subgraph_diagram.clone(),
     }
 }
 
 /// Returns the former names of a node: those of its options, and those that migrations renamed.
 fn former_names(builder: &TopologyBuilder, node: &UncheckedNode) -> Vec<String> {
-    let mut names = node.options.was.clone();
+    let mut names = node.options.former_names.clone();
     let renamed = builder.migrations.former_node_names().into_iter().filter(|(_, name)| *name == node.name);
     for (former, _) in renamed.filter(|(former, _)| *former != node.name) {
         if !names.iter().any(|name| **name == *former) {

@@ -172,7 +172,7 @@ mod tests {
 
     /// R-GRA-23, R-GRA-32: the edge cases of `keep_last`.
     #[test]
-    fn keep_last_drops_the_oldest_and_says_exactly_what_moved() {
+    fn keep_last_drops_the_oldest_and_records_exact_splices() {
         let rows = [
             (json!([1]), json!([2]), json!([1, 2]), Change::Appended { from: 1 }),
             (json!([1, 2]), json!(3), json!([1, 2, 3]), Change::Appended { from: 2 }),

@@ -172,7 +172,7 @@ mod tests {
 
     /// R-GRA-23: `deep_merge` merges maps at every depth, honours `Remove` there, and replaces all other values.
     #[test]
-    fn deep_merge_goes_into_maps_and_replaces_the_rest() {
+    fn deep_merge_merges_nested_maps_and_replaces_other_values() {
         let removed = remove_marker();
         let rows = [
             (

@@ -66,7 +66,7 @@ mod tests {
 
     /// R-GRA-35: both forms of an overwrite are recognised; every other value is returned unchanged.
     #[test]
-    fn an_overwrite_is_unwrapped_and_other_values_come_back() {
+    fn an_overwrite_is_unwrapped_and_other_values_are_unchanged() {
         let rows = [
             (overwrite_marker(json!(null)), Ok(json!(null))),
             (json!({ "__overwrite__": [1, 2] }), Ok(json!([1, 2]))),

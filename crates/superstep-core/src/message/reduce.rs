@@ -25,7 +25,7 @@ impl Messages {
     /// use superstep_core::message::{Message, Messages};
     ///
     /// let mut messages = Messages::new();
-    /// let change = messages.fold(Message::user("Hi").with_id("1").into())?;
+    /// let change = messages.reduce(Message::user("Hi").with_id("1").into())?;
     /// assert_eq!(change, Change::Appended { from: 0 });
     /// # Ok::<(), superstep_core::validation_error::ValidationError>(())
     /// ```
@@ -33,22 +33,22 @@ impl Messages {
     /// # Errors
     /// Returns an error, and changes nothing, if the update removes an id that is neither in the list nor put
     /// before it.
-    pub fn fold(&mut self, edits: MessageUpdates) -> Result<Change, ValidationError> {
-        let mut edits = edits.0;
+    pub fn reduce(&mut self, updates: MessageUpdates) -> Result<Change, ValidationError> {
+        let mut updates = updates.0;
         // Fast path for one appended message, the most frequent update by far.
-        if let [MessageUpdate::Put(message)] = &*edits
+        if let [MessageUpdate::Put(message)] = &*updates
             && self.is_new(message)
-            && let Some(MessageUpdate::Put(message)) = edits.pop()
+            && let Some(MessageUpdate::Put(message)) = updates.pop()
         {
             let from = self.len();
             self.push(message.into());
             return Ok(Change::Appended { from });
         }
-        let last_remove_all = edits.iter().rposition(|edit| matches!(edit, MessageUpdate::RemoveAll));
+        let last_remove_all = updates.iter().rposition(|update| matches!(update, MessageUpdate::RemoveAll));
         let script = match last_remove_all {
-            None => UpdatePlan::of(self, edits)?.script(),
+            None => UpdatePlan::of(self, updates)?.script(),
             Some(index) => {
-                self.replace_all_script(UpdatePlan::of(&Self::new(), edits.split_off(index + 1))?.script().items)
+                self.replace_all_script(UpdatePlan::of(&Self::new(), updates.split_off(index + 1))?.script().items)
             }
         };
         let change = script.change(self.len());
@@ -326,7 +326,7 @@ mod tests {
     fn check(before: &[&str], update: Value, expected: Result<(&[&str], Change), &str>) {
         let mut messages = list(before);
         let edits: MessageUpdates = serde_json::from_value(update).unwrap();
-        match (messages.fold(edits), expected) {
+        match (messages.reduce(edits), expected) {
             (Ok(change), Ok((after, expected))) => {
                 assert_eq!(spell(&messages), after);
                 assert_eq!(change, expected);
@@ -425,7 +425,7 @@ mod tests {
                 next += 1;
                 format!("new-{next}").into()
             });
-            messages.fold(edits).unwrap();
+            messages.reduce(edits).unwrap();
         }
         assert_eq!(spell(&messages), ["new-1:hi", "mine:hi", "new-2:hi"]);
     }
@@ -433,7 +433,7 @@ mod tests {
     /// R-GRA-27, R-REF-145: of two messages with one id in one update the later content takes the position of the
     /// first.
     #[test]
-    fn the_later_text_stands_at_the_place_of_the_first() {
+    fn later_content_takes_the_position_of_the_first() {
         let update = json!([put("7", "x"), put("8", "y"), put("7", "z")]);
         check(&["1:a"], update, Ok((&["1:a", "7:z", "8:y"], Change::Appended { from: 1 })));
         check(&["1:a"], json!([put("1", "x"), put("1", "y")]), Ok((&["1:y"], spliced(&[(0, 1, 1)]))));
@@ -463,7 +463,7 @@ mod tests {
 
     /// R-GRA-28: a message that the same update added can be removed again without a trace.
     #[test]
-    fn what_the_update_added_it_may_remove() {
+    fn an_update_may_remove_messages_that_it_added() {
         check(&["1:a"], json!([put("2", "b"), remove("2")]), Ok((&["1:a"], Change::Unchanged)));
         let update = json!([put("2", "b"), put("3", "c"), remove("2")]);
         check(&["1:a"], update, Ok((&["1:a", "3:c"], Change::Appended { from: 1 })));
@@ -495,14 +495,14 @@ mod tests {
     #[test]
     fn rust_values_become_updates() {
         let mut messages = list(&["1:a"]);
-        messages.fold("b".into()).unwrap();
-        messages.fold(String::from("c").into()).unwrap();
-        messages.fold(Some(Message::user("d").with_id("4")).into()).unwrap();
-        messages.fold(None.into()).unwrap();
-        messages.fold(vec![Message::user("e")].into()).unwrap();
-        messages.fold(RemoveMessage::new("1").into()).unwrap();
+        messages.reduce("b".into()).unwrap();
+        messages.reduce(String::from("c").into()).unwrap();
+        messages.reduce(Some(Message::user("d").with_id("4")).into()).unwrap();
+        messages.reduce(None.into()).unwrap();
+        messages.reduce(vec![Message::user("e")].into()).unwrap();
+        messages.reduce(RemoveMessage::new("1").into()).unwrap();
         assert_eq!(spell(&messages), ["b", "c", "4:d", "e"]);
-        messages.fold(RemoveAll.into()).unwrap();
+        messages.reduce(RemoveAll.into()).unwrap();
         assert!(messages.is_empty());
         assert_eq!(MessageUpdate::from(RemoveMessage::new("__remove_all__")), MessageUpdate::RemoveAll);
     }
@@ -632,7 +632,7 @@ mod tests {
             then in prop::collection::vec(any_edit(), 0..4),
         ) {
             let mut messages = Messages::new();
-            let _ = messages.fold(first.into());
+            let _ = messages.reduce(first.into());
             let (before, mut back) = (messages.clone(), None);
             let _ = AddMessages::reduce_with_undo(&mut messages, then.into(), &mut back);
             match back.expect("there is always a way back") {
@@ -654,7 +654,7 @@ mod tests {
             for edits in updates {
                 let before = messages.clone();
                 let expected = slow_fold(&before, &edits);
-                match messages.fold(edits.into()) {
+                match messages.reduce(edits.into()) {
                     Err(_) => {
                         prop_assert!(expected.is_none());
                         prop_assert_eq!(&messages, &before);

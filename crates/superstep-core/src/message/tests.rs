@@ -126,7 +126,7 @@ fn tool_calls_of_all_makers_are_read() {
 
 /// R-FWK-65: a message dumped by LangChain keeps all its data.
 #[test]
-fn a_dump_of_langchain_is_read_whole() {
+fn a_dump_of_langchain_keeps_all_data() {
     let dump = json!({
         "type": "ai", "content": "4", "id": "run-1", "name": null, "example": false,
         "additional_kwargs": { "refusal": null }, "response_metadata": { "model_name": "m" },
@@ -300,7 +300,7 @@ fn a_list_reads_writes_and_is_found_by_id() {
     assert_eq!(messages.iter().rev().count(), 2);
     assert_eq!((&messages).into_iter().len(), 2);
     let before = messages.clone();
-    messages.fold("c".into()).unwrap();
+    messages.reduce("c".into()).unwrap();
     fn assert_shared<T: Send + Sync>(_: &T) {}
     assert_shared(&before);
     assert_eq!((before.len(), messages.len()), (2, 3));
@@ -400,7 +400,7 @@ proptest! {
     /// R-FWK-50, R-FWK-65, R-DEB-38: every message survives a round trip through each written form, with the same
     /// bytes.
     #[test]
-    fn every_form_gives_the_message_back(message in any_message()) {
+    fn messages_round_trip_through_every_form(message in any_message()) {
         let written = serde_json::to_string(&message).unwrap();
         let again: Message = serde_json::from_str(&written).unwrap();
         prop_assert_eq!(&again, &message);

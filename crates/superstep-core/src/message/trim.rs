@@ -137,8 +137,8 @@ fn first_index_within_budget(budget: u64, weights: &[u64]) -> usize {
 /// use superstep_core::message::{Message, ToolCall, add_missing_tool_results};
 ///
 /// let call = Message::assistant("").with_tool_calls([ToolCall::new("c1", "search", "rust")]);
-/// let said = [call.into()];
-/// let closed = add_missing_tool_results(&said, "the run was cancelled");
+/// let messages = [call.into()];
+/// let closed = add_missing_tool_results(&messages, "the run was cancelled");
 /// assert_eq!(closed[1].text(), "not executed: the run was cancelled");
 /// ```
 pub fn add_missing_tool_results<'a>(messages: &'a [Arc<Message>], reason: &str) -> Cow<'a, [Arc<Message>]> {
@@ -218,7 +218,7 @@ mod tests {
 
     /// R-FWK-66: a tool message is kept or removed with its call, wherever the cut is.
     #[test]
-    fn a_tool_message_goes_with_its_call() {
+    fn tool_messages_are_trimmed_with_their_call() {
         check("u c1 t1 a u a", 5, "u a");
         check("u c1 u t1 a", 4, "u a");
         check("u t9 a", 9, "u a");
@@ -260,7 +260,7 @@ mod tests {
     proptest! {
         /// R-FWK-66: for any list and budget, the kept messages are in order, complete, and start with the user.
         #[test]
-        fn what_is_kept_can_be_sent(
+        fn retained_messages_are_a_valid_request(
             words in prop::collection::vec(prop::sample::select(vec!["s", "u", "a", "c1", "c2", "t1", "t2"]), 0..14),
             max_tokens in 0_u64..14,
         ) {
@@ -282,7 +282,7 @@ mod tests {
                 prop_assert!(message.role != Role::Tool || is_asked);
             }
             let mut left = all.clone();
-            left.fold(trimmed.removals()).unwrap();
+            left.reduce(trimmed.removals()).unwrap();
             prop_assert_eq!(left, trimmed.retained.into_iter().collect::<Messages>());
         }
     }

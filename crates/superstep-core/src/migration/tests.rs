@@ -70,7 +70,7 @@ fn a_renamed_field_keeps_its_changes() {
 
 /// R-FWK-47: a converted field has one full value, and its earlier changes are dropped.
 #[test]
-fn a_converted_field_is_set_whole() {
+fn a_converted_field_has_one_full_value() {
     let schema = schema(2, json!({ "list": null, "more": null }));
     let count = |old: Value| -> Result<Value> { Ok(old.as_array().map_or(json!(0), |items| json!(items.len()))) };
     let migrations =

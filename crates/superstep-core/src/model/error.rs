@@ -49,9 +49,9 @@ pub enum ModelErrorKind {
 
 impl ModelErrorKind {
     /// Builds the error, with its code and help text.
-    pub fn error(self, model: &ModelInfo, fact: impl fmt::Display) -> Error {
+    pub fn error(self, model: &ModelInfo, message: impl fmt::Display) -> Error {
         let (code, hint, retry) = self.code_and_hint();
-        Error::new(code, format!("model `{}/{}`: {fact}", model.provider, model.name))
+        Error::new(code, format!("model `{}/{}`: {message}", model.provider, model.name))
             .with_help(hint)
             .with_retryable(retry)
             .with_source(Arc::new(self) as Arc<dyn std::error::Error + Send + Sync>)

@@ -96,7 +96,7 @@ mod tests {
 
     /// R-FWK-76: ids, times, usage, metadata and the version of a prompt are not part of the fingerprint.
     #[test]
-    fn what_the_model_does_not_get_does_not_count() {
+    fn the_fingerprint_excludes_data_not_sent_to_the_model() {
         let plain = ChatRequest::new([Message::user("hi")]);
         let mut noted = Message::user("hi").with_id("7").with_metadata("seen", true);
         noted.time = Some(jiff::Timestamp::UNIX_EPOCH);
@@ -108,7 +108,7 @@ mod tests {
 
     /// R-FWK-76: everything that the model receives is part of the fingerprint.
     #[test]
-    fn what_the_model_gets_counts() {
+    fn the_fingerprint_includes_all_data_sent_to_the_model() {
         let plain = ChatRequest::new([Message::user("hi")]);
         let tool = Arc::new(ToolSpec::new("look", "Looks."));
         let call = ToolCall::new("1", "look", json!({}));
@@ -135,7 +135,7 @@ mod tests {
 
     /// R-FWK-76: the canonical form is part of recorded files: a change of it requires a new version of the files.
     #[test]
-    fn the_written_form_stays() {
+    fn the_canonical_form_is_stable() {
         let request = ChatRequest::new([Message::user("hi")]).temperature(0.5);
         let form = request.canonical_json(&model("a"));
         assert_eq!(

@@ -135,7 +135,7 @@ impl ResponseFormat {
 
     /// Creates the format of a type.
     #[must_use]
-    pub fn of<T: schemars::JsonSchema>() -> Self {
+    pub fn for_type<T: schemars::JsonSchema>() -> Self {
         let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
         let allowed = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
         Self::new(T::schema_name().chars().map(allowed).collect::<String>(), Value::from(schema))

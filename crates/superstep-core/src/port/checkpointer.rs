@@ -114,7 +114,7 @@ pub struct Commit {
     pub lease: Lease,
     /// Namespace of the graph.
     pub namespace: CheckpointNamespace,
-    /// The new newest checkpoint, if there is one.
+    /// The new latest checkpoint, if there is one.
     pub checkpoint: Option<Arc<Checkpoint>>,
     /// Changes since its parent, in the order of fields.
     pub changes: SmallVec<[FieldChange; 2]>,

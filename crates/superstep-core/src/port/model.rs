@@ -22,9 +22,9 @@ use crate::model::{ChatRequest, ChatResponse, MessageChunk, ModelInfo, ToolCallC
 ///     }
 ///
 ///     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-///         let said = request.messages.last().map(|message| message.text().into_owned()).unwrap_or_default();
-///         out.text(&said).await;
-///         Ok(ChatResponse::new(Message::assistant(said), self.info()))
+///         let text = request.messages.last().map(|message| message.text().into_owned()).unwrap_or_default();
+///         out.text(&text).await;
+///         Ok(ChatResponse::new(Message::assistant(text), self.info()))
 ///     }
 /// }
 /// ```

@@ -14,7 +14,7 @@ use crate::id::{CheckpointId, RunId};
 ///
 /// Of each graph on the thread these checkpoints stay: the newest `keep_last` that are no older than `max_age`; the
 /// newest one at any age (unless `keep_last` is 0); those that a rule of `keep_rules` names; and always those the
-/// thread needs to continue: open interrupts and task results of the newest checkpoint. A checkpoint of a run in
+/// thread needs to continue: open interrupts and task results of the latest checkpoint. A checkpoint of a run in
 /// `excluded_runs` is removed in any case.
 ///
 /// The default keeps the newest 200 of each graph.
@@ -29,7 +29,7 @@ use crate::id::{CheckpointId, RunId};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Retention {
-    /// Number of newest checkpoints to keep per namespace, not counting those of `excluded_runs`.
+    /// Number of latest checkpoints to keep per namespace, not counting those of `excluded_runs`.
     pub keep_last: usize,
     /// Maximum age of a checkpoint. Relative to the clock of [`Retention::resolve_max_age`]: checkpointers have no
     /// clock.
@@ -287,7 +287,7 @@ mod tests {
         /// R-FWK-43: each rule and each larger limit only adds to the checkpoints that stay, and excluded runs are
         /// always removed.
         #[test]
-        fn rules_only_add(line in any_line(), retention in any_retention(), rules in any_rules()) {
+        fn keep_rules_never_remove(line in any_line(), retention in any_retention(), rules in any_rules()) {
             let wider = Retention { keep_rules: [retention.keep_rules.clone(), rules].concat(), ..retention.clone() };
             prop_assert!(covers(&wider, &retention, &line));
             let longer = Retention { keep_last: retention.keep_last + 1, ..retention.clone() };
@@ -303,7 +303,7 @@ mod tests {
             }
         }
 
-        /// R-FWK-43: the newest checkpoint of a run that is not excluded stays, unless `keep_last` is 0.
+        /// R-FWK-43: the latest checkpoint of a run that is not excluded stays, unless `keep_last` is 0.
         #[test]
         fn the_newest_stays(line in any_line(), retention in any_retention()) {
             let is_wanted = |candidate: &&PruneCandidate| !retention.excluded_runs.iter().any(|run| candidate.run == Some(*run));

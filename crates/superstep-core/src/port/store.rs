@@ -107,7 +107,7 @@ pub struct SharedStore(Arc<dyn DynStore>);
 
 trait DynStore: Send + Sync {
     fn batch(&self, operations: Vec<StoreOp>) -> BoxFuture<'_, Result<Vec<OpResult>>>;
-    fn sweep(&self) -> BoxFuture<'_, Result<u64>>;
+    fn sweep_ttl(&self) -> BoxFuture<'_, Result<u64>>;
 }
 
 impl<S: Store> DynStore for S {
@@ -115,7 +115,7 @@ impl<S: Store> DynStore for S {
         Box::pin(Store::batch(self, operations))
     }
 
-    fn sweep(&self) -> BoxFuture<'_, Result<u64>> {
+    fn sweep_ttl(&self) -> BoxFuture<'_, Result<u64>> {
         Box::pin(Store::sweep_ttl(self))
     }
 }
@@ -138,8 +138,8 @@ impl SharedStore {
     }
 
     /// Calls [`Store::sweep_ttl`].
-    pub fn sweep(&self) -> BoxFuture<'_, Result<u64>> {
-        self.0.sweep()
+    pub fn sweep_ttl(&self) -> BoxFuture<'_, Result<u64>> {
+        self.0.sweep_ttl()
     }
 
     one_by_one!(pub);

@@ -65,7 +65,7 @@ pub trait ProgressListener: Send + Sync {
 
 impl ToolProgress {
     /// Creates a channel to this listener.
-    pub fn to(watcher: Arc<dyn ProgressListener>) -> Self {
+    pub fn new(watcher: Arc<dyn ProgressListener>) -> Self {
         Self(Some(watcher))
     }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 ///
 /// let mut counts = RedactionCounts::default();
 /// let _ = Redaction::default().redact_text_counted("ada@example.com, bob@example.com", &mut counts);
-/// assert_eq!((counts.of("mail"), counts.total()), (2, 2));
+/// assert_eq!((counts.get("mail"), counts.total()), (2, 2));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -21,7 +21,7 @@ pub struct RedactionCounts(BTreeMap<String, u64>);
 impl RedactionCounts {
     /// Returns the count of one kind.
     #[must_use]
-    pub fn of(&self, kind: &str) -> u64 {
+    pub fn get(&self, kind: &str) -> u64 {
         self.0.get(kind).copied().unwrap_or_default()
     }
 

@@ -218,7 +218,7 @@ const STAYS: &[&str] = &[
 
 /// R-FWK-91: numbers, ids, times, prices, versions, hashes and words that look like keys are not redacted.
 #[test]
-fn plain_data_stays() {
+fn plain_data_is_not_redacted() {
     for text in STAYS {
         assert_eq!(Redaction::default().redact_text(text), *text);
     }
@@ -246,7 +246,7 @@ fn own_patterns_are_named_and_checked() {
 
 /// R-FWK-91: allowed kinds, values and patterns are not redacted.
 #[test]
-fn what_is_allowed_stays() {
+fn allowed_values_are_not_redacted() {
     let redaction = Redaction::default()
         .allow_kind(SecretKind::Phone)
         .allow_value("help@example.com")
@@ -277,7 +277,7 @@ fn json_is_redacted_by_text_and_by_path() {
     let mut counts = RedactionCounts::default();
     redaction.value(&mut value, &mut counts);
     assert_eq!(value, expected);
-    assert_eq!((counts.of("mail"), counts.of("field"), counts.of("card"), counts.total()), (3, 2, 1, 6));
+    assert_eq!((counts.get("mail"), counts.get("field"), counts.get("card"), counts.total()), (3, 2, 1, 6));
     redaction.value(&mut value, &mut counts);
     assert_eq!((value, counts.total()), (expected, 6));
     let mut state = json!({"ssn": "1", "id": 4111111111111111_u64});
@@ -323,7 +323,7 @@ fn messages_and_results_are_redacted() {
     redaction.message(&mut message, &mut counts);
     let written = serde_json::to_string(&message).unwrap();
     assert!(!written.contains("a@b.de") && !written.contains("pw"), "{written}");
-    assert_eq!((counts.of("mail"), counts.of("url_password"), counts.of("field")), (3, 1, 1));
+    assert_eq!((counts.get("mail"), counts.get("url_password"), counts.get("field")), (3, 1, 1));
 
     let mut output = ToolOutput::new(r#"{"pin": 12, "n": 1}"#).with_artifact(json!(["a@b.de"]));
     output.metadata.insert("who".to_owned(), json!("a@b.de"));

@@ -109,7 +109,7 @@ mod tests {
     proptest! {
         /// R-GRA-23: a Rust map is reduced like plain JSON, and its changes replay.
         #[test]
-        fn a_map_and_an_object_fold_alike(before in any_value(), input in any_value()) {
+        fn rust_maps_are_reduced_like_json_objects(before in any_value(), input in any_value()) {
             let (Value::Object(before), Value::Object(input)) = (before, input) else { return Ok(()) };
             let (mut object, mut map) = (Value::Object(before.clone()), BTreeMap::from_iter(before.clone()));
             let expected = JsonReducer::DeepMerge.reduce(&mut object, Value::Object(input.clone()))?;

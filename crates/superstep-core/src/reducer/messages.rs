@@ -21,7 +21,7 @@ impl Reducer<Messages> for AddMessages {
         "add_messages".to_owned()
     }
     fn reduce(current: &mut Messages, input: MessageUpdates) -> Result<Change, ValidationError> {
-        current.fold(input)
+        current.reduce(input)
     }
     fn delta(value: &Messages, change: &Change) -> AnyValue {
         AnyValue::native(value.delta(change))
@@ -40,7 +40,7 @@ impl Reducer<Messages> for AddMessages {
             true => UndoValue::Undo(Box::new(move |messages| messages.truncate(before))),
             false => UndoValue::Value(current.clone()),
         });
-        current.fold(input)
+        current.reduce(input)
     }
     fn parse_update(value: Value) -> Result<MessageUpdates, Vec<ValidationError>> {
         MessageUpdates::try_from(value).map_err(|fault| vec![fault])

@@ -11,7 +11,8 @@ fn graph(nodes: &[&str], edges: &[&str], joins: &[(&[&str], &str)]) -> TopologyB
     let mut builder = TopologyBuilder::new("g", Schema::from_json("state", &json!({})).unwrap());
     for name in nodes {
         // Every node may go to any node by a command, so that a test declares only the edges it examines.
-        let options = NodeOptions { defer: name.starts_with('~'), goto: Some(Vec::new()), ..NodeOptions::default() };
+        let options =
+            NodeOptions { defer: name.starts_with('~'), goto_targets: Some(Vec::new()), ..NodeOptions::default() };
         let id = builder.node(name.trim_start_matches('~'), true, options);
         builder.route(id, std::sync::Arc::new(|_: &crate::field::AnyState| Ok(crate::command::Goto::none())), None);
     }
@@ -122,7 +123,7 @@ fn a_source_that_arrives_twice_counts_once() {
 /// R-FWK-3: a plain edge to the target of a join is followed at once and does not fill the join. If the edge and
 /// the join fire in one superstep, the target runs once.
 #[test]
-fn a_plain_edge_beside_a_join_is_its_own_way() {
+fn a_plain_edge_does_not_fill_a_join() {
     let later = compiled(&["a", "b", "b2", "c"], &["> a", "> b", "a c", "b b2"], &[(&["a", "b2"], "c")]);
     assert_eq!(walk(&later, 9), ["a b", "b2 c", "c"]);
     let same = compiled(&["a", "b", "c"], &["> a", "> b", "a c"], &[(&["a", "b"], "c")]);

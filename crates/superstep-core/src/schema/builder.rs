@@ -49,8 +49,8 @@ pub fn field(name: impl Into<Arc<str>>) -> FieldBuilder {
 
 impl FieldBuilder {
     /// Sets the type.
-    pub fn kind(mut self, kind: FieldType) -> Self {
-        self.kind = kind;
+    pub fn field_type(mut self, field_type: FieldType) -> Self {
+        self.kind = field_type;
         self
     }
 
@@ -241,7 +241,7 @@ impl Schema {
     /// use superstep_core::schema::{Schema, field};
     /// use superstep_core::types::FieldType;
     /// let schema = Schema::builder("ticket")
-    ///     .field(field("tags").kind(FieldType::Array).reducer("set_union").default(serde_json::json!([])))
+    ///     .field(field("tags").field_type(FieldType::Array).reducer("set_union").default(serde_json::json!([])))
     ///     .field(field("status"))
     ///     .build()?;
     /// assert_eq!(schema.fields().len(), 2);

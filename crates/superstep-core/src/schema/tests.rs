@@ -58,7 +58,7 @@ fn write(schema: &Schema, update: Value) -> Result<(Value, Vec<String>), Error> 
 fn a_field_needs_only_a_name() {
     let schema = Schema::builder("state")
         .field(field("bare"))
-        .field(field("whole").kind(FieldType::Integer).reducer("add").default(5))
+        .field(field("whole").field_type(FieldType::Integer).reducer("add").default(5))
         .build()
         .expect("a schema");
     assert_eq!(

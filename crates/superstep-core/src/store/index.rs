@@ -13,7 +13,7 @@ pub enum IndexFields {
     /// Every text, number and boolean in it, as one text.
     #[default]
     All,
-    /// Nothing: the item is found by its name and by filters, and by no query.
+    /// No index: filters and `get` find the item, queries do not.
     None,
     /// The values at these paths, each a separate text: `title`, `author.name`, `chapters[*].text`, `tags[0]`,
     /// `notes.*`; `$` is the whole value.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_lead_to_texts() {
+    fn paths_select_texts() {
         assert_eq!(texts(&["title", "by.name", "pages"]), ["Tides", "Ann", "12"]);
         assert_eq!(texts(&["chapters[*].text"]), ["one", "two"]);
         assert_eq!(texts(&["tags[1]", "tags[9]", "by.age", "nowhere"]), ["moon"]);

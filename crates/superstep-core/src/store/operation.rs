@@ -173,8 +173,8 @@ impl SearchOp {
     }
 
     /// Sets the search mode of the query.
-    pub fn by(mut self, by: SearchMode) -> Self {
-        self.mode = by;
+    pub fn mode(mut self, mode: SearchMode) -> Self {
+        self.mode = mode;
         self
     }
 

@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_back() {
+    fn bytes_round_trip() {
         let vector = [0.0, -1.5, f32::MAX, f32::MIN_POSITIVE];
         assert_eq!(from_bytes(&to_bytes(&vector)).unwrap(), vector);
         assert!(from_bytes(&[1, 2, 3]).is_none());

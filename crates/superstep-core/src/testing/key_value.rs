@@ -50,7 +50,7 @@ async fn list<K: KeyValue>(store: &K, prefix: &str) -> Vec<String> {
 }
 
 /// Waits until a key has expired, by the clock of the store.
-#[expect(clippy::disallowed_methods, reason = "a store outside has a clock that nobody here can move")]
+#[expect(clippy::disallowed_methods, reason = "the backend's clock cannot be controlled")]
 async fn until_gone<K: KeyValue>(store: &K, key: &str) {
     for _ in 0..2_000 {
         if get(store, key).await.is_none() {
@@ -58,11 +58,11 @@ async fn until_gone<K: KeyValue>(store: &K, key: &str) {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    panic!("`{key}` did not lapse");
+    panic!("`{key}` did not expire");
 }
 
 /// R-FWK-39: a value is returned until it is replaced, also an empty one.
-pub async fn what_is_put_is_got<K: KeyValue>(store: Arc<K>) {
+pub async fn get_returns_last_put_value<K: KeyValue>(store: Arc<K>) {
     let every: Vec<u8> = (0..=255).collect();
     for value in [&every[..], b"", b"\0", b"after", &every[..]] {
         put(&*store, "a/key", value).await;
@@ -129,7 +129,7 @@ pub async fn an_expired_key_is_absent_for_every_method<K: KeyValue>(store: Arc<K
 }
 
 /// R-FWK-39: a repeated put replaces the TTL.
-pub async fn what_is_put_again_lasts_as_it_was_put_last<K: KeyValue>(store: Arc<K>) {
+pub async fn put_replaces_ttl<K: KeyValue>(store: Arc<K>) {
     put_for(&*store, "kept", MOMENT).await;
     put(&*store, "kept", b"for ever").await;
     put_for(&*store, "longer", MOMENT).await;
@@ -232,7 +232,7 @@ pub async fn an_invalid_key_is_rejected<K: KeyValue>(store: Arc<K>) {
 }
 
 /// R-FWK-39: values of 5 megabytes are returned.
-pub async fn long_values_come_back<K: KeyValue>(store: Arc<K>) {
+pub async fn long_values_round_trip<K: KeyValue>(store: Arc<K>) {
     let value = |seed: u32| -> Vec<u8> {
         let numbers = (0..5 * 1_024 * 256_u32).map(|number| (number ^ seed).wrapping_mul(2_654_435_761));
         numbers.flat_map(u32::to_le_bytes).collect()
@@ -260,8 +260,8 @@ macro_rules! key_value_conformance {
 
         /// R-FWK-39: a value is returned until it is replaced, also an empty one.
         #[test]
-        fn what_is_put_is_got() {
-            checks::check($open, $drive, checks::what_is_put_is_got);
+        fn get_returns_last_put_value() {
+            checks::check($open, $drive, checks::get_returns_last_put_value);
         }
 
         /// R-FWK-39: a missing key has no value; several keys are answered in their order.
@@ -290,8 +290,8 @@ macro_rules! key_value_conformance {
 
         /// R-FWK-39: a repeated put replaces the TTL.
         #[test]
-        fn what_is_put_again_lasts_as_it_was_put_last() {
-            checks::check($open, $drive, checks::what_is_put_again_lasts_as_it_was_put_last);
+        fn put_replaces_ttl() {
+            checks::check($open, $drive, checks::put_replaces_ttl);
         }
 
         /// R-FWK-39: keys are listed byte by byte, those with the prefix and no others.
@@ -326,26 +326,26 @@ macro_rules! key_value_conformance {
 
         /// R-FWK-39: values of 5 megabytes are returned.
         #[test]
-        fn long_values_come_back() {
-            checks::check($open, $drive, checks::long_values_come_back);
+        fn long_values_round_trip() {
+            checks::check($open, $drive, checks::long_values_round_trip);
         }
 
         /// R-FWK-39: of many concurrent puts of a new key one succeeds, and its value stays.
         #[test]
-        fn of_many_who_put_a_new_key_one_wins() {
-            concurrency::check($open, $drive, concurrency::of_many_who_put_a_new_key_one_wins());
+        fn one_of_many_concurrent_puts_of_a_new_key_succeeds() {
+            concurrency::check($open, $drive, concurrency::one_of_many_concurrent_puts_of_a_new_key_succeeds());
         }
 
         /// R-FWK-39: of many concurrent puts of an expired key one succeeds.
         #[test]
-        fn of_many_puts_of_an_expired_key_one_wins() {
-            concurrency::check($open, $drive, concurrency::of_many_puts_of_an_expired_key_one_wins());
+        fn one_of_many_concurrent_puts_of_an_expired_key_succeeds() {
+            concurrency::check($open, $drive, concurrency::one_of_many_concurrent_puts_of_an_expired_key_succeeds());
         }
 
         /// R-FWK-39: a reader sees complete values only while writers are active.
         #[test]
-        fn readers_see_whole_values() {
-            concurrency::check($open, $drive, concurrency::readers_see_whole_values());
+        fn readers_see_complete_values() {
+            concurrency::check($open, $drive, concurrency::readers_see_complete_values());
         }
     };
 }

@@ -1,8 +1,8 @@
 //! The contract of every long-term store, as tests.
 //!
 //! One line in the tests of an implementation defines a test for each guarantee:
-//! `mod conformance { superstep_core::store_conformance!(MemoryStore::with); }`. The argument opens an empty store
-//! with options each time; a store that needs a runtime passes a function that drives a future, as for
+//! `mod conformance { superstep_core::store_conformance!(MemoryStore::with_options); }`. The argument opens an empty
+//! store with options each time; a store that needs a runtime passes a function that drives a future, as for
 //! `checkpointer_conformance!`.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub mod vector_search;
 /// Initial time of the clock of a check, in microseconds since 1970.
 pub const BEGIN: i64 = 1_000_000_000_000_000;
 
-/// A clock that stands still until a check advances it.
+/// A clock that only advances when a check advances it.
 #[derive(Clone)]
 pub struct ManualClock(Arc<AtomicI64>);
 
@@ -136,7 +136,7 @@ macro_rules! store_conformance {
 macro_rules! store_tests {
     ($open:expr, $drive:expr, $room:ident: $($name:ident),* $(,)?) => {
         mod $room {
-            #[allow(unused_imports, reason = "what opens a store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
 
             $(

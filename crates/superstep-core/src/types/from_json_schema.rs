@@ -95,7 +95,7 @@ mod tests {
 
     /// R-GRA-6: a Rust type with a JSON Schema gets the type of its schema.
     #[test]
-    fn a_schema_tells_the_type_where_it_is_sure() {
+    fn unambiguous_json_schemas_determine_the_type() {
         let tree = json!({ "$ref": "#/$defs/tree", "$defs": { "tree": { "type": "object" } } });
         let circle = json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/a" } } });
         let rows = [

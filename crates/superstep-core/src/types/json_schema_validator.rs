@@ -145,7 +145,7 @@ mod tests {
 
     /// R-FWK-81: a check without values names location and expectation, and no part of the value.
     #[test]
-    fn a_blind_check_shows_nothing_of_the_value() {
+    fn errors_without_values_hide_values() {
         let broken = json!({ "name": "s", "age": -7.5, "tags": ["a", "secret"] });
         let errors: Vec<_> = person().errors_without_values(&broken).iter().map(ToString::to_string).collect();
         assert_eq!(errors.len(), 4, "{errors:?}");

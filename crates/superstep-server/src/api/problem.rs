@@ -285,7 +285,7 @@ mod tests {
 
     /// R-SRV-5: each validation error has its location, the expected and the found value.
     #[test]
-    fn a_problem_says_where_what_was_expected_and_what_was_found() {
+    fn problems_contain_location_expected_and_actual_value() {
         let diagnostic =
             Diagnostic { pointer: "/n".into(), message: "expected integer, found text".into(), help: None };
         let problem =

@@ -42,13 +42,13 @@ struct AgUiEncoder {
 
 impl SseEncoder for AgUiEncoder {
     async fn prepare(&mut self, published: &PublishedEvent) {
-        if published.kind() == "on_checkpoint" && is_root_event(published.event()) {
+        if published.event_type() == "on_checkpoint" && is_root_event(published.event()) {
             self.states.load_checkpoint_state(published, published.number() <= self.after).await;
         }
     }
 
     fn encode(&mut self, published: &PublishedEvent) -> Vec<SseMessage> {
-        let events = self.events(published.kind(), published.event());
+        let events = self.events(published.event_type(), published.event());
         if published.number() <= self.after {
             return Vec::new();
         }

@@ -59,7 +59,7 @@ impl PublishedEvent {
 
     /// Returns the type of the event, such as `on_chain_start`.
     #[must_use]
-    pub fn kind(&self) -> &str {
+    pub fn event_type(&self) -> &str {
         self.event()["event"].as_str().unwrap_or_default()
     }
 

@@ -64,7 +64,7 @@ impl<F: FnMut(&PublishedEvent) -> Vec<SseMessage> + Send + 'static> SseEncoder f
 /// Encodes an event of version 2 unchanged, under its own name.
 #[must_use]
 pub fn encode_v2_events(published: &PublishedEvent) -> Vec<SseMessage> {
-    vec![SseMessage::new(published.kind(), published.text())]
+    vec![SseMessage::new(published.event_type(), published.text())]
 }
 
 /// Creates the response that streams a subscription.
@@ -72,11 +72,11 @@ pub fn encode_v2_events(published: &PublishedEvent) -> Vec<SseMessage> {
 /// A comment is sent as heartbeat if there are no events. The last message before a shutdown is `event: shutdown`;
 /// a client that lagged gets a comment. Both reconnect with their last id.
 #[must_use]
-pub fn sse_response(subscription: Subscription, view: impl SseEncoder) -> Response {
+pub fn sse_response(subscription: Subscription, encoder: impl SseEncoder) -> Response {
     let sender = SseStream {
         pacer: SsePacer::new(subscription.pace),
         subscription,
-        view,
+        encoder,
         stage: SseStage::Opening,
         last_sent: None,
     };
@@ -95,7 +95,7 @@ pub fn sse_response(subscription: Subscription, view: impl SseEncoder) -> Respon
 
 struct SseStream<V> {
     subscription: Subscription,
-    view: V,
+    encoder: V,
     pacer: SsePacer,
     stage: SseStage,
     /// Number of the last event sent.
@@ -133,8 +133,8 @@ impl<V: SseEncoder> SseStream<V> {
                 return Some(self.closing_messages());
             };
             self.last_sent = Some(published.number());
-            self.view.prepare(&published).await;
-            let messages = self.view.encode(&published);
+            self.encoder.prepare(&published).await;
+            let messages = self.encoder.encode(&published);
             if !messages.is_empty() {
                 self.pacer.record_sent(1);
                 return Some(format_messages(&messages, Some(published.number())));
@@ -152,7 +152,7 @@ impl<V: SseEncoder> SseStream<V> {
                 let data = serde_json::to_string(problem).unwrap_or_default();
                 format_messages(&[SseMessage::new("problem", data)], None)
             }
-            _ => format_messages(&self.view.finish(), self.last_sent) + ": end of stream\n\n",
+            _ => format_messages(&self.encoder.finish(), self.last_sent) + ": end of stream\n\n",
         }
     }
 }

@@ -43,7 +43,7 @@ pub enum SubscriptionEnd {
     Lagged,
     /// The server shuts down: the subscriber should reconnect with the last number it has.
     Shutdown,
-    /// The journal could not be read, or lacks the next event so far.
+    /// Reading the journal failed, or the next event is not stored yet.
     Failed(Problem),
 }
 

@@ -136,7 +136,7 @@ mod tests {
 
     /// R-GRA-51: private fields, and fields outside the output schema, are not returned.
     #[test]
-    fn private_fields_stay_inside() {
+    fn private_fields_are_not_returned() {
         let schema = json!({ "properties": { "answer": {} } });
         assert_eq!(output_values(json!({ "answer": 1, "secret": 2 }), &schema), json!({ "answer": 1 }));
     }

@@ -17,7 +17,7 @@ pub struct RunHandle(Box<dyn DynRunHandle>);
 pub struct RunResult {
     /// Status at the end.
     pub status: RunEnd,
-    /// Newest checkpoint.
+    /// Latest checkpoint.
     pub checkpoint: Option<CheckpointId>,
     /// Token usage and cost of models.
     pub usage: RunUsage,

@@ -13,7 +13,7 @@ use crate::graphs::registry::RunRequest;
 /// Version of the record format. A number is never reused.
 pub(crate) const VERSION: u32 = 1;
 
-/// Status of a run according to its record.
+/// Stored status of a run; may be stale after a crash, see `RunService::current_status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -96,7 +96,7 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "failure")]
     pub error: Option<RunError>,
-    /// Newest checkpoint, once the run has ended.
+    /// Latest checkpoint, once the run has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointId>,
     /// Time of the request.

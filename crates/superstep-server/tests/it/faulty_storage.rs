@@ -227,7 +227,7 @@ pub(crate) async fn collect_events(runs: &RunService, thread: &str, after: Optio
     let mut feed = runs.subscribe(&ThreadId::from(thread), after).await.unwrap();
     let mut events = Vec::new();
     while let Some(event) = feed.next().await {
-        events.push((event.number(), event.kind().to_owned()));
+        events.push((event.number(), event.event_type().to_owned()));
     }
     events
 }
@@ -283,6 +283,6 @@ impl Store for FaultyStorage<SharedStore> {
     }
 
     async fn sweep_ttl(&self) -> Result<u64> {
-        self.store.sweep().await
+        self.store.sweep_ttl().await
     }
 }

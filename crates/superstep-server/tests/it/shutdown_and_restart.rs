@@ -68,7 +68,7 @@ async fn shutdown_saves_notifies_readers_and_the_next_server_continues() {
     assert_eq!((last.event.as_str(), last.id), ("shutdown", None));
     received.extend(rest);
     shutdown.await.unwrap();
-    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(started.elapsed() < Duration::from_secs(60));
     let record = runs.get_thread(&id.as_str().into()).await.unwrap();
     assert_eq!(record.status, RunStatus::Suspended);
     drop((runs, gate));
@@ -120,7 +120,7 @@ async fn a_superstep_that_does_not_end_is_cancelled_at_shutdown() {
     let id = served.start_story(json!({"topic": "sea", "rounds": 3, "gated": true})).await;
     let (runs, started) = (served.server.run_service().clone(), Instant::now());
     served.server.shutdown().await;
-    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(started.elapsed() < Duration::from_secs(60));
     assert_eq!(runs.get_thread(&id.as_str().into()).await.unwrap().status, RunStatus::Suspended);
     drop(runs);
     let served = start_server(on_file(&scratch).await).await;
@@ -199,7 +199,7 @@ async fn recovery_reads_the_checkpoints_and_not_the_record() {
 /// R-SRV-9: after a restart, a client disconnected at any event receives every persisted event once; the content of
 /// previews, which are not persisted, is part of later events.
 #[tokio::test]
-async fn a_reader_that_comes_back_after_a_restart_misses_nothing() {
+async fn a_client_that_reconnects_after_a_restart_misses_no_event() {
     let scratch = TempFile::new();
     let served = start_server(on_file(&scratch).await).await;
     let id = served.start_story(json!({"topic": "sea", "rounds": 4, "speaks": true})).await;

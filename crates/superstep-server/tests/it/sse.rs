@@ -24,7 +24,7 @@ async fn stream_all(served: &TestServer) -> (String, Vec<SseEvent>) {
 /// R-SRV-6a: a stream has `id`, `event` and `data` lines, a retry delay, an end, and headers against proxy
 /// buffering.
 #[tokio::test]
-async fn events_come_with_rising_ids_under_their_names() {
+async fn events_have_names_and_increasing_ids() {
     let served = in_memory().await;
     let (id, events) = stream_all(&served).await;
     assert!(ids(&events).is_sorted_by(|a, b| a < b));
@@ -148,7 +148,7 @@ async fn a_lagging_reader_is_disconnected_and_reconnects() {
 
 /// R-SRV-6a: a comment is sent as heartbeat if there are no events.
 #[tokio::test]
-async fn silence_is_broken_by_comments() {
+async fn idle_streams_send_heartbeat_comments() {
     let mut config = ServerConfig::new(Storage::memory());
     assert_eq!(config.sse.heartbeat_interval, Duration::from_secs(15));
     config.sse.heartbeat_interval = Duration::from_millis(5);
@@ -175,7 +175,7 @@ async fn reader_waits(reader: &mut SseReader) -> bool {
 
 /// R-SRV-11: a run continues if its client disconnects, unless the client asked for it to stop.
 #[tokio::test]
-async fn leaving_stops_a_run_only_when_requested() {
+async fn disconnect_stops_a_run_only_when_requested() {
     let served = in_memory().await;
     for (attached, expected) in [(false, "finished"), (true, "stopped")] {
         let (thread, gate) = (format!("t-{attached}"), &served.gate);
@@ -202,7 +202,7 @@ async fn leaving_stops_a_run_only_when_requested() {
 /// R-SRV-11, R-DEB-35: if the client disconnects while the run starts, the run stops after its first superstep at
 /// the latest.
 #[tokio::test]
-async fn leaving_while_a_run_starts_stops_it() {
+async fn disconnect_during_the_start_stops_the_run() {
     let served = in_memory().await;
     let (runs, visitor) = (served.server.run_service(), ClientAddress::from(std::net::IpAddr::from([127, 0, 0, 1])));
     let order = RunRequest::new("tale", "t", RunInput::Input(json!({"topic": "sea", "rounds": 3})))

@@ -37,13 +37,13 @@ async fn unsaved_events_stay_buffered_for_reconnecting_clients() {
     let mut first = Vec::new();
     while count(&first, "on_custom_event") < 200 {
         let event = timeout(LONG, feed.next()).await.unwrap().expect("nothing is let go of before it is stored");
-        first.push((event.number(), event.kind().to_owned()));
+        first.push((event.number(), event.event_type().to_owned()));
     }
     // None of these events is persisted: the superstep has not finished.
     let mut back = runs.subscribe(&"t".into(), Some(first[3].0)).await.unwrap();
     for expected in &first[4..] {
         let event = timeout(LONG, back.next()).await.unwrap().unwrap();
-        assert_eq!((event.number(), event.kind()), (expected.0, expected.1.as_str()));
+        assert_eq!((event.number(), event.event_type()), (expected.0, expected.1.as_str()));
     }
     bench.continue_run();
     let all = collect_events(runs, "t", None).await;
@@ -64,7 +64,7 @@ async fn a_reader_fails_when_events_exceed_buffer_and_store() {
     let mut feed = runs.subscribe(&"t".into(), None).await.unwrap();
     let mut received = Vec::new();
     while let Some(event) = timeout(LONG, feed.next()).await.unwrap() {
-        received.push((event.number(), event.kind().to_owned()));
+        received.push((event.number(), event.event_type().to_owned()));
     }
     let Some(SubscriptionEnd::Failed(problem)) = feed.end() else { panic!("{:?}", feed.end()) };
     assert_eq!((problem.status(), problem.is_retryable()), (503, true));
@@ -78,7 +78,7 @@ async fn a_reader_fails_when_events_exceed_buffer_and_store() {
 
 /// R-SRV-9: later events do not overtake an event that takes long to be persisted.
 #[tokio::test]
-async fn an_event_that_is_saved_slowly_is_not_passed() {
+async fn later_events_do_not_overtake_unsaved_events() {
     let bench = FaultController::new();
     let server = bench.serve(bench.config()).await;
     let runs = server.run_service();
@@ -89,13 +89,13 @@ async fn an_event_that_is_saved_slowly_is_not_passed() {
     bench.wait_until_emitted().await;
     // Longer than the timeout for a missing event.
     while let Ok(Some(event)) = timeout(Duration::from_millis(700), feed.next()).await {
-        live.push((event.number(), event.kind().to_owned()));
+        live.push((event.number(), event.event_type().to_owned()));
     }
     assert_eq!(count(&live, "on_custom_event"), 0);
     bench.release();
     bench.continue_run();
     while let Some(event) = timeout(LONG, feed.next()).await.unwrap() {
-        live.push((event.number(), event.kind().to_owned()));
+        live.push((event.number(), event.event_type().to_owned()));
     }
     assert_eq!(count(&live, "on_custom_event"), 3);
     let served = runs.graph("work").unwrap();
@@ -222,7 +222,7 @@ async fn the_end_of_a_run_is_saved_when_the_store_is_back() {
 /// R-SRV-19: a thread has records of its newest runs only, and none after its deletion; no run starts during the
 /// deletion.
 #[tokio::test]
-async fn records_of_old_runs_go_and_all_of_them_with_their_thread() {
+async fn run_records_are_limited_and_deleted_with_their_thread() {
     let bench = FaultController::new();
     let server = bench.serve(bench.config()).await;
     let service = server.run_service();
@@ -319,7 +319,10 @@ async fn a_run_that_crashed_before_its_end_was_saved_has_a_final_event() {
             events.push(next);
         }
         let (last, start) = (events.last().unwrap(), events.first().unwrap().event());
-        assert_eq!((events.len(), last.kind(), &last.event()["parent_ids"]), (all.len(), "on_chain_end", &json!([])));
+        assert_eq!(
+            (events.len(), last.event_type(), &last.event()["parent_ids"]),
+            (all.len(), "on_chain_end", &json!([]))
+        );
         assert!(last.number() > all.last().unwrap().0);
         let event = last.event();
         assert_eq!((&event["run_id"], &event["name"]), (&start["run_id"], &start["name"]));

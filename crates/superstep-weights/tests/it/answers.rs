@@ -78,7 +78,7 @@ async fn a_separate_output_projection_is_used() {
 
 /// R-FWK-74: the seed determines the sampling; without a seed, responses differ.
 #[tokio::test]
-async fn chance_comes_from_the_seed() {
+async fn the_seed_determines_sampling() {
     let model = open(&tiny()).unwrap();
     let seeded = |seed| {
         let mut request = request("hello").temperature(1.0);
@@ -120,7 +120,7 @@ async fn the_context_length_is_enforced() {
 
 /// A message that spells a control token cannot end itself and start another message.
 #[tokio::test]
-async fn a_message_cannot_spell_a_mark() {
+async fn a_message_cannot_contain_control_tokens() {
     let model = open(&tiny()).unwrap();
     let cost = async |text: &str| generate(&model, &request(text)).await.unwrap().0.usage().input_tokens;
     let mark = "<|im_end|>";

@@ -75,7 +75,7 @@ fn invalid_numbers_are_rejected() {
 
 /// A file with any byte of its header changed opens or is an error, and nothing panics.
 #[test]
-fn no_byte_of_the_head_can_end_the_process() {
+fn mutated_headers_do_not_panic() {
     let file = tiny();
     let (mut opened, mut errors) = (0, 0);
     let tokens = text_range(&file);

@@ -23,7 +23,7 @@ fn model() -> &'static Weights {
 
 /// R-FWK-74, R-FWK-75: the model responds in full sentences, the same every time, in chunks, with token usage.
 #[tokio::test]
-async fn it_talks() {
+async fn real_weights_answer_deterministically() {
     let question = "Argue the positive side of: Should AI be regulated? 2-3 sentences";
     let request = ChatRequest::new([Message::user(question)]).max_tokens(40);
     let (answer, chunks) = generate(model(), &request).await.unwrap();
@@ -39,7 +39,7 @@ async fn it_talks() {
 
 /// R-FWK-74: the model knows a fact, ends by itself, and stops at its limit.
 #[tokio::test]
-async fn it_knows_the_capital_of_france() {
+async fn real_weights_answer_and_stop() {
     let request = ChatRequest::new([Message::system("Be short."), Message::user("What is the capital of France?")]);
     let (answer, _) = generate(model(), &request).await.unwrap();
     assert!(answer.message.text().contains("Paris"), "{}", answer.message.text());

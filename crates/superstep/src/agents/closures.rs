@@ -19,7 +19,7 @@ macro_rules! closures_are_hooks {
         impl<F> $kind<F> {
             /// Declares the jump targets of the hook.
             #[must_use]
-            pub fn may_jump(mut self, to: impl IntoIterator<Item = JumpTo>) -> Self {
+            pub fn can_jump_to(mut self, to: impl IntoIterator<Item = JumpTo>) -> Self {
                 self.jumps.extend(to);
                 self
             }

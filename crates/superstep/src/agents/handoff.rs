@@ -40,7 +40,7 @@ struct HandoffArgs {
 /// # let model = ScriptedModel::new(["It depends."]);
 /// let expert = react_agent(model, ToolSet::default()).compile()?;
 ///
-/// let mut graph = messages_graph("desk");
+/// let mut graph = messages_graph("support");
 /// let front = graph.add_node("front", front);
 /// let expert = graph.add_node("expert", expert);
 /// graph.add_edge(START, front).add_edge(expert, END);

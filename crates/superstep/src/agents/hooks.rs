@@ -11,7 +11,7 @@ use crate::core::message::{MessageUpdate, MessageUpdates, Role};
 use crate::tools::{ToolSet, ToolSpec};
 use crate::{Messages, NodeError, Result, TaskContext, View};
 
-/// The hooks that a middleware has. The agent builds no nodes for hooks that are not listed.
+/// The hooks that a middleware implements. The agent builds no nodes for hooks that are not listed.
 ///
 /// ```
 /// use superstep::agents::{Hooks, JumpTo};

@@ -22,7 +22,7 @@ pub struct MessagesState {
 ///
 /// let mut graph = messages_graph("echo");
 /// let echo = graph.add_node("echo", |state: View<MessagesState>| {
-///     Message::assistant(state.messages.last().map_or_else(String::new, |said| said.text().to_uppercase()))
+///     Message::assistant(state.messages.last().map_or_else(String::new, |message| message.text().to_uppercase()))
 /// });
 /// graph.add_edge(START, echo).add_edge(echo, END);
 /// let done = graph.compile()?.invoke("hello").wait_blocking()?;

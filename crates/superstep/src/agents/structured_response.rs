@@ -45,13 +45,13 @@ pub(super) enum ParsedResponse {
 
 impl StructuredResponse {
     pub(super) fn of<T: JsonSchema + DeserializeOwned>() -> Self {
-        let format = ResponseFormat::of::<T>();
+        let format = ResponseFormat::for_type::<T>();
         let description = format!(
             "Returns the final response as `{}`. Call it once, when you have all the \
              information.",
             format.name
         );
-        let spec = ToolSpec::new(&format.name, description).with_input(format.schema.clone());
+        let spec = ToolSpec::new(&format.name, description).with_input_schema(format.schema.clone());
         let check = |value: &Value| T::deserialize(value).map(drop).map_err(|error| error.to_string());
         Self { format, check: Arc::new(check), spec: spec.into(), by: None, corrections: 0 }
     }

@@ -228,7 +228,7 @@ mod tests {
 
     /// A run that ends before its first commit leaves no thread behind.
     #[test]
-    fn a_thread_that_was_only_taken_is_forgotten() {
+    fn released_thread_without_commits_is_removed() {
         let store = MemoryCheckpointer::new();
         let lease = block_on(store.acquire(&"thread".into(), RunId::from_bits(1))).unwrap();
         assert_eq!(store.all().len(), 1);

@@ -346,7 +346,7 @@ impl TaskContext {
     ///
     /// # Errors
     /// Returns an error if the budget is exceeded.
-    pub fn count_tokens(&self, tokens: u64) -> Result<()> {
+    pub fn record_tokens(&self, tokens: u64) -> Result<()> {
         let spent = self.0.shared.usage.add(tokens);
         token_budget_exceeded(spent, self.0.shared.limits.tokens)
     }

@@ -22,7 +22,7 @@ mod write_behind;
 pub(crate) use subgraph_buffer::SubgraphCommitBuffer;
 pub(crate) use write_behind::WriteBehindQueue;
 
-/// Time at which commits are written, which determines the work that a crash may lose.
+/// Durability mode of a run: when its commits are written. Determines the work that a crash may lose.
 ///
 /// A successful outcome, an interrupt and a breakpoint are returned only after everything is persisted, in every
 /// mode.

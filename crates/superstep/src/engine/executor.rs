@@ -431,7 +431,7 @@ pub(crate) async fn join_limited<T: Send + 'static>(
     }
 }
 
-/// Spawns work whose end nothing in this module awaits.
+/// Spawns a detached task.
 pub(crate) fn in_background(work: impl Future<Output = ()> + Send + 'static) -> RunResult<()> {
     if tokio::runtime::Handle::try_current().is_err() {
         return Err(Error::new(ErrorCode::ConfigInvalid, "asynchronous durability requires an async runtime")

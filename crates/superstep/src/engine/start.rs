@@ -147,8 +147,8 @@ fn cache_state(shared: &RunShared, machine: &Machine, store: Option<&SharedCheck
 
 async fn prepare_run(mut call: Box<RunSpec>) -> Result<Box<StartedRun>> {
     let context = check(&mut call)?;
-    let (clock, world) = environment_of(&call);
-    let (run, thread) = run_and_thread_ids(&call, &*world)?;
+    let (clock, environment) = environment_of(&call);
+    let (run, thread) = run_and_thread_ids(&call, &*environment)?;
     let control = call.control.clone().or_else(|| thread.as_ref().map(|_| RunControl::new()));
     let thread_guard = match (&thread, &control) {
         (Some(thread), Some(control)) => acquire_thread(&call, thread, control, run, &*clock)
@@ -175,7 +175,7 @@ async fn prepare_run(mut call: Box<RunSpec>) -> Result<Box<StartedRun>> {
         recorded_results: records,
         store: call.store.clone(),
         clock,
-        environment: world.clone(),
+        environment: environment.clone(),
         control,
         graph: sink.as_ref().map(|_| graph_run(&call, run, thread.clone())),
         publisher: sink,
@@ -207,9 +207,9 @@ async fn prepare_run(mut call: Box<RunSpec>) -> Result<Box<StartedRun>> {
 }
 
 /// Returns the ids of the run and its thread, and reports them to the observer.
-fn run_and_thread_ids(call: &RunSpec, world: &dyn Environment) -> Result<(RunId, Option<ThreadId>)> {
-    let run = call.run.unwrap_or_else(|| RunId::from_bits(world.new_id()));
-    let thread = thread_of(call, world)?;
+fn run_and_thread_ids(call: &RunSpec, environment: &dyn Environment) -> Result<(RunId, Option<ThreadId>)> {
+    let run = call.run.unwrap_or_else(|| RunId::from_bits(environment.new_id()));
+    let thread = thread_of(call, environment)?;
     if let Some(watch) = &call.observer {
         watch.run_started(run, thread.as_ref());
     }
@@ -316,17 +316,17 @@ fn check_configurable(call: &RunSpec) -> Result<()> {
 }
 
 fn environment_of(call: &RunSpec) -> (Arc<dyn Clock>, Arc<dyn Environment>) {
-    let (clock, world) = system_environment();
+    let (clock, environment) = system_environment();
     match (&call.clock, &call.environment) {
-        (None, None) => (clock.clone(), world.clone()),
+        (None, None) => (clock.clone(), environment.clone()),
         (Some(clock), None) => (clock.clone(), Arc::new(SystemEnvironment::new(clock.clone()))),
-        (None, Some(world)) => (clock.clone(), world.clone()),
-        (Some(clock), Some(world)) => (clock.clone(), world.clone()),
+        (None, Some(environment)) => (clock.clone(), environment.clone()),
+        (Some(clock), Some(environment)) => (clock.clone(), environment.clone()),
     }
 }
 
 /// Returns the thread of the run: the named one, a new one if there is a checkpointer, otherwise none.
-fn thread_of(call: &RunSpec, world: &dyn Environment) -> Result<Option<ThreadId>> {
+fn thread_of(call: &RunSpec, environment: &dyn Environment) -> Result<Option<ThreadId>> {
     let needs_store = !matches!(call.input, StartInput::Values(_)) || call.from_checkpoint.is_some();
     if call.checkpointer.is_none() {
         if needs_store {
@@ -335,7 +335,7 @@ fn thread_of(call: &RunSpec, world: &dyn Environment) -> Result<Option<ThreadId>
         }
         return Ok(call.thread.clone());
     }
-    let thread = call.thread.clone().unwrap_or_else(|| RunId::from_bits(world.new_id()).to_string().into());
+    let thread = call.thread.clone().unwrap_or_else(|| RunId::from_bits(environment.new_id()).to_string().into());
     if !thread.is_valid() {
         return Err(Error::new(ErrorCode::InputInvalid, format!("`{thread}` is not a valid thread id"))
             .with_help("use 1 to 128 letters, digits, `_`, `.`, `:` or `-`"));

@@ -53,12 +53,12 @@ impl<S: GraphState, P, C: Send + Sync + 'static> IntoNode<P, C, SubgraphMarker> 
     }
 
     fn into_parts(self) -> (Arc<dyn DynNode>, NodePolicies) {
-        let inner = Some(Box::new(self.diagram()));
-        let options = NodeOptions { inner, ..NodeOptions::default() };
-        let inner = Some(self.program.clone());
+        let subgraph_diagram = Some(Box::new(self.diagram()));
+        let options = NodeOptions { subgraph_diagram, ..NodeOptions::default() };
+        let subgraph = Some(self.program.clone());
         (
             IntoNode::<P, C, SubgraphMarker>::into_dyn_node(self),
-            NodePolicies { options, subgraph: inner, ..NodePolicies::default() },
+            NodePolicies { options, subgraph, ..NodePolicies::default() },
         )
     }
 }

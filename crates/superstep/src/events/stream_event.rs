@@ -13,11 +13,11 @@ use crate::events::event_stream::EventFormat;
 use crate::events::json;
 use crate::events::scope::EventMetadata;
 
-/// An event of protocol version 2.
+/// A LangChain `astream_events` v2 event, such as `on_chain_start`.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct StreamEvent {
-    /// Type of the event, such as `on_chain_start`.
+    /// Type of the event.
     pub event: &'static str,
     /// Name of the graph, node, model or tool that the event is about, or of a custom event.
     pub name: Arc<str>,

@@ -39,23 +39,23 @@ impl GraphFile {
     /// # Errors
     /// Returns an error that lists every missing component with its location in the file, and the errors of the
     /// components themselves.
-    pub fn build(&self, parts: &Components) -> Result<CompiledGraph<DynamicState>> {
-        self.assemble(parts, Some(parts))
+    pub fn build(&self, components: &Components) -> Result<CompiledGraph<DynamicState>> {
+        self.assemble(components, Some(components))
     }
 
-    fn assemble(&self, parts: &Components, outermost: Option<&Components>) -> Result<CompiledGraph<DynamicState>> {
+    fn assemble(&self, components: &Components, outermost: Option<&Components>) -> Result<CompiledGraph<DynamicState>> {
         let mut problems = Diagnostics::default();
         let mut nodes = Vec::new();
         for (name, data) in &self.description.nodes {
-            let maker = NodeFactory { file: self, parts, name, at: below("/nodes", name) };
+            let maker = NodeFactory { file: self, components, name, at: below("/nodes", name) };
             nodes.extend(maker.make(&data.kind, &mut problems));
         }
         if !problems.is_empty() {
             return Err(problems.into_error(&self.source, Some(&self.tree)));
         }
         let mut graph = build_graph(&self.description, &self.schema, nodes);
-        if let Some(parts) = outermost {
-            parts.apply_storage(&mut graph);
+        if let Some(components) = outermost {
+            components.apply_storage(&mut graph);
         }
         graph.compile().map_err(|error| {
             locate_error(&self.description, &error, &mut problems);
@@ -231,7 +231,7 @@ fn reads(kind: &NodeKindConfig) -> Vec<String> {
 /// Factory of the nodes of a file.
 struct NodeFactory<'a> {
     file: &'a GraphFile,
-    parts: &'a Components,
+    components: &'a Components,
     name: &'a str,
     at: String,
 }
@@ -255,8 +255,8 @@ impl NodeFactory<'_> {
             NodeKindConfig::Interrupt(data) => interrupt_node(data).map(ComponentNode::new),
             NodeKindConfig::Set(data) => Some(ComponentNode::new(self.set(data, problems))),
             NodeKindConfig::Subgraph(data) => match (&data.graph, &data.read) {
-                (Some(graph), _) => self.require("graph", self.parts.find_graph(graph), problems),
-                (None, Some(file)) => match file.assemble(self.parts, None) {
+                (Some(graph), _) => self.require("graph", self.components.find_graph(graph), problems),
+                (None, Some(file)) => match file.assemble(self.components, None) {
                     Ok(graph) => Some(ComponentNode::new(graph)),
                     Err(error) => {
                         problems.add_file_error(&below(&self.at, "file"), &error);
@@ -265,7 +265,7 @@ impl NodeFactory<'_> {
                 },
                 (None, None) => None,
             },
-            NodeKindConfig::Rust(data) => self.require("node", self.parts.find_node(&data.node), problems),
+            NodeKindConfig::Rust(data) => self.require("node", self.components.find_node(&data.node), problems),
         }
     }
 
@@ -281,7 +281,7 @@ impl NodeFactory<'_> {
         let mut tools = Vec::new();
         for (key, name) in keys {
             let at = format!("{}/{key}", self.at);
-            match self.parts.find_tools([name.as_str()]) {
+            match self.components.find_tools([name.as_str()]) {
                 Ok(resolved) => tools.extend(resolved),
                 Err(error) => problems.at(&at, error.message(), error.help().map(str::to_owned)),
             }
@@ -292,7 +292,7 @@ impl NodeFactory<'_> {
     fn model(&self, data: &ModelNodeConfig, problems: &mut Diagnostics) -> Option<ModelNode> {
         let tools = self.found_tools(&data.tools, problems);
         let mut model_node =
-            ModelNode::new(self.require("model", self.parts.find_model(&data.model), problems)?).tools(tools);
+            ModelNode::new(self.require("model", self.components.find_model(&data.model), problems)?).tools(tools);
         if let Some(prompt) = &data.prompt.read {
             model_node = model_node.prompt(prompt.clone());
         }

@@ -70,7 +70,7 @@ type ReloadCallback = Arc<dyn Fn(&ReloadResult) + Send + Sync>;
 
 struct ReloadShared {
     path: PathBuf,
-    parts: Components,
+    components: Components,
     current: Mutex<CurrentVersion>,
     /// Serializes reloads; the current version can be read meanwhile.
     changing: Mutex<()>,
@@ -99,14 +99,14 @@ impl ReloadingGraph {
     ///
     /// # Errors
     /// Returns an error if the file is invalid, or if a component is missing.
-    pub fn open(path: impl Into<PathBuf>, parts: Components) -> Result<Self> {
+    pub fn open(path: impl Into<PathBuf>, components: Components) -> Result<Self> {
         let path = path.into();
         let (seen, read) = read(&path);
         let file = Arc::new(read?);
-        let graph = file.build(&parts)?;
+        let graph = file.build(&components)?;
         let current = Mutex::new(CurrentVersion { file, graph, error: None, seen });
         let (changing, callbacks) = (Mutex::default(), Mutex::default());
-        let shared = ReloadShared { path, parts, current, changing, versions: watch::Sender::new(1), callbacks };
+        let shared = ReloadShared { path, components, current, changing, versions: watch::Sender::new(1), callbacks };
         let clock = Arc::new(SystemClock);
         Ok(Self { shared: Arc::new(shared), clock, poll_interval: DEFAULT_POLL_INTERVAL, watcher: Mutex::default() })
     }
@@ -198,13 +198,13 @@ impl ReloadingGraph {
     }
 
     /// Resumes the only open interrupt of a thread with the current version. See [`CompiledGraph::resume`].
-    pub fn resume(&self, thread: impl Into<ThreadId>, answer: impl serde::Serialize) -> RunBuilder<DynamicState> {
-        self.graph().resume(thread, answer)
+    pub fn resume(&self, thread: impl Into<ThreadId>, value: impl serde::Serialize) -> RunBuilder<DynamicState> {
+        self.graph().resume(thread, value)
     }
 
     /// Resumes open interrupts of a thread by id with the current version. See [`CompiledGraph::resume_with`].
-    pub fn resume_with(&self, thread: impl Into<ThreadId>, answers: ResumeValues) -> RunBuilder<DynamicState> {
-        self.graph().resume_with(thread, answers)
+    pub fn resume_with(&self, thread: impl Into<ThreadId>, values: ResumeValues) -> RunBuilder<DynamicState> {
+        self.graph().resume_with(thread, values)
     }
 
     /// Returns the API of persisted threads, as read by the current version.
@@ -222,7 +222,7 @@ impl ReloadShared {
             return ReloadResult::Unchanged;
         }
         let (seen, read) = read(&self.path);
-        let built = read.and_then(|file| file.build(&self.parts).map(|graph| (Arc::new(file), graph)));
+        let built = read.and_then(|file| file.build(&self.components).map(|graph| (Arc::new(file), graph)));
         let mut current = lock(&self.current);
         let reload = match built {
             Ok((file, mut graph)) => {

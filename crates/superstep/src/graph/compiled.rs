@@ -48,11 +48,11 @@ impl<S: GraphState, C: Send + Sync + 'static> CompiledGraph<S, C> {
     pub fn resume(
         &self,
         thread: impl Into<superstep_core::id::ThreadId>,
-        answer: impl serde::Serialize,
+        value: impl serde::Serialize,
     ) -> RunBuilder<S, C> {
-        let answer = serde_json::to_value(answer).map_err(|error| error.to_string());
-        let input = match answer {
-            Ok(answer) => StartInput::Resume(Resume::Single(answer)),
+        let value = serde_json::to_value(value).map_err(|error| error.to_string());
+        let input = match value {
+            Ok(value) => StartInput::Resume(Resume::Single(value)),
             Err(error) => StartInput::Invalid(format!("failed to serialize the resume value as JSON: {error}")),
         };
         RunBuilder::new(self, input).thread(thread)
@@ -62,9 +62,9 @@ impl<S: GraphState, C: Send + Sync + 'static> CompiledGraph<S, C> {
     pub fn resume_with(
         &self,
         thread: impl Into<superstep_core::id::ThreadId>,
-        answers: ResumeValues,
+        values: ResumeValues,
     ) -> RunBuilder<S, C> {
-        RunBuilder::new(self, StartInput::Resume(Resume::ById(answers))).thread(thread)
+        RunBuilder::new(self, StartInput::Resume(Resume::ById(values))).thread(thread)
     }
 
     /// Applies a command to the current state of a thread and continues the thread.

@@ -147,14 +147,14 @@ impl<I, O> EntrypointBuilder<I, O> {
     /// # Errors
     /// Returns an error if the name is not valid for a node.
     pub fn compile(self) -> Result<Entrypoint<I, O>> {
-        self.compile_with::<()>()
+        self.compile_with_context::<()>()
     }
 
     /// Builds and compiles the graph with a run context of type `C`.
     ///
     /// # Errors
     /// Returns an error if the name is not valid for a node.
-    pub fn compile_with<C: Send + Sync + 'static>(self) -> Result<Entrypoint<I, O, C>> {
+    pub fn compile_with_context<C: Send + Sync + 'static>(self) -> Result<Entrypoint<I, O, C>> {
         let (name, work) = (self.name, self.work);
         let fields = ["input", "output", "previous"].into_iter().map(field);
         let schema = fields.fold(Schema::builder(&name), SchemaBuilder::field).build()?;

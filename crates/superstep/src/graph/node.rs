@@ -161,7 +161,7 @@ impl<F, H> NodeBuilder<F, H> {
 
     /// Declares the goto targets of its commands, for validation and diagrams.
     pub fn goto_targets(mut self, targets: impl IntoIterator<Item = impl Into<Endpoint>>) -> Self {
-        self.policies.options.goto = Some(targets.into_iter().map(Into::into).collect());
+        self.policies.options.goto_targets = Some(targets.into_iter().map(Into::into).collect());
         self
     }
 
@@ -179,7 +179,7 @@ impl<F, H> NodeBuilder<F, H> {
 
     /// Adds a former name of the node: stored next tasks with this name run this node.
     pub fn renamed_from(mut self, name: impl Into<String>) -> Self {
-        self.policies.options.was.push(name.into());
+        self.policies.options.former_names.push(name.into());
         self
     }
 
@@ -247,14 +247,14 @@ fn merged_options(own: NodeOptions, mut overrides: NodeOptions) -> NodeOptions {
         overrides.branch = own.branch;
     }
     overrides.defer |= own.defer;
-    overrides.goto = overrides.goto.or(own.goto);
+    overrides.goto_targets = overrides.goto_targets.or(own.goto_targets);
     overrides.reads = overrides.reads.or(own.reads);
     overrides.writes = overrides.writes.or(own.writes);
-    overrides.was.extend(own.was);
+    overrides.former_names.extend(own.former_names);
     overrides.tags.extend(own.tags);
     for (key, value) in own.metadata {
         overrides.metadata.entry(key).or_insert(value);
     }
-    overrides.inner = overrides.inner.or(own.inner);
+    overrides.subgraph_diagram = overrides.subgraph_diagram.or(own.subgraph_diagram);
     overrides
 }

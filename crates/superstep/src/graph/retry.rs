@@ -82,8 +82,8 @@ impl RetryPolicy {
 
     /// Sets the predicate for errors that are retried, in place of the default.
     #[must_use]
-    pub fn retry_on(mut self, worth_it: impl Fn(&NodeError) -> bool + Send + Sync + 'static) -> Self {
-        self.retry_on = Arc::new(worth_it);
+    pub fn retry_on(mut self, predicate: impl Fn(&NodeError) -> bool + Send + Sync + 'static) -> Self {
+        self.retry_on = Arc::new(predicate);
         self
     }
 

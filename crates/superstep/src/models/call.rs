@@ -121,7 +121,7 @@ impl ModelCallBuilder {
     /// # Errors
     /// Same as awaiting the call. Also returns an error if the response is not valid for the type.
     pub async fn structured_response<T: DeserializeOwned + schemars::JsonSchema>(mut self) -> Result<T> {
-        let format = ResponseFormat::of::<T>();
+        let format = ResponseFormat::for_type::<T>();
         self.request.format = Some(format.clone());
         let answer = self.await?;
         answer.validate(&format)?;
@@ -217,7 +217,7 @@ fn finalize_response(
     }
     let tokens = message.usage.as_ref().map_or(0, |usage| usage.total_tokens);
     cx.0.shared.usage.add_response(cx, &answer);
-    cx.count_tokens(tokens)?;
+    cx.record_tokens(tokens)?;
     Ok(answer)
 }
 

@@ -53,7 +53,7 @@ impl fmt::Display for ModelCandidate {
     }
 }
 
-/// The model that an application should use, with the scores of both.
+/// Result of comparing a candidate with the rules: the winner and both scores.
 #[derive(Clone)]
 pub struct EvaluationResult {
     /// The model to use.

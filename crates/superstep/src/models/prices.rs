@@ -86,7 +86,7 @@ impl Prices {
 
     /// Adds the price of a model, named as `provider/name`.
     #[must_use]
-    pub fn with(mut self, model: impl Into<String>, price: Price) -> Self {
+    pub fn with_price(mut self, model: impl Into<String>, price: Price) -> Self {
         self.set(model, price);
         self
     }

@@ -13,13 +13,13 @@ use crate::graph::output::NodeError;
 use crate::graph::retry::RetryPolicy;
 
 /// Default maximum delay before a retry.
-const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(60);
+const DEFAULT_MAX_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A model that retries calls after a transient error.
 ///
 /// The delay is that of the policy, or the one that the provider requests if it is longer, and at most
-/// [`max_wait`](Self::max_wait). Once a chunk of the response was published, the error is returned, because the chunk
-/// cannot be withdrawn.
+/// [`max_interval`](Self::max_interval). Once a chunk of the response was published, the error is returned, because
+/// the chunk cannot be withdrawn.
 ///
 /// ```
 /// use superstep::RetryPolicy;
@@ -37,19 +37,19 @@ const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(60);
 pub struct RetryingModel {
     model: SharedModel,
     retry: RetryPolicy,
-    max_wait: Duration,
+    max_interval: Duration,
     clock: Arc<dyn Clock>,
 }
 
 impl RetryingModel {
     pub(super) fn new(model: impl Into<SharedModel>, retry: RetryPolicy) -> Self {
-        Self { model: model.into(), retry, max_wait: DEFAULT_MAX_WAIT, clock: Arc::new(SystemClock) }
+        Self { model: model.into(), retry, max_interval: DEFAULT_MAX_INTERVAL, clock: Arc::new(SystemClock) }
     }
 
     /// Sets the maximum delay, also if the provider requests more. Default: 60 s.
     #[must_use]
-    pub fn max_wait(mut self, wait: Duration) -> Self {
-        self.max_wait = wait;
+    pub fn max_interval(mut self, interval: Duration) -> Self {
+        self.max_interval = interval;
         self
     }
 
@@ -66,7 +66,7 @@ impl RetryingModel {
         is_worth_it.then(|| {
             // Jitter, so that processes that failed together do not retry together.
             let share = SeededRng::new(self.clock.now().unsigned_abs()).next_f64();
-            self.retry.delay(attempt, share).max(error.retry_after().unwrap_or_default()).min(self.max_wait)
+            self.retry.delay(attempt, share).max(error.retry_after().unwrap_or_default()).min(self.max_interval)
         })
     }
 }

@@ -57,8 +57,8 @@ impl ScriptedReply {
     }
 
     /// Creates a reply that fails with this error, in the name of the model.
-    pub fn error(kind: ModelErrorKind, fact: impl Into<String>) -> Self {
-        ReplyKind::ModelError(kind, fact.into()).into()
+    pub fn error(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        ReplyKind::ModelError(kind, message.into()).into()
     }
 
     /// Sets the stop reason. Default: derived from the message.

@@ -52,7 +52,7 @@ mod tests {
 
     /// R-FWK-73: the numbers of a seed are those of SplitMix64, on every machine.
     #[test]
-    fn a_seed_gives_the_numbers_of_splitmix() {
+    fn seeded_numbers_equal_splitmix64() {
         let mut dice = SeededRng::new(1_234_567);
         let rolled: Vec<u64> = (0..3).map(|_| dice.next_u64()).collect();
         assert_eq!(rolled, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);

@@ -225,8 +225,8 @@ impl<S: GraphState, C: Send + Sync + 'static> RunBuilder<S, C> {
     }
 
     /// Sets the strategy for a thread that already has a run.
-    pub fn multitask_strategy(mut self, when_busy: MultitaskStrategy) -> Self {
-        self.call.multitask_strategy = when_busy;
+    pub fn multitask_strategy(mut self, strategy: MultitaskStrategy) -> Self {
+        self.call.multitask_strategy = strategy;
         self
     }
 
@@ -279,7 +279,7 @@ impl<S: GraphState, C: Send + Sync + 'static> RunBuilder<S, C> {
         self
     }
 
-    /// Sets the maximum number of tokens, counted with [`crate::TaskContext::count_tokens`].
+    /// Sets the maximum number of tokens, counted with [`crate::TaskContext::record_tokens`].
     pub fn token_budget(mut self, tokens: u64) -> Self {
         self.call.token_budget = Some(tokens);
         self
@@ -312,8 +312,8 @@ impl<S: GraphState, C: Send + Sync + 'static> RunBuilder<S, C> {
     }
 
     /// Sets the source of timestamps and ids of checkpoints. Tests inject one.
-    pub fn environment(mut self, world: Arc<dyn Environment>) -> Self {
-        self.call.environment = Some(world);
+    pub fn environment(mut self, environment: Arc<dyn Environment>) -> Self {
+        self.call.environment = Some(environment);
         self
     }
 

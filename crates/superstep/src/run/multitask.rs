@@ -16,14 +16,14 @@ use crate::run::control::RunControl;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum MultitaskStrategy {
-    /// Waits until the running one has ended.
+    /// Waits until the active run has ended.
     #[default]
     Enqueue,
     /// Rejects the new run.
     Reject,
-    /// Cancels the running one and keeps its committed supersteps.
+    /// Cancels the active run and keeps its committed supersteps.
     Interrupt,
-    /// Cancels the running one and starts from the checkpoint where that one started.
+    /// Cancels the active run and starts from the checkpoint where that one started.
     Rollback,
 }
 
@@ -68,10 +68,10 @@ impl ThreadQueues {
         &self,
         thread: &ThreadId,
         control: &RunControl,
-        when_busy: MultitaskStrategy,
+        strategy: MultitaskStrategy,
     ) -> Result<QueueGuard> {
         let lane = self.lane(thread);
-        let guard = match (lane.lock.clone().try_lock_owned(), when_busy) {
+        let guard = match (lane.lock.clone().try_lock_owned(), strategy) {
             (Ok(guard), _) => guard,
             (Err(_), MultitaskStrategy::Reject) => {
                 return Err(Error::new(ErrorCode::ThreadBusy, format!("thread `{thread}` already has a run"))
@@ -79,7 +79,7 @@ impl ThreadQueues {
             }
             (Err(_), MultitaskStrategy::Enqueue) => lane.lock.clone().lock_owned().await,
             (Err(_), MultitaskStrategy::Interrupt | MultitaskStrategy::Rollback) => {
-                lane.stop(when_busy == MultitaskStrategy::Rollback);
+                lane.stop(strategy == MultitaskStrategy::Rollback);
                 lane.lock.clone().lock_owned().await
             }
         };

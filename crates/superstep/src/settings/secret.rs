@@ -232,7 +232,7 @@ mod tests {
 
     /// R-FWK-54: a secret comes from the environment, the secrets file or a separate file.
     #[test]
-    fn a_reference_leads_to_the_text_or_to_a_fault_that_names_the_place() {
+    fn secret_references_resolve_or_name_the_missing_source() {
         let rows = [
             ("env:TOKEN", Ok("MARKER-1")),
             ("secret:groq", Ok("MARKER-2")),

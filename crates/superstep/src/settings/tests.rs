@@ -154,7 +154,7 @@ fn flags_win_over_the_environment_and_the_environment_over_the_file() {
 
 /// R-FWK-54: a variable of another superstep program is not an error.
 #[test]
-fn variables_that_are_no_settings_are_let_be() {
+fn variables_of_other_programs_are_ignored() {
     let others = [("SUPERSTEP_WEIGHTS", "model.gguf"), ("SUPERSTEP_EVIDENCE", "documents")];
     let settings = Settings::parse(&SettingsSources::new().environment(others)).unwrap();
     assert!(settings.explain().iter().all(|row| row.origin == SettingOrigin::Default));
@@ -165,7 +165,7 @@ fn variables_that_are_no_settings_are_let_be() {
 
 /// R-FWK-54: a reference that a later source has overridden is not resolved.
 #[test]
-fn only_the_reference_that_holds_is_followed() {
+fn only_the_effective_reference_is_resolved() {
     let file = "[models.gpt-4]\nprovider = 'openai'\nmodel = 'gpt-4'\napi_key = 'env:NOT_SET'";
     let sources = SettingsSources::new().toml("superstep.toml", file);
     assert!(parse_error(&sources).contains("superstep.toml:4:1: environment variable `NOT_SET` is not set"));
@@ -283,7 +283,7 @@ fn two_names_that_one_variable_could_mean_are_rejected() {
 }
 
 #[test]
-fn a_named_entry_can_come_from_the_environment_or_from_flags_alone() {
+fn named_entries_can_be_defined_by_environment_or_flags_only() {
     let environment = [
         ("SUPERSTEP_MODELS__FAST__PROVIDER", "openai"),
         ("SUPERSTEP_MCP_SERVERS__GIT__COMMAND", r#"["git-server"]"#),

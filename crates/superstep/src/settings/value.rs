@@ -316,7 +316,7 @@ mod tests {
 
     /// R-FWK-54: durations are written with their unit.
     #[test]
-    fn time_spans_are_read_and_shown_in_the_largest_whole_unit() {
+    fn durations_are_displayed_in_the_largest_exact_unit() {
         let rows = [
             ("500ms", Some("500ms")),
             ("1000ms", Some("1s")),

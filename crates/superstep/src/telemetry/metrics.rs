@@ -126,12 +126,12 @@ impl Metrics {
     }
 
     /// Counts redactions of a kind, such as `mail`.
-    pub fn redacted(&self, kind: &str, count: u64) {
+    pub fn record_redactions(&self, kind: &str, count: u64) {
         self.0.redactions.add(&[kind], count as f64);
     }
 
     pub(crate) fn all_redacted(&self, counts: &RedactionCounts) {
-        counts.iter().for_each(|(kind, count)| self.redacted(kind, count));
+        counts.iter().for_each(|(kind, count)| self.record_redactions(kind, count));
     }
 
     pub(super) fn run_ended(&self, graph: &str, outcome: &str, seconds: f64) {

@@ -108,7 +108,7 @@ impl ModelUsage {
 ///
 /// let mut graph = StateGraph::<Chat, SharedModel>::new("chat");
 /// let think = graph.add_node("think", think);
-/// graph.add_edge(START, think).add_edge(think, END).prices(Prices::new().with("scripted/script", Price::new(3.0, 15.0)));
+/// graph.add_edge(START, think).add_edge(think, END).prices(Prices::new().with_price("scripted/script", Price::new(3.0, 15.0)));
 /// let run = graph.compile()?.invoke(Chat::input().messages("Hi")).context(ScriptedModel::new(["Hello!"]).into());
 /// let usage = run.wait_blocking()?.usage().clone();
 /// assert_eq!(usage.calls(), 1);

@@ -17,7 +17,7 @@ const PAGE: usize = 100;
 /// Maximum number of checkpoints in memory.
 const HELD: usize = 16;
 
-/// Checkpoints that are checked.
+/// Scope of a compatibility check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CheckDepth {
     /// The latest one, from which a run continues.
@@ -54,7 +54,7 @@ pub enum ThreadCompatibility {
     },
 }
 
-/// Number of threads by result.
+/// Thread counts of a compatibility check, by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompatibilityReport {
     /// Threads with the current version.

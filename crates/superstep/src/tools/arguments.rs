@@ -73,7 +73,7 @@ pub(super) fn read<T: ToolArgs>(args: Map<String, Value>, schema: &Value) -> Res
 /// use superstep::tools::{ToolSpec, check_arguments};
 ///
 /// let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "additionalProperties": false });
-/// let spec = ToolSpec::new("double", "Doubles a number.").with_input(schema);
+/// let spec = ToolSpec::new("double", "Doubles a number.").with_input_schema(schema);
 /// let args = json!({ "n": "secret" });
 /// let error = check_arguments(&spec, args.as_object().unwrap()).unwrap_err();
 /// assert_eq!(error.message, "invalid arguments for `double`: `n`: expected integer, found string");

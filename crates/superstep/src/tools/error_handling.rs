@@ -93,7 +93,7 @@ pub enum ToolErrorHandling {
 
 impl ToolErrorHandling {
     /// Creates a handling with a function: the returned text is reported to the model; for `None`, the node fails.
-    pub fn with(choose: impl Fn(&ToolFailure) -> Option<String> + Send + Sync + 'static) -> Self {
+    pub fn from_fn(choose: impl Fn(&ToolFailure) -> Option<String> + Send + Sync + 'static) -> Self {
         Self::With(Arc::new(choose))
     }
 

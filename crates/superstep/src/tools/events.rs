@@ -58,7 +58,7 @@ impl ToolEventEmitter {
     /// Returns the progress reporter of the tool.
     pub(super) fn progress(&self) -> ToolProgress {
         match &self.0 {
-            Some(watched) => ToolProgress::to(watched.clone()),
+            Some(watched) => ToolProgress::new(watched.clone()),
             None => ToolProgress::default(),
         }
     }

@@ -127,7 +127,7 @@ where
     M: 'static,
 {
     let schema = Arc::new(arguments::schema_of::<T>());
-    let spec = spec.with_input(schema.clone());
+    let spec = spec.with_input_schema(schema.clone());
     let work = move |args: Map<String, Value>, cx: ToolContext| -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let args = match arguments::read::<T>(args, &schema) {
             Ok(args) => args,

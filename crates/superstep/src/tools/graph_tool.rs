@@ -32,7 +32,7 @@ impl<S: GraphState, C: Send + Sync + 'static> CompiledGraph<S, C> {
     /// ```
     #[must_use]
     pub fn as_tool(&self, name: impl Into<String>, description: impl Into<String>) -> SharedTool {
-        let mut spec = ToolSpec::new(name, description).with_input(bare(self.input_schema()));
+        let mut spec = ToolSpec::new(name, description).with_input_schema(bare(self.input_schema()));
         spec.output_schema = Some(bare(self.output_schema()).into());
         GraphTool { graph: self.clone(), spec }.into()
     }

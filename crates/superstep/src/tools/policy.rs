@@ -131,16 +131,16 @@ impl Approval {
     ///
     /// # Errors
     /// Returns an error if the interrupt is not about a tool call.
-    pub fn approve(question: &Interrupt) -> Result<Self> {
-        Ok(Self::Approve { hash: hash_in(question)? })
+    pub fn approve(interrupt: &Interrupt) -> Result<Self> {
+        Ok(Self::Approve { hash: hash_in(interrupt)? })
     }
 
     /// Approves the call of an interrupt, with other arguments.
     ///
     /// # Errors
     /// Returns an error if the interrupt is not about a tool call.
-    pub fn edit(question: &Interrupt, args: Map<String, Value>) -> Result<Self> {
-        Ok(Self::Edit { hash: hash_in(question)?, args })
+    pub fn edit(interrupt: &Interrupt, args: Map<String, Value>) -> Result<Self> {
+        Ok(Self::Edit { hash: hash_in(interrupt)?, args })
     }
 
     /// Rejects the call.
@@ -149,12 +149,12 @@ impl Approval {
     }
 }
 
-fn hash_in(question: &Interrupt) -> Result<String> {
-    let hash = question.value.get("hash").and_then(Value::as_str);
+fn hash_in(interrupt: &Interrupt) -> Result<String> {
+    let hash = interrupt.value.get("hash").and_then(Value::as_str);
     hash.map(str::to_owned).ok_or_else(|| {
         Error::new(
             ErrorCode::InvalidResume,
-            format!("interrupt `{}` does not request the approval of a tool call", question.name),
+            format!("interrupt `{}` does not request the approval of a tool call", interrupt.name),
         )
     })
 }

@@ -363,7 +363,7 @@ mod tests {
 
     /// R-FWK-79: a long stored result is truncated in events.
     #[test]
-    fn an_event_tells_no_more_than_the_usual_length() {
+    fn events_truncate_long_output() {
         for (length, is_whole) in [(200_000, true), (4_000_000, false)] {
             let settled = ToolCallResult::with_message(Message::tool("c1", "x".repeat(length)));
             let output = settled.event_output();

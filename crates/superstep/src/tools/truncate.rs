@@ -144,7 +144,7 @@ mod tests {
 
     /// R-FWK-79: rows are removed from the end, and the other fields stay.
     #[test]
-    fn rows_are_left_out_whole() {
+    fn only_complete_rows_are_removed() {
         let rows: Vec<Value> = (0..5_000).map(|row| json!([row, "a \"name\""])).collect();
         let value = read(&json!({ "columns": ["n", "name"], "rows": rows, "count": 5_000 }).to_string(), 4_096);
         let remaining_rows = value["rows"].as_array().unwrap();
@@ -156,7 +156,7 @@ mod tests {
 
     /// R-FWK-79: a list, a long string, one item with all of the content, and many small entries are truncated.
     #[test]
-    fn whatever_is_long_is_shortened() {
+    fn any_long_value_is_truncated() {
         let list = read(&Value::from((0..9_000).collect::<Vec<u32>>()).to_string(), 2_000);
         assert_eq!(list["cut"]["/items"]["of"], 9_000);
         let text = read(&json!({ "path": "a/b", "text": "é\n".repeat(9_000) }).to_string(), 2_000);
@@ -170,7 +170,7 @@ mod tests {
 
     /// R-FWK-79: a text that is not JSON is truncated at a character boundary, and a short text stays.
     #[test]
-    fn other_texts_are_cut_with_a_word_about_it() {
+    fn truncated_text_states_omitted_bytes() {
         assert_eq!(truncate_output("[1]", 3), "[1]");
         assert_eq!(truncate_output("ééé", 3), "é\n[truncated: 4 of 6 bytes omitted]");
         let pretty = format!("{{ {} \"a\": 1 }}", " ".repeat(500));

@@ -79,7 +79,7 @@ async fn a_run_may_bring_its_own_breakpoints() {
 
 /// R-FWK-24, R-REF-85: continuing passes a breakpoint once; a loop reaches it again.
 #[tokio::test]
-async fn a_loop_comes_to_its_breakpoint_again() {
+async fn a_loop_stops_at_its_breakpoint_again() {
     let mut graph = dynamic(json!({ "n": { "reducer": "add", "default": 0 } }));
     let count = graph.add_node("count", || json!({ "n": 1 }));
     graph.add_edge(START, count).interrupt_before(["count"]);
@@ -99,7 +99,7 @@ async fn a_loop_comes_to_its_breakpoint_again() {
 
 /// R-FWK-24: of several next nodes those with a breakpoint are named, and none of them has run.
 #[tokio::test]
-async fn a_breakpoint_stops_the_whole_superstep() {
+async fn a_breakpoint_stops_all_nodes_of_the_superstep() {
     let calls = Calls::default();
     let mut graph = dynamic(json!({ "log": log_field() }));
     let (a, b) = (graph.add_node("a", calls.step("a")), graph.add_node("b", calls.step("b")));

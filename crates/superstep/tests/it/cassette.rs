@@ -78,7 +78,7 @@ fn contents(messages: &Messages) -> Vec<(String, Option<serde_json::Value>)> {
 /// R-FWK-76: models and tools are called once, when the run is recorded; their results are replayed in order,
 /// including errors.
 #[tokio::test]
-async fn a_recorded_run_happens_again() {
+async fn a_recorded_run_is_replayed() {
     let (folder, calls) = (folder("again"), Arc::new(AtomicUsize::new(0)));
     let recorded = talk(&Cassette::record(&folder).unwrap(), &model(), &calls).await.unwrap();
     assert_eq!((recorded.len(), calls.load(Ordering::Relaxed)), (6, 2));
@@ -110,7 +110,7 @@ async fn unrecorded_calls_are_rejected() {
 /// R-FWK-76: two handles of one model share its position, and one without recorded calls fails only when it is
 /// called.
 #[tokio::test]
-async fn handles_of_a_model_share_their_place() {
+async fn cloned_models_share_position() {
     use superstep::models::ModelExt;
     let folder = folder("shared");
     let spare = || ScriptedModel::new(["never"]).with_name("spare");

@@ -4,6 +4,6 @@
 /// checkpointer, a misspelled reducer, a context of another type and an entry point without an input do not compile,
 /// like all other errors in `tests/ui`.
 #[test]
-fn mistakes_are_answered_at_the_users_line() {
+fn compile_errors_point_to_the_users_line() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
 }

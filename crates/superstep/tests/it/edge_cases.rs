@@ -85,7 +85,7 @@ async fn an_error_handler_does_not_receive_resume_values_of_its_node() {
 }
 
 /// R-GRA-45: tasks that lost a race do not run when the process dies before the superstep is complete.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lost_race_is_not_run_after_a_crash() {
     let (gate, runs) = (Arc::new(tokio::sync::Notify::new()), Arc::new(AtomicUsize::new(0)));
     let build = |slow_ends: bool| {
@@ -116,6 +116,7 @@ async fn a_lost_race_is_not_run_after_a_crash() {
     };
     let disk = MemoryCheckpointer::new();
     let run = build(false).invoke(TestState::input().log("in")).thread("t").checkpointer(disk.clone());
+    // The clock is paused: the time passes only when no task can continue.
     let _ = tokio::time::timeout(std::time::Duration::from_millis(50), run.into_future()).await;
     gate.notify_waiters();
     gate.notify_one();

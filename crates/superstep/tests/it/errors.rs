@@ -174,7 +174,7 @@ async fn mistakes_of_a_caller_have_codes_of_their_own() {
 async fn external_stops_have_codes() {
     let mut graph = dynamic(json!({ "log": log_field() }));
     let node = graph.add_node("spend", |cx: TaskContext| async move {
-        cx.count_tokens(7)?;
+        cx.record_tokens(7)?;
         std::future::pending::<()>().await;
         Ok::<_, NodeError>(())
     });

@@ -10,7 +10,7 @@ use crate::support::{Calls, dynamic, expect_error, history, log, log_field, stor
 
 /// R-GRA-38: an input is reduced into the defaults of a new thread and into the state of an existing one.
 #[tokio::test]
-async fn an_input_goes_through_the_reducers() {
+async fn an_input_is_reduced_into_the_state() {
     let mut graph = dynamic(json!({ "n": { "reducer": "add", "default": 5 }, "log": log_field(), "topic": null }));
     let node = graph.add_node("a", || ());
     graph.add_edge(START, node).add_edge(node, END);

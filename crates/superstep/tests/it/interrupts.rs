@@ -191,7 +191,7 @@ async fn a_bad_answer_leaves_the_question_open() {
 
 /// R-FWK-26: one invalid resume value among several rejects all of them.
 #[tokio::test]
-async fn answers_are_taken_all_or_none() {
+async fn resume_values_are_accepted_all_or_none() {
     let graph = three(&Calls::default());
     let stopped = graph.invoke(json!({ "log": "in" })).thread("t").await.unwrap();
     let stranger = "00000000-0000-0000-0000-000000000001".parse().unwrap();

@@ -287,8 +287,11 @@ async fn unknown_keys_may_be_allowed_or_dropped() {
 #[tokio::test]
 async fn node_update_types_are_checked_as_configured() {
     let graph = |types| {
-        let schema =
-            Schema::builder("state").field(field("n").kind(FieldType::Integer)).type_checks(types).build().unwrap();
+        let schema = Schema::builder("state")
+            .field(field("n").field_type(FieldType::Integer))
+            .type_checks(types)
+            .build()
+            .unwrap();
         let mut graph = StateGraph::<DynamicState>::with_schema("test", schema);
         let node = graph.add_node("a", || json!({ "n": "three" }));
         graph.add_edge(START, node).add_edge(node, END);

@@ -83,10 +83,10 @@ struct Seed {
 
 fn seed_by_builder() -> Arc<Schema> {
     let schema = Schema::builder("Seed")
-        .field(field("messages").kind(FieldType::Array).reducer("add").default(json!([])))
-        .field(field("count").kind(FieldType::Integer).reducer("add").default(0))
-        .field(field("status").kind(FieldType::String))
-        .field(field("metadata").kind(FieldType::Object).reducer("merge").default(json!({})));
+        .field(field("messages").field_type(FieldType::Array).reducer("add").default(json!([])))
+        .field(field("count").field_type(FieldType::Integer).reducer("add").default(0))
+        .field(field("status").field_type(FieldType::String))
+        .field(field("metadata").field_type(FieldType::Object).reducer("merge").default(json!({})));
     schema.build().expect("a schema")
 }
 
@@ -320,7 +320,7 @@ fn a_rejected_update_undoes_everything() {
 
 /// R-GRA-23: `merge_by` replaces items by their key, in place.
 #[test]
-fn merge_by_knows_items_by_their_key() {
+fn merge_by_replaces_items_with_equal_keys() {
     let mut thread = Thread::new::<Folds>();
     thread.step([Folds::update().todos(vec![todo(1, "a"), todo(2, "b")])]).expect("folds");
     thread.step([Folds::update().todos(todo(1, "c")).todos(todo(3, "d"))]).expect("folds");
@@ -497,7 +497,7 @@ fn untracked_fields_may_have_any_type() {
 
 /// A topic appends; `last_wins` resolves two writers.
 #[test]
-fn topics_take_every_write_and_last_wins_takes_one() {
+fn topics_append_and_last_wins_resolves_two_writers() {
     let mut thread = Thread::new::<Options>();
     thread.step([Options::update().inbox(1).owner("x"), Options::update().inbox([2, 3]).owner("y")]).expect("folds");
     assert_eq!(thread.get::<Options>().inbox, [1, 2, 3]);

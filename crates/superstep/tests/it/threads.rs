@@ -309,7 +309,7 @@ impl Checkpointer for Read {
 
 /// R-FWK-31: the next run on a thread does not read the state that the last one cached.
 #[tokio::test]
-async fn a_state_that_is_still_there_is_not_read_again() {
+async fn cached_state_is_not_reloaded() {
     let store = Read::default();
     let build = || {
         let mut graph = dynamic(json!({ "log": log_field() }));

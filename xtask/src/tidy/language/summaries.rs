@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn requirement_ids_stand_before_the_sentence() {
+    fn requirement_ids_precede_the_sentence() {
         assert_eq!(lines("/// R-GRA-33, R-GRA-34: what is put is read."), [(1, "what".to_owned())]);
         assert_eq!(lines("/// R-GRA-33: a union keeps its order."), []);
     }

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_banned_everywhere_and_a_whole_word_only_alone() {
+    fn parts_are_banned_everywhere_and_complete_names_only_alone() {
         let cases = [
             ("run_desk", Role::Other, Some("desk")),
             ("Troubled", Role::Type, Some("troubled")),

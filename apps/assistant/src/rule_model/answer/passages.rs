@@ -309,7 +309,7 @@ mod tests {
     /// R-PLN-56: parts of a hyphenated word count only if the question has all of them, and a negation
     /// belongs to its word.
     #[test]
-    fn words_with_a_hyphen_and_denials_are_matched_whole() {
+    fn hyphenated_words_and_negations_match_only_completely() {
         let stemmed = |text: &str, question: &str| {
             let question_stems = tokenize(question).iter().flat_map(|word| word.lower.split('-').map(stem)).collect();
             StemmedText::new(text, &question_stems)

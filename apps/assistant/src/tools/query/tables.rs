@@ -46,7 +46,7 @@ impl Tool for DescribeTable {
             "table": {"type": "string", "description": "The name of the table."},
         }});
         let about = "Describes the columns of a table: names, types, descriptions and common values.";
-        ToolSpec::new("describe_table", about).with_input(schema).read_only().timeout(crate::tools::TIME)
+        ToolSpec::new("describe_table", about).with_input_schema(schema).read_only().timeout(crate::tools::TIME)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {

@@ -60,7 +60,7 @@ impl Tool for FetchUrl {
             "url": {"type": "string", "description": format!("URL of the page; allowed hosts: {hosts}.")},
         }});
         let about = "Fetches a web page as text, from allowed hosts only.";
-        let spec = ToolSpec::new("fetch_url", about).with_input(schema).read_only();
+        let spec = ToolSpec::new("fetch_url", about).with_input_schema(schema).read_only();
         spec.timeout(crate::tools::TIME).retries(crate::tools::RETRIES)
     }
 
@@ -154,7 +154,7 @@ mod tests {
     /// R-PLN-54: pages come from listed hosts over TLS, and never from private addresses that are not explicitly
     /// allowed.
     #[test]
-    fn an_address_leads_only_to_listed_hosts() {
+    fn only_listed_hosts_are_fetched() {
         let hosts = ["example.com", "*.docs.example", "10.0.0.1", "127.0.0.1"].map(str::to_owned).to_vec();
         let settings = WebSettings { hosts, private: vec!["127.0.0.1:8080".to_owned()], search: None };
         for (address, is_fetched) in [

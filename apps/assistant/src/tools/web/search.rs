@@ -38,7 +38,7 @@ impl Tool for WebSearch {
             "query": {"type": "string", "description": "Search terms, a few words."},
         }});
         let about = "Searches the web. Returns titles, URLs and excerpts.";
-        let spec = ToolSpec::new("web_search", about).with_input(schema).read_only();
+        let spec = ToolSpec::new("web_search", about).with_input_schema(schema).read_only();
         spec.timeout(crate::tools::TIME).retries(crate::tools::RETRIES)
     }
 

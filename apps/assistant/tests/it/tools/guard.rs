@@ -431,7 +431,7 @@ proptest! {
     /// R-PLN-53, R-PLN-25: whatever names a query defines, the guard knows every table that SQLite reads, and for
     /// BigQuery rejects every query that reads a denied column.
     #[test]
-    fn no_name_hides_a_table(sql in nested_query()) {
+    fn names_of_a_query_cannot_hide_a_table(sql in nested_query()) {
         let Some(read) = read_by_sqlite(&sql) else { return Ok(()) };
         let denied = DataAccess { denied_columns: vec!["customers.email".to_owned()], ..DataAccess::default() };
         for language in [SqlDialect::Sqlite, SqlDialect::BigQuery] {
@@ -476,7 +476,7 @@ proptest! {
 
 /// R-PLN-69: BigQuery tables need a valid qualifier, and its metadata tables are rejected.
 #[test]
-fn foreign_places_of_bigquery() {
+fn foreign_bigquery_qualifiers_are_rejected() {
     let mine = caller(&["payroll"], &[]);
     let is_accepted = |sql: &str| {
         let access = &mine.access;

@@ -64,7 +64,7 @@ async fn tools_of_a_server_are_added() {
 /// R-PLN-55, R-PLN-32: the annotations of a server never reduce protection, unless the configuration trusts the
 /// server.
 #[tokio::test]
-async fn the_word_of_a_server_is_not_trusted() {
+async fn annotations_of_untrusted_servers_do_not_reduce_protection() {
     for hints in 0..8_u8 {
         let annotations =
             ToolAnnotations { read_only: hints & 1 > 0, idempotent: hints & 2 > 0, destructive: hints & 4 > 0 };

@@ -20,7 +20,7 @@ async fn remember(store: &SharedStore, user: &str, key: &str, text: &str) {
 
 /// R-PLN-54: users find the facts about themselves, and of no other user.
 #[tokio::test]
-async fn a_user_finds_their_own_facts() {
+async fn users_find_only_their_own_facts() {
     let store: SharedStore = MemoryStore::new().into();
     let (ana, sam) = (user("ana.p@example.com", &store), user("sam", &store));
     remember(&store, "ana.p@example.com", "tea", "likes green tea").await;
@@ -40,7 +40,7 @@ async fn a_user_finds_their_own_facts() {
 
 /// R-PLN-47, R-PLN-54: one fact is deleted, by key or by words that match no other fact.
 #[tokio::test]
-async fn one_fact_is_forgotten() {
+async fn one_fact_is_deleted() {
     let store: SharedStore = MemoryStore::new().into();
     let ana = user("ana", &store);
     remember(&store, "ana", "a", "likes green tea").await;

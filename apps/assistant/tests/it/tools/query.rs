@@ -42,7 +42,7 @@ async fn a_query_gives_columns_and_rows() {
 
 /// R-PLN-53: sums of money have no floating-point noise.
 #[tokio::test]
-async fn money_comes_out_exact() {
+async fn sums_of_money_are_exact() {
     let sql = "SELECT sum(total), sum(total * 3) / 3, avg(0.1) FROM orders";
     let answer = run_query(sql, &caller(&[], &[])).await.unwrap();
     for value in answer["rows"][0].as_array().unwrap() {

@@ -41,7 +41,7 @@ fn the_sample_is_unpacked_by_many_at_once() {
 /// R-PLN-53, R-PLN-56: the catalog contains the metadata that planning needs: names, types, comments, values,
 /// references.
 #[test]
-fn the_catalog_knows_the_shop() {
+fn the_catalog_describes_all_tables() {
     let shop = shop();
     let names: Vec<&str> = shop.catalog().tables.iter().map(|table| table.name.as_str()).collect();
     let expected =

@@ -50,7 +50,7 @@ async fn the_calculator_is_exact() {
 
 /// R-PLN-54: the clock returns UTC, and the local time of the user or of the requested time zone.
 #[tokio::test]
-async fn the_clock_knows_zones() {
+async fn the_clock_supports_time_zones() {
     let clock = ManualClock::new();
     clock.advance(Duration::from_micros(1_782_900_000_500_000));
     let tools = tools(&ToolSettings { clock: Arc::new(clock), ..ToolSettings::new(shop()) }).unwrap();

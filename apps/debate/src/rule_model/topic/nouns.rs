@@ -142,7 +142,7 @@ mod tests {
 
     /// R-DEB-41: noun phrases get their number and article, and names stay capitalized.
     #[test]
-    fn noun_phrases_stand_inside_a_sentence() {
+    fn noun_phrases_get_article_and_number() {
         let split = |text: &'static str| text.split(' ').collect::<Vec<_>>();
         for (text, expected, plural) in [
             ("Remote work", "remote work", false),

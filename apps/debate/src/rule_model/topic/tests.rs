@@ -61,7 +61,7 @@ fn a_line_becomes_a_phrase() {
 
 /// R-DEB-41: a topic has a shorter form with its own number for later use.
 #[test]
-fn what_is_known_is_named_shortly() {
+fn topics_have_a_short_form() {
     for (line, expected) in [
         ("Cats are better than dogs", ("cats", true)),
         ("Basic income vs. income tax", ("basic income", false)),
@@ -87,7 +87,7 @@ fn a_long_line_is_shortened() {
 
 /// R-DEB-41: a line keeps its own subject, on the side of the question.
 #[test]
-fn lines_that_were_misread() {
+fn topics_keep_their_subject_and_side() {
     check(&[
         ("Should people with children pay less tax?", "having people with children pay less tax"),
         ("Was the moon landing faked?", "the view that the moon landing was faked"),
@@ -225,7 +225,7 @@ fn check(rows: &[(&str, &str)]) {
 
 /// R-DEB-41: a quoted yes-or-no question still has a side, and so has a personal sentence.
 #[test]
-fn what_is_quoted_has_a_side() {
+fn quoted_questions_have_a_side() {
     for (line, expected) in [
         ("Do you believe in ghosts?", Some("the answer to “Do you believe in ghosts?” is yes")),
         ("I hate Mondays", Some("there is something to “I hate Mondays”")),
@@ -238,7 +238,7 @@ fn what_is_quoted_has_a_side() {
 
 /// R-DEB-41: past events and present states, proposals and existing things are distinguished.
 #[test]
-fn topics_know_their_time_and_number() {
+fn topics_have_tense_and_number() {
     for (line, expected) in [
         ("Was the moon landing faked?", (true, false, false)),
         ("Did aliens build the pyramids?", (true, false, false)),

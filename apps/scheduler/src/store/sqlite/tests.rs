@@ -164,7 +164,7 @@ async fn a_lost_change_does_not_overwrite_a_change_of_another_user() {
 
 /// R-FAM-95: older tables are upgraded, and a failing migration keeps the ones before it.
 #[tokio::test]
-async fn each_step_of_the_tables_is_done_whole_or_not_at_all() {
+async fn migrations_are_atomic() {
     let mut connection = None;
     let session = &mut SqliteSession::new(&mut connection, &DatabasePath(None)).unwrap();
     let (one, two) = ("CREATE TABLE a (x)", "CREATE TABLE b (x)");

@@ -59,7 +59,7 @@ fn without_requested_resources_everything_is_available() {
 
 /// R-FAM-105: an event and its overrides do not conflict with the event itself; a series counts at each occurrence.
 #[test]
-fn an_event_is_not_in_its_own_way() {
+fn an_event_does_not_count_against_its_own_capacity() {
     let series = event("School run", "2026-01-05 08:00 08:30").using(&["car"]).every("FREQ=WEEKLY;BYDAY=MO");
     let moved = event("Late run", "2026-01-12 08:15 08:45").using(&["car"]).change(|event| {
         event.recurrence_override = Some(superstep_scheduler::calendar::RecurrenceOverride {

@@ -156,10 +156,10 @@ fn a_series_has_one_conflict_with_a_count() {
     assert_eq!(short(&from), ["time_conflict high Later"]);
 }
 
-/// R-FAM-106, R-FAM-98: an event does not conflict with itself nor with overrides of its series; an overridden
+/// R-FAM-106: an event does not conflict with itself nor with overrides of its series; an overridden
 /// instance conflicts with nothing.
 #[test]
-fn nothing_is_in_its_own_way() {
+fn an_event_does_not_conflict_with_itself() {
     let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU");
     let moved = event("Piano moved", "2026-01-20 17:30 18:30").of(&["emma"]).change(|event| {
         event.recurrence_override =

@@ -159,7 +159,7 @@ fn resource_priority_is_violated_only_by_the_lower_priority_member() {
 
 /// R-FAM-100: a constraint applies to one member or to the family, and only while it is active.
 #[test]
-fn a_rule_is_for_whom_it_is_for() {
+fn constraints_apply_to_their_member_or_family() {
     let early = event("Run", "2026-01-10 06:00 07:00");
     let rules = |change: fn(&mut superstep_scheduler::calendar::Constraint), event: &Event| {
         let mut rule =

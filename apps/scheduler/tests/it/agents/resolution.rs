@@ -104,7 +104,7 @@ fn a_resolution_describes_its_changes_and_side_effects() {
 /// R-FAM-107: an event moves to later that day, else earlier, else the best following day; each two hours cost 0.05,
 /// at most 0.25.
 #[test]
-fn it_moves_later_then_earlier_then_to_another_day() {
+fn events_move_later_then_earlier_then_to_another_day() {
     let busy = |when: &str| event("Busy", when).of(&["emma"]);
     let rows = [
         ("2026-01-10 14:30 18:05", "move_event 0.80 2026-01-10 18:15 19:15"),
@@ -239,7 +239,7 @@ fn a_share_of_the_conflicts_is_a_share_of_the_score() {
 
 /// R-FAM-107, R-FAM-106: a series moves as a whole, to a time on its days that is free for the year.
 #[test]
-fn a_series_moves_as_a_whole() {
+fn all_events_of_a_series_are_moved() {
     let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).proposed();
     let piano = piano.every("FREQ=WEEKLY;BYDAY=TU;UNTIL=20261222T220000Z").change(|piano| {
         let left_out = jiff::civil::date(2026, 2, 3).at(17, 0, 0, 0);
@@ -304,7 +304,7 @@ proptest! {
     /// R-FAM-107, R-FAM-61: every resolution can be applied, resolves the stated conflicts and causes no new ones;
     /// they are numbered from the best.
     #[test]
-    fn every_way_keeps_its_word(
+    fn every_resolution_is_applied_as_described(
         events in (1_usize..7).prop_flat_map(|count| (0..count).map(any_event).collect::<Vec<_>>()),
         new in any_event(99),
     ) {

@@ -49,7 +49,7 @@ fn applied(resolution: &ProposedResolution) -> Event {
 
 /// R-FAM-87, R-FAM-107: the user can choose a different time; a new start alone keeps the duration.
 #[test]
-fn a_changed_way_is_carried_out() {
+fn an_edited_resolution_is_applied() {
     let start = change("start_time", "2026-01-10T18:10:00-05:00", Some(ChangeAction::Move));
     assert_eq!(
         format_span(&applied(&build_resolution(Strategy::MoveEvent, std::slice::from_ref(&start))).span),

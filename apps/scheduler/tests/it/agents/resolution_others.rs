@@ -51,7 +51,7 @@ fn the_other_moves_if_it_is_more_flexible() {
 
 /// R-FAM-107: an event with a lower priority may be cancelled, for 0.10 less.
 #[test]
-fn the_other_gives_way_if_it_matters_less() {
+fn conflicting_events_with_lower_priority_may_be_cancelled() {
     let important = soccer().priority(Priority::High);
     let description = "Cancel “Chess” on Saturday 10 January, 2:30 pm to 3:30 pm.".to_owned();
     assert_eq!(others(&family().with(chess()), &important), [(description, 0.3)]);

@@ -129,7 +129,7 @@ fn soft_rules_cost_their_weight() {
 
 /// R-FAM-104: a missing optional member costs 0.20, a gap below 30 minutes 0.10, each day 0.05.
 #[test]
-fn missing_people_gaps_and_days_cost() {
+fn missing_members_gaps_and_days_reduce_the_score() {
     let dad_busy = family().with(event("Work", "2026-01-10 14:00 15:00").of(&["dad"]));
     let with_dad = soccer().perhaps(&["dad"]);
     let data = find_slots(&dad_busy, &slot_request(&with_dad, Some("2026-01-10 14:00 15:00")), now()).unwrap();

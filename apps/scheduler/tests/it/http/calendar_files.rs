@@ -168,7 +168,7 @@ async fn an_unusable_file_is_rejected() {
 
 /// R-FAM-99: the calendar feed can be read only with its secret URL.
 #[tokio::test]
-async fn the_calendar_is_taken_away() {
+async fn the_feed_requires_its_secret_url() {
     let (family, day) = (served().await, sunday(3));
     family.plan("mom", &soccer(day)).await;
     let feed = family.get("/settings?user_id=emma").await.1["feed"].as_str().unwrap().to_owned();

@@ -18,7 +18,7 @@ fn as_mom(more: Value) -> Value {
 
 /// R-FAM-111: an invalid time range is rejected with the location of the error.
 #[tokio::test]
-async fn a_stretch_of_time_has_bounds() {
+async fn invalid_time_ranges_are_rejected() {
     let family = served().await;
     let rows = [
         ("from=2026-01-01T00:00:00Z&to=2027-02-05T00:00:00Z", 200, ""),
@@ -249,7 +249,7 @@ async fn a_moved_occurrence_may_select_all_or_following() {
     assert_eq!(family.get(&format!("{}?user_id=mom", path_of(&later))).await.0, 404, "it is as the others are");
 }
 
-/// R-FAM-98, R-FAM-120: a moved occurrence does not overbook the car when it moves with the series.
+/// R-FAM-98: a moved occurrence does not overbook the car when it moves with the series.
 #[tokio::test]
 async fn a_moved_occurrence_does_not_overbook_a_resource() {
     let (family, day) = (served().await, sunday(3));

@@ -39,7 +39,7 @@ fn event_body(day: Date, model: &str) -> Value {
 async fn a_request_names_its_model() {
     let day = sunday(3);
     let model = ScriptedModel::new([soccer_parse(day, 14), soccer_parse(sunday(4), 16)]);
-    let family = with_models(ModelRegistry::default().with("script", model.clone())).await;
+    let family = with_models(ModelRegistry::default().with_model("script", model.clone())).await;
     let (status, done) = family.post("/events", event_body(day, "script")).await;
     assert_eq!((status, &done["status"]), (200, &json!("completed")), "{done}");
     assert_eq!(done["understood"]["confidence"], 0.9, "as sure as the model, which is less sure than the rules");
@@ -61,7 +61,7 @@ async fn a_request_names_its_model() {
 #[tokio::test]
 async fn models_are_listed_or_rejected_by_name() {
     let (day, model) = (sunday(3), ScriptedModel::default());
-    let family = with_models(ModelRegistry::default().with("script", model.clone())).await;
+    let family = with_models(ModelRegistry::default().with_model("script", model.clone())).await;
     for name in ["local", "local/rules"] {
         let body = json!({ "text": "When is everyone free this weekend?", "user_id": "mom", "model": name });
         assert_eq!(family.post("/query", body).await.0, 200, "{name}");

@@ -150,7 +150,7 @@ async fn an_edited_resolution_does_not_move_another_event_into_a_conflict() {
 /// R-FAM-91, R-FAM-107, R-FAM-120: while Mom considers moving the shopping, which uses the car, Dad books the car
 /// for the new time: the car is not booked twice, neither by the resolution nor by an edited one.
 #[tokio::test]
-async fn a_way_that_moves_another_event_books_nothing_twice() {
+async fn a_resolution_does_not_double_book_a_resource() {
     let day = sunday(3);
     let shopping = event("Shopping", ("dad", "dad"), day, (14, 15));
     let shopping = Event { resources: vec!["car".to_owned()], flexibility: Flexibility::Flexible, ..shopping };
@@ -413,7 +413,7 @@ async fn an_invisible_moved_occurrence_does_not_reappear() {
     assert_eq!(family.on("mom", day).await[0]["event_id"], "moved");
 }
 
-/// R-FAM-106, R-FAM-107, R-FAM-109: Mom moves Dad's event onto a private event of Dad: the response says that Dad is
+/// R-FAM-109: Mom moves Dad's event onto a private event of Dad: the response says that Dad is
 /// busy, and offers no change of the private event.
 #[tokio::test]
 async fn private_events_of_the_owner_are_not_revealed_to_the_requester() {

@@ -89,7 +89,7 @@ fn lines_are_folded_between_characters() {
 
 /// R-FAM-99: text cannot break out of its content line.
 #[test]
-fn text_stays_in_its_line() {
+fn text_cannot_break_out_of_its_line() {
     let mut snapshot = millers();
     take(&mut snapshot, event("UID:x\nDTSTART:20260110\nSUMMARY:T"));
     let mut evil = titled(&snapshot, "T").clone();

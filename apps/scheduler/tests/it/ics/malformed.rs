@@ -130,7 +130,7 @@ fn a_file_that_is_no_calendar_is_rejected() {
 
 /// R-FAM-129: unclosed and nested components affect only themselves.
 #[test]
-fn components_that_do_not_close_spoil_only_themselves() {
+fn unclosed_components_affect_only_themselves() {
     let good = "BEGIN:VEVENT\nUID:good\nDTSTART:20260110T190000Z\nSUMMARY:Good\nEND:VEVENT\n";
     let deep = "BEGIN:X-BOX\n".repeat(100_000);
     for bad in [
@@ -202,7 +202,7 @@ proptest! {
     /// R-FAM-129: no mutation of a file causes more than a report, and what was imported survives an export and
     /// import.
     #[test]
-    fn damaged_files_never_do_harm(
+    fn mutated_files_are_reported_and_imports_round_trip(
         which in 0..4_usize,
         changes in prop::collection::vec((any::<usize>(), any::<u8>(), any::<u8>()), 1..12),
     ) {

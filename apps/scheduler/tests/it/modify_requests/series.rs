@@ -26,7 +26,7 @@ fn rule(event: &Event) -> &Recurrence {
 
 /// R-FAM-98: a moved lesson is cancelled alone.
 #[tokio::test]
-async fn a_moved_lesson_is_cancelled_alone() {
+async fn cancelling_a_moved_lesson_affects_no_other() {
     let stage = Stage::new(vec![piano(), moved()]).await;
     check_done(&stage.send("Cancel piano on Wednesday").await.state);
     let snapshot = stage.snapshot().await;
@@ -38,7 +38,7 @@ async fn a_moved_lesson_is_cancelled_alone() {
 
 /// R-FAM-98: a moved lesson is moved again alone.
 #[tokio::test]
-async fn a_moved_lesson_is_moved_alone() {
+async fn moving_a_moved_lesson_affects_no_other() {
     let stage = Stage::new(vec![piano(), moved()]).await;
     check_done(&stage.send("Move piano on Wednesday to 6pm").await.state);
     let snapshot = stage.snapshot().await;

@@ -147,7 +147,7 @@ fn words_days_and_people_distinguish_events() {
 
 /// R-FAM-127: an event on a different day than requested is not selected.
 #[test]
-fn an_event_on_another_day_is_not_taken() {
+fn an_event_on_another_day_is_not_selected() {
     let parsed = read("Cancel the dentist tomorrow");
     assert_eq!(parsed.problems, ["there is no such event on Friday 9 January"]);
     assert_eq!(parsed.event_ids, ["dentist"]);

@@ -34,7 +34,7 @@ on_both! {
     /// R-FAM-95: families, members, calendars, events, participants, resources, reservations, constraints and
     /// conflicts are read back unchanged, by this and by another process.
     #[tokio::test]
-    async fn everything_a_family_has_comes_back_as_it_was(place: Place) {
+    async fn all_family_data_round_trips(place: Place) {
         let calendars = open_smiths(&place, CalendarStore::options()).await;
         let changes = vec![
             put(piano()),
@@ -62,7 +62,7 @@ on_both! {
 
     /// R-FAM-95: an unchanged calendar is not read again, and a change through another handle is visible at once.
     #[tokio::test]
-    async fn a_board_is_read_again_only_when_it_changed(place: Place) {
+    async fn a_calendar_is_reloaded_only_after_changes(place: Place) {
         let [one, other] = two_handles(&place).await;
         let (first, second) = (other.snapshot("smith").await.unwrap(), other.snapshot("smith").await.unwrap());
         assert!(Arc::ptr_eq(&first, &second));
@@ -93,7 +93,7 @@ on_both! {
     /// R-FAM-90: a rejected event is not in the calendar snapshot but stays in the table with its reservations; it
     /// can return.
     #[tokio::test]
-    async fn a_rejected_event_leaves_the_board_and_stays_in_the_table(place: Place) {
+    async fn rejected_events_stay_in_the_table_only(place: Place) {
         let calendars = open_smiths(&place, CalendarStore::options()).await;
         for status in [EventStatus::Proposed, EventStatus::Rejected] {
             let step = vec![put(event("soccer", 14, status))];

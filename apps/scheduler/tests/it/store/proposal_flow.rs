@@ -27,7 +27,7 @@ on_both! {
     /// R-FAM-91, R-FAM-132: a repeated task, from any handle, finds its earlier result and changes nothing; a task
     /// that changed nothing may change something later.
     #[tokio::test]
-    async fn a_piece_of_work_changes_the_calendar_once(place: Place) {
+    async fn a_repeated_task_changes_the_calendar_once(place: Place) {
         let calendars = two_handles(&place).await;
         let add = |id: &'static str| move |_: &CalendarSnapshot| Ok(vec![put(event(id, 14, EventStatus::Confirmed))]);
         let nothing = calendars[0].change_once("smith", ("mom", "add"), "task_1", |_| Ok(Vec::new())).await.unwrap();

@@ -90,7 +90,7 @@ on_both! {
 
 /// Runs as the second process of the test below: books every free hour and prints the number of bookings.
 #[tokio::test]
-async fn rival() {
+async fn second_process_books_free_hours() {
     let Some(path) = std::env::var_os(RIVAL) else { return };
     let calendars = CalendarStore::open_sqlite(path).await.unwrap();
     println!("ready");
@@ -108,7 +108,7 @@ async fn one_of_two_processes_books_the_car() {
     let calendars = open_smiths(&location, CalendarStore::options()).await;
     let TestLocation::Sqlite(path) = &location else { panic!("no file") };
     let mut rival = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "store::races::rival", "--nocapture"])
+        .args(["--exact", "store::races::second_process_books_free_hours", "--nocapture"])
         .env(RIVAL, path)
         .stdout(Stdio::piped())
         .spawn()

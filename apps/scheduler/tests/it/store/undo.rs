@@ -86,7 +86,7 @@ on_both! {
     /// R-FAM-112, R-FAM-93: undoing a booking rejects the event instead of proposing it again; undoing a
     /// cancellation restores the booking; intermediate status changes are not separate changes.
     #[tokio::test]
-    async fn a_booking_and_a_cancellation_are_undone_as_a_whole(place: Place) {
+    async fn bookings_and_cancellations_are_undone_completely(place: Place) {
         let (clock, calendars) = settled(&place).await;
         for id in ["soccer", "shopping"] {
             write(&calendars, "mom", event(id, 14, EventStatus::Proposed)).await;
@@ -199,7 +199,7 @@ on_both! {
     /// R-FAM-112, R-FAM-95: a member who is no longer a parent cannot change the family by an undo, so that one
     /// parent remains.
     #[tokio::test]
-    async fn taking_back_asks_for_the_same_right(place: Place) {
+    async fn an_undo_requires_the_same_permission(place: Place) {
         let (clock, calendars) = settled(&place).await;
         let make = async |who: &str, whom: &str, role: MemberRole| {
             let change = CalendarChange::Member(member(whom, role));

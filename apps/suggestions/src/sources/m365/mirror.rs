@@ -123,7 +123,7 @@ mod tests {
 
     /// R-SUG-18: the path determines whether a file is on SharePoint or OneDrive.
     #[test]
-    fn the_path_says_whose_file_it_is() {
+    fn the_path_determines_the_source() {
         for (root, path, expected) in [
             ("m365", "sharepoint/platform/a.md", M365Source::Sharepoint),
             ("m365", "onedrive/anke/a.md", M365Source::Onedrive),

@@ -12,7 +12,7 @@ use super::Folder;
 
 /// R-SUG-16: queries are trimmed, and long ones are cut at a word boundary with a warning.
 #[test]
-fn queries_are_trimmed_and_cut_at_a_word() {
+fn queries_are_trimmed_and_cut_at_word_boundaries() {
     let short = normalize_query("  AKS rollback\n").unwrap();
     assert_eq!((short.text.as_str(), short.warning), ("AKS rollback", None));
     assert_eq!(normalize_query(" \t ").unwrap_err().code(), superstep::ErrorCode::InputInvalid);

@@ -138,7 +138,7 @@ async fn posts_are_found_by_meaning_and_vectors_are_cached() {
 
 /// R-SUG-21: the similarity threshold is a setting, and posts below it are excluded.
 #[tokio::test]
-async fn nearness_below_the_threshold_does_not_count() {
+async fn posts_below_the_similarity_threshold_are_excluded() {
     let mut settings = SourceSettings::default();
     settings.limits.similarity = 0.95;
     let strict = Sources::open(&settings).unwrap();

@@ -22,7 +22,7 @@ fn tuple(items: &[Vec<u8>]) -> Vec<u8> {
 /// R-NFR-16b: an extension that names a function is data: the result is its argument or an error, and nothing is
 /// executed.
 #[test]
-fn what_names_a_function_is_only_data() {
+fn extensions_that_name_functions_are_not_executed() {
     let one = |code: u8, argument: Vec<u8>| extension(code, &tuple(&[text("os"), text("system"), argument]));
     assert_eq!(read(&one(0, text("touch /tmp/x"))).unwrap(), json!("touch /tmp/x"));
     assert_eq!(read(&one(1, tuple(&[text("touch /tmp/x")]))).unwrap(), json!(["touch /tmp/x"]));
@@ -70,7 +70,7 @@ fn values_that_would_grow_without_bound_are_rejected() {
 }
 
 #[test]
-fn a_length_is_only_a_claim() {
+fn length_prefix_does_not_allocate() {
     assert_eq!(read(&[0xdd, 0xff, 0xff, 0xff, 0xff]).unwrap_err(), "unexpected end of data");
     assert_eq!(read(&[0xdb, 0xff, 0xff, 0xff, 0xff, b'a']).unwrap_err(), "unexpected end of data");
     assert_eq!(read(&[0xc0, 0xc0]).unwrap_err(), "1 unexpected bytes after the value");

@@ -110,7 +110,7 @@ pub(super) struct ProgressReporter {
 impl ProgressReporter {
     /// Returns a progress reporter for the call with this token.
     pub(super) fn to(client: Peer<RoleServer>, token: Option<ProgressToken>) -> ToolProgress {
-        let reporter = |token| ToolProgress::to(Arc::new(Self { client, token, last_progress: Mutex::new(0.0) }));
+        let reporter = |token| ToolProgress::new(Arc::new(Self { client, token, last_progress: Mutex::new(0.0) }));
         token.map(reporter).unwrap_or_default()
     }
 

@@ -63,7 +63,7 @@ fn noise(seed: u32) -> String {
 /// R-FWK-39: long events are separate values, which are deleted with their events; the next process reads the
 /// remaining events, and only records with events have the format version that introduced them.
 #[tokio::test]
-async fn forgotten_events_leave_no_values() {
+async fn values_are_deleted_with_their_events() {
     let bucket = Bucket::default();
     let store = KeyValueCheckpointer::open(bucket.clone()).unwrap();
     let lease = take(&store, "t").await;

@@ -63,8 +63,8 @@ fn an_answer_has_only_so_many_bytes() {
 /// R-FWK-38: a slow response is received as long as bytes arrive; a response that stops is abandoned.
 #[test]
 fn a_slow_answer_is_waited_for_and_one_that_stops_is_not() {
-    let (timeout, limit) = (Duration::from_millis(2_400), Duration::from_millis(800));
-    for (pause, is_received) in [(limit / 4, true), (limit * 2, false)] {
+    let (timeout, limit) = (Duration::from_secs(9), Duration::from_secs(3));
+    for (pause, is_received) in [(limit / 15, true), (limit * 2, false)] {
         let server = Server::start(None, move |request| match documents(request).len() {
             1 => ProxyAction::Answer(200, String::new(), zeros(request, 3)),
             _ => ProxyAction::Drip(pause, zeros(request, 3_000)),
@@ -139,7 +139,7 @@ mod on_the_emulator {
 
     /// R-FWK-38: if several clients put a new long value, one succeeds, and the others leave no parts behind.
     #[test]
-    fn losers_leave_no_parts() {
+    fn failed_puts_delete_their_chunks() {
         let address = emulator();
         let name = collection();
         let store = open(&options(&address, &name));

@@ -265,7 +265,7 @@ fn checkpoints_before_the_corruption_stay_readable() {
 
 /// R-FWK-46a: a gap in a log is detected, whatever its size.
 #[test]
-fn a_wide_hole_is_noticed() {
+fn a_gap_of_any_size_is_detected() {
     let plain = MemoryKeyValue::default();
     write(&diary(KeyValueCheckpointer::open(plain.clone()).unwrap(), 10), "t", 60);
     plain.change(|values| values.retain(|key, _| number(key).is_none_or(|number| !(4..50).contains(&number))));

@@ -46,7 +46,7 @@ fn a_folder_of_another_program_is_rejected() {
 
 /// R-FWK-39: checkpointers with different prefixes in one folder do not see each other.
 #[test]
-fn prefixes_stay_apart() {
+fn prefixes_are_isolated() {
     let files = FileKeyValue::open(folder()).unwrap();
     let store = |prefix: &str| KeyValueCheckpointer::options().prefix(prefix).open(files.clone()).unwrap();
     let graphs = ["a", "a.b", "in"].map(|prefix| diary(store(prefix), 10));

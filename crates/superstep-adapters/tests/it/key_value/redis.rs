@@ -63,7 +63,7 @@ mod checkpoints {
 
 /// R-FWK-39: prefixes of one server are separate, even if one is the beginning of another.
 #[test]
-fn spaces_stay_apart() {
+fn prefixes_are_isolated() {
     let server = shared();
     let stores = ["apart", "apart:a"]
         .map(|space| block_on(RedisKeyValue::options().space(space).connect(&server.url())).unwrap());

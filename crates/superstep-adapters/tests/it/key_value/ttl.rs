@@ -63,7 +63,7 @@ fn remains_of_expired_threads_are_removed() {
 
 /// R-FWK-39: a leased thread does not expire, and each commit renews its time to live.
 #[test]
-fn a_thread_that_is_moved_does_not_go() {
+fn leased_threads_do_not_expire() {
     let store = KeyValueCheckpointer::options().time_to_live(LIFE).open(MemoryKeyValue::default()).unwrap();
     let graph = diary(store.clone(), 100);
     write(&graph, "t", 3);
@@ -164,7 +164,7 @@ fn a_slow_deletion_does_not_hide_a_recreated_thread() {
 /// P6, R-FWK-39: if the slow process dies before it writes the entry of the new thread again, the thread still
 /// exists, and the next sweep or run restores its entry.
 #[test]
-fn a_thread_that_is_not_in_the_list_is_there_and_comes_back_to_it() {
+fn unlisted_threads_exist_and_are_listed_again() {
     for lasts in [false, true] {
         let plain = MemoryKeyValue::default();
         let options = KeyValueCheckpointer::options();

@@ -159,7 +159,7 @@ async fn a_client_reconnects_to_a_restarted_server() {
 
 /// R-FWK-84: a server accepts only requests for its own host names, from its own origins or without an origin.
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_are_not_let_in() {
+async fn foreign_hosts_and_origins_are_rejected() {
     let (near, named) = (Site::open(&server()), Site::open(&server().allowed_hosts(["tools.example"])));
     for (site, headers, status) in [
         (&near, "Host: 127.0.0.1\r\n", "200"),

@@ -29,7 +29,7 @@ async fn a_tool_is_listed_and_called() {
 
 /// R-FWK-82, R-FWK-83: structured content becomes an artifact, which the model does not see.
 #[tokio::test]
-async fn structure_is_an_artifact() {
+async fn structured_content_is_an_artifact() {
     let client = connect_in_process(&server()).await.unwrap();
     let output = call_first_tool(&client, json!({"do": "structure", "with": {"a": [1]}})).await.unwrap();
     assert_eq!((text(&output).as_str(), output.artifact), ("see the structure", Some(json!({"a": [1]}))));
@@ -175,7 +175,7 @@ async fn a_pinned_list_that_changed_is_rejected() {
 
 /// R-FWK-82, R-FWK-83: lists are read page by page to their end.
 #[tokio::test]
-async fn long_lists_come_in_pages() {
+async fn long_lists_are_paginated() {
     let tools = ["a", "b", "c", "d", "e"].map(|name| scripted_tool(name).0);
     let mut server = McpServer::new("theatre", "1.0").tools(tools).page_size(2);
     for number in 0..4 {
@@ -262,7 +262,7 @@ async fn a_pair_for_each_run_and_a_shared_one_work_at_once() {
 #[tokio::test]
 async fn tools_that_cannot_be_offered_are_all_listed() {
     let (tool, _life) = scripted_tool("odd");
-    let odd = tool.clone().with_spec(ToolSpec::new("odd", "").with_input(json!({"type": 7})));
+    let odd = tool.clone().with_spec(ToolSpec::new("odd", "").with_input_schema(json!({"type": 7})));
     let error = connect_in_process(&McpServer::new("s", "1").tools([scripted_tool("a").0, scripted_tool("a").0, odd]))
         .await
         .unwrap_err();
@@ -285,7 +285,7 @@ async fn louder(phrase: View<Phrase>) -> PhraseUpdate {
 impl Tool for Shout {
     fn spec(&self) -> ToolSpec {
         let schema = json!({"type": "object", "properties": {"words": {"type": "string"}}, "required": ["words"]});
-        ToolSpec::new("shout", "Says it louder.").with_input(schema).read_only()
+        ToolSpec::new("shout", "Says it louder.").with_input_schema(schema).read_only()
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {

@@ -139,7 +139,7 @@ async fn lines_that_are_not_messages_are_skipped() {
 
 /// R-FWK-82: an invalid response, an error response and an invalid list result in errors that say so.
 #[tokio::test]
-async fn nonsense_is_called_nonsense() {
+async fn invalid_message_is_reported() {
     let client = start("answers_nonsense").await;
     let error = call_first_tool(&client, json!({})).await.unwrap_err();
     let nonsense = "the MCP server `python3` sent an invalid response to `tools/call`";

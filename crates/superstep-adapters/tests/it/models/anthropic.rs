@@ -71,7 +71,7 @@ async fn a_response_without_a_listener_is_complete() {
 
 /// R-FWK-69, U21: streamed text and a tool call, independent of how the connection splits them.
 #[tokio::test]
-async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
+async fn streamed_text_and_calls_do_not_depend_on_chunk_boundaries() {
     let json_delta = |text: &str| delta(1, &json!({"type": "input_json_delta", "partial_json": text}));
     let mut events = vec![
         start(),
@@ -145,7 +145,7 @@ async fn reasoning_is_separated_from_the_text_and_sent_back() {
 /// R-FWK-68, R-FWK-69: a complete request is sent in the provider's form; a tool named `web_search` stays a client
 /// tool.
 #[tokio::test]
-async fn everything_of_a_request_arrives() {
+async fn a_complete_request_is_sent() {
     let content = json!([{"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Rome"}}]);
     let server = Server::start([ScriptedResponse::json(&message(&content, "tool_use"))]).await;
     let schema = json!({"type": "object", "properties": {"mood": {"type": "string"}}, "required": ["mood"]});
@@ -221,7 +221,7 @@ async fn a_conversation_of_another_provider_continues() {
 
 /// R-FWK-69: images are sent by URL, embedded, and in tool results.
 #[tokio::test]
-async fn pictures_arrive() {
+async fn images_are_sent() {
     let server =
         Server::start([ScriptedResponse::json(&message(&json!([{"type": "text", "text": "A cat."}]), "end_turn"))])
             .await;

@@ -157,7 +157,7 @@ async fn invalid_events_are_classified() {
 
 /// R-FWK-71: a connection that breaks during a response is a retryable error.
 #[tokio::test]
-async fn a_cut_connection_breaks_the_answer_off() {
+async fn a_broken_connection_is_a_retryable_error() {
     let half = data(&[chunk(&json!({"content": "Half"}), None)]);
     let server = Server::start([ScriptedResponse::events(half).broken()]).await;
     let (answer, pieces) = listen(&model(&server), &ChatRequest::from("Hi")).await;
@@ -177,7 +177,7 @@ async fn a_cut_connection_breaks_the_answer_off() {
 /// R-FWK-71, U21: a call without data ends: a streamed one after the idle timeout, a non-streamed one after the total
 /// timeout.
 #[tokio::test]
-async fn silence_ends_the_call() {
+async fn a_call_without_data_times_out() {
     let half = data(&[chunk(&json!({"content": "Half"}), None)]);
     for body in ["", half.as_str()] {
         let server = Server::start([ScriptedResponse::events(body).hanging()]).await;
@@ -214,7 +214,7 @@ async fn comments_keep_a_response_alive() {
 /// R-FWK-71: an unreachable provider is a network error; a redirect is not followed, because it would receive the
 /// key.
 #[tokio::test]
-async fn without_a_way_there_is_no_network() {
+async fn unreachable_providers_are_network_errors() {
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let unreachable = ProviderModel::openai("m").api_key(KEY).base_url(format!("http://{closed}/v1"));
     for error in [

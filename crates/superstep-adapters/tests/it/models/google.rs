@@ -54,7 +54,7 @@ async fn a_response_without_a_listener_is_complete() {
 /// R-FWK-69, U21: streamed text and complete tool calls, independent of how the connection splits them. Calls of two
 /// events get two ids, and their signatures are sent back.
 #[tokio::test]
-async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
+async fn streamed_text_and_calls_do_not_depend_on_chunk_boundaries() {
     let call = |city: &str| json!({"functionCall": {"name": "weather", "args": {"city": city}}});
     let mut signed = call("Kyōto");
     signed["thoughtSignature"] = "c2ln".into();
@@ -89,7 +89,7 @@ async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
 
 /// R-FWK-68, R-FWK-69: a complete request is sent in the provider's form.
 #[tokio::test]
-async fn everything_of_a_request_arrives() {
+async fn a_complete_request_is_sent() {
     let server = Server::start([ScriptedResponse::json(&content(&json!([{"text": "{}"}]), Some("MAX_TOKENS")))]).await;
     let schema = json!({"type": "object", "properties": {"mood": {"type": "string"}}, "required": ["mood"]});
     let mut messages = conversation();

@@ -71,7 +71,7 @@ async fn a_response_without_a_listener_is_complete() {
 
 /// R-FWK-67, R-FWK-69, U21: a streamed response is independent of how the connection splits characters and events.
 #[tokio::test]
-async fn an_answer_comes_in_pieces_wherever_it_is_cut() {
+async fn streamed_responses_do_not_depend_on_chunk_boundaries() {
     let events = stream(&[
         chunk(&json!({"role": "assistant", "content": "", "refusal": null}), None),
         chunk(&json!({"content": "Grüße, "}), None),
@@ -132,7 +132,7 @@ async fn calls_in_fragments_are_put_together() {
 
 /// R-FWK-68, R-FWK-69: a complete request is sent in the provider's form, and an open tool call gets a result.
 #[tokio::test]
-async fn everything_of_a_request_arrives() {
+async fn a_complete_request_is_sent() {
     let server =
         Server::start([ScriptedResponse::json(&completion(&json!({"role": "assistant", "content": "{}"}), "stop"))])
             .await;
@@ -258,7 +258,7 @@ async fn reasoning_is_separated_from_the_text() {
 
 /// R-FWK-69: images are sent with texts, by URL or embedded; unsupported parts are rejected before a request is sent.
 #[tokio::test]
-async fn pictures_arrive_and_sounds_are_rejected() {
+async fn images_are_sent_and_audio_is_rejected() {
     let server = Server::start([ScriptedResponse::json(&completion(
         &json!({"role": "assistant", "content": "A cat."}),
         "stop",

@@ -37,7 +37,7 @@ async fn a_missing_key_is_named_and_nothing_is_sent() {
 
 /// R-FWK-70: a key is read from the environment and appears in no debug output.
 #[tokio::test]
-async fn a_key_comes_from_the_environment_and_is_not_shown() {
+async fn keys_are_read_from_the_environment_and_not_printed() {
     let server = answering().await;
     // A variable that is always set in tests.
     let key = std::env::var("CARGO_PKG_NAME").unwrap();
@@ -60,7 +60,7 @@ async fn a_key_comes_from_the_environment_and_is_not_shown() {
 
 /// R-FWK-70, R-FWK-75: a name in settings selects provider and model; an unknown provider results in a suggestion.
 #[test]
-fn a_name_makes_a_model() {
+fn a_name_selects_provider_and_model() {
     for name in ["openai/gpt-4.1", "groq/llama-3.1-8b-instant", "anthropic/claude-sonnet-4-5", "google/gemini-2.5-pro"]
     {
         assert_eq!(models::from_name(name).unwrap().info().to_string(), format!("{name} (remote)"));
@@ -84,7 +84,7 @@ fn a_name_makes_a_model() {
 
 /// R-FWK-70: every request uses the configured proxy.
 #[tokio::test]
-async fn requests_go_through_the_proxy() {
+async fn requests_use_the_proxy() {
     let proxy = answering().await;
     let model = ProviderModel::openai("m").api_key(KEY).base_url("http://models.example/v1").proxy(&proxy.address);
     generate(&model, &ChatRequest::from("Hi")).await.unwrap();
@@ -93,7 +93,7 @@ async fn requests_go_through_the_proxy() {
     assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{error}");
 }
 
-/// R-FWK-69, R-FWK-71: an unsupported request is rejected before it is sent.
+/// R-FWK-69: an unsupported request is rejected before it is sent.
 #[tokio::test]
 async fn unsupported_requests_are_rejected() {
     let server = answering().await;

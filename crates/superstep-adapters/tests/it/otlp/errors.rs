@@ -11,7 +11,7 @@ use super::{Chat, SECRET, agent, attributes, collector, received, script, sendin
 
 /// R-FWK-88: an unreachable collector does not affect a run, and `flush` returns an error.
 #[tokio::test]
-async fn a_collector_that_is_away_harms_no_run() {
+async fn an_unreachable_collector_does_not_affect_a_run() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let exporter = OtlpExporter::new(format!("http://127.0.0.1:{port}/")).header("authorization", SECRET);
     let (layer, guard) = exporter.layer().unwrap();
@@ -63,7 +63,9 @@ async fn an_invalid_header_is_rejected() {
 fn an_unresponsive_collector_does_not_stop_the_export() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut program = Command::new(std::env::current_exe().unwrap());
-    program.args(["otlp::errors::inside_of_a_waiting_program", "--exact", "--nocapture"]).env(CHILD_VARIABLE, "1");
+    program
+        .args(["otlp::errors::child_process_with_an_unresponsive_collector", "--exact", "--nocapture"])
+        .env(CHILD_VARIABLE, "1");
     program.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{}", listener.local_addr().unwrap()));
     program.env("OTEL_EXPORTER_OTLP_TIMEOUT", "5000");
     let mut program = program.spawn().unwrap();
@@ -83,7 +85,7 @@ fn an_unresponsive_collector_does_not_stop_the_export() {
 
 /// Child process of the test above; does nothing when run alone.
 #[test]
-fn inside_of_a_waiting_program() {
+fn child_process_with_an_unresponsive_collector() {
     if std::env::var_os(CHILD_VARIABLE).is_none() {
         return;
     }
@@ -102,7 +104,7 @@ const CHILD_VARIABLE: &str = "SUPERSTEP_TEST_OTLP_INSIDE";
 #[test]
 fn unset_options_are_read_from_the_environment() {
     let collector = collector();
-    let name = "otlp::errors::inside_of_a_program";
+    let name = "otlp::errors::child_process_with_environment_options";
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args([name, "--exact", "--nocapture"]).env(CHILD_VARIABLE, "1");
     program.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url()).env("OTEL_SERVICE_NAME", "from-outside");
@@ -118,7 +120,7 @@ fn unset_options_are_read_from_the_environment() {
 
 /// Child process of the test above; does nothing when run alone.
 #[test]
-fn inside_of_a_program() {
+fn child_process_with_environment_options() {
     if std::env::var_os(CHILD_VARIABLE).is_none() {
         return;
     }

@@ -15,7 +15,7 @@ fn named<'a>(spans: &'a [Span], name: &str) -> &'a Span {
 
 /// R-FWK-88: the spans of a run reach a collector as one tree, with the names of the semantic conventions.
 #[tokio::test]
-async fn a_collector_gets_the_tree_of_a_run() {
+async fn spans_of_a_run_are_exported_as_a_tree() {
     let collector = collector();
     let agent = agent().compile().unwrap();
     let exporter = OtlpExporter::new(collector.url()).service("my-agent").include_debug_spans();
@@ -108,7 +108,7 @@ async fn prometheus_reads_the_metrics() {
     let agent = agent().metrics(&metrics).compile().unwrap();
     agent.invoke(Chat::input().messages(SECRET)).thread("t1").context(script()).await.unwrap();
     agent.invoke(Chat::input().messages(SECRET)).context(ScriptedModel::default().into()).await.unwrap_err();
-    metrics.redacted("quote \" backslash \\ line \n", 1);
+    metrics.record_redactions("quote \" backslash \\ line \n", 1);
     let families: Vec<(String, String, usize)> =
         serde_json::from_str(&collector.metrics(&metrics.render()).unwrap()).unwrap();
     let family = |name: &str| families.iter().find(|family| family.0 == name).map(|family| (&*family.1, family.2));

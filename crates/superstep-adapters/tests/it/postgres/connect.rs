@@ -124,7 +124,7 @@ fn checkpoint(lease: &Lease, namespace: &CheckpointNamespace) -> Checkpoint {
 
 /// R-FWK-37: names and values may contain characters that PostgreSQL text does not support, and may be long.
 #[test]
-fn names_may_hold_anything() {
+fn names_may_contain_any_character() {
     let store = open();
     let lease = block_on(store.acquire(&"t".into(), RunId::from_bits(1))).unwrap();
     for namespace in ["a\0b".to_owned(), "\u{10ffff}'\"\\".to_owned(), "long".repeat(10_000)] {

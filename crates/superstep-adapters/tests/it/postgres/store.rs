@@ -34,7 +34,7 @@ fn compare(seeds: std::ops::Range<u64>, open: impl Fn(StoreOptions) -> PostgresS
         if seed.is_multiple_of(2) {
             options = options.embedder(LexicalEmbedder::new(64));
         }
-        let memory = SharedStore::new(MemoryStore::with(options.clone()));
+        let memory = SharedStore::new(MemoryStore::with_options(options.clone()));
         block_on(differential::agree(&memory, &SharedStore::new(open(options)), &clock, (seed, 100)))
     };
     seeds.map(compare).sum()
@@ -42,7 +42,7 @@ fn compare(seeds: std::ops::Range<u64>, open: impl Fn(StoreOptions) -> PostgresS
 
 /// R-FWK-87: random operations return the same results as the in-memory store.
 #[test]
-fn it_answers_as_the_store_in_memory() {
+fn matches_memory_store() {
     assert!(compare(0..12, store) >= 1_200);
 }
 

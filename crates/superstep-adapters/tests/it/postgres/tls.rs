@@ -46,7 +46,7 @@ fn url(cluster: &Cluster, host: &str, mode: &str, root: Option<&Path>) -> String
 
 /// R-FWK-37: a TLS connection accepts exactly the certificates that the URL permits.
 #[test]
-fn a_server_is_trusted_as_far_as_the_url_permits() {
+fn only_certificates_permitted_by_the_url_are_accepted() {
     let cluster = Cluster::own("secret");
     let own = certificates(cluster.server_dir(), "ours", "localhost");
     encrypt(&cluster);

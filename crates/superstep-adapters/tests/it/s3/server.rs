@@ -52,7 +52,7 @@ mod offloading {
 
     /// R-FWK-40: large values are stored in the bucket once, are read back, and are removed when unreferenced.
     #[test]
-    fn large_values_are_in_the_bucket_and_come_back() {
+    fn large_values_are_stored_in_the_bucket_and_round_trip() {
         let (store, values) = (MemoryCheckpointer::new(), crate::s3::empty());
         let offloaded = OffloadedCheckpointer::new(store, values.clone()).threshold_bytes(100_000);
         let mut graph = StateGraph::<Page>::new("page");
@@ -124,7 +124,7 @@ fn an_expired_lock_is_acquired_once() {
 
 /// R-FWK-40: folders of one bucket are separate, even if one is the beginning of another.
 #[test]
-fn folders_stay_apart() {
+fn folders_are_isolated() {
     let (endpoint, folder) = (shared().url(), own_folder());
     let stores =
         [folder.clone(), format!("{folder}-a"), format!("{folder}.b")].map(|folder| open(&options(&endpoint, &folder)));

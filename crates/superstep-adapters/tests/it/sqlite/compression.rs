@@ -89,7 +89,7 @@ fn a_thread_of_two_hundred_messages_takes_less_than_a_third() {
 /// R-FWK-41: a file with compressed and uncompressed values can be read and continued with either setting, and forks
 /// continue from values in the middle.
 #[test]
-fn both_forms_stand_side_by_side() {
+fn compressed_and_uncompressed_values_coexist() {
     let path = folder().join("both.db");
     let page = |number: usize| format!("{number:0>700}");
     let mut forks = Vec::new();

@@ -275,7 +275,7 @@ fn a_new_file_is_opened_by_many_at_once() {
 
 /// P7: checkpointers that are opened and closed repeatedly never remove a lock file that is being created.
 #[test]
-fn a_lock_that_is_being_made_is_not_swept_away() {
+fn lock_files_being_created_are_not_removed() {
     let path = folder().join("busy.db");
     let open = || SqliteCheckpointer::options().busy_timeout(LONG_BUSY_TIMEOUT).open(&path).unwrap();
     drop(open());

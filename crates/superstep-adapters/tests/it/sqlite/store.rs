@@ -27,14 +27,14 @@ mod in_memory {
 
 /// R-FWK-87: random operations return the same results as the in-memory store.
 #[test]
-fn it_answers_as_the_store_in_memory() {
+fn matches_memory_store() {
     for seed in 0..40 {
         let clock = ManualClock::default();
         let mut options = StoreOptions::default().clock(std::sync::Arc::new(clock.clone()));
         if seed % 2 == 0 {
             options = options.embedder(LexicalEmbedder::new(64));
         }
-        let memory = SharedStore::new(MemoryStore::with(options.clone()));
+        let memory = SharedStore::new(MemoryStore::with_options(options.clone()));
         let store = SharedStore::new(open(":memory:", options));
         assert!(block_on(differential::agree(&memory, &store, &clock, (seed, 150))) >= 150);
     }

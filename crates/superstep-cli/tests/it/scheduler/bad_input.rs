@@ -135,7 +135,7 @@ fn unknown_names_are_clarified() {
 
 /// R-FAM-127: if two events match, the user is asked which one is meant; the other one stays.
 #[test]
-fn which_dentist() {
+fn ambiguous_events_cause_a_question() {
     let folder = home("scheduler-which");
     let family = Family::start(&folder);
     let calendar = CalendarReader::open(&folder);

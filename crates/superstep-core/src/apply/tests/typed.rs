@@ -108,7 +108,7 @@ fn a_value_that_does_not_read_changes_nothing() {
 
 /// R-GRA-39: `None` does not count as a value, so a `set_once` field can still be set.
 #[test]
-fn nothing_is_not_a_first_value() {
+fn none_does_not_count_as_the_first_value() {
     let mut thread = ticket();
     step(&mut thread, vec![vec![(TITLE, WriteMode::Reduce, AnyValue::native(None::<String>))]]).unwrap();
     step(&mut thread, vec![vec![(TITLE, WriteMode::Reduce, AnyValue::native(Some("a".to_owned())))]]).unwrap();
@@ -132,7 +132,7 @@ fn two_live_values_are_a_conflict() {
 
 /// R-GRA-44: writes to one field keep their order, whether they have to be parsed or not.
 #[test]
-fn values_to_be_read_keep_their_place() {
+fn undecoded_values_keep_order() {
     let mut thread = ticket();
     let writes = [lines(&["1"]), AnyValue::json(json!(["2"])), lines(&["3"]), AnyValue::json(json!("4"))];
     step(&mut thread, writes.map(|value| vec![(LOG, WriteMode::Reduce, value)]).into()).unwrap();

@@ -187,7 +187,7 @@ proptest! {
 
     /// R-FWK-49: no bytes make the reader panic.
     #[test]
-    fn arbitrary_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_are_rejected(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         prop_assert!(read(&bytes).is_err());
     }
 }

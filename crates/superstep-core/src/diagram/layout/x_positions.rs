@@ -100,7 +100,7 @@ mod tests {
 
     /// R-FWK-10: a parent is centred over its children, and nothing overlaps.
     #[test]
-    fn a_parent_stands_over_the_middle_of_its_children() {
+    fn a_parent_is_centred_over_its_children() {
         let arcs = [(0, 1), (0, 2), (0, 3)].map(|(from, to)| LayoutEdge { from, to, label: 0.0 });
         let rows = NodeLayers::arrange(4, &arcs);
         let x = assign_x_positions(&rows, &[HorizontalExtent { left: 5.0, right: 5.0 }; 4], 2.0);

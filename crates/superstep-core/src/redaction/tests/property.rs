@@ -49,7 +49,7 @@ proptest! {
 
     /// R-FWK-91: streamed text is redacted like the whole text.
     #[test]
-    fn streamed_text_is_redacted_like_the_whole_text(
+    fn streamed_text_is_redacted_like_complete_text(
         text in text(), cuts in prop::collection::vec(1_usize..40, 1..60),
     ) {
         let redaction = Redaction::default();

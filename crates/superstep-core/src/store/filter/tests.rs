@@ -61,7 +61,7 @@ fn absent_is_not_null() {
 }
 
 #[test]
-fn what_must_be_there_is_only_what_all_matches_have() {
+fn required_equalities_hold_for_all_matches() {
     let filter = Filter::All(vec![
         Filter::eq("a", 1),
         Filter::Any(vec![Filter::eq("b", 2)]),
@@ -73,7 +73,7 @@ fn what_must_be_there_is_only_what_all_matches_have() {
 }
 
 #[test]
-fn keys_lead_through_objects_only() {
+fn keys_traverse_objects_only() {
     let value = json!({ "list": [1], "text": "abc", "": { "": 1 } });
     assert!(!Filter::exists(["list", "0"]).matches(&value) && !Filter::exists(["text", "length"]).matches(&value));
     assert!(Filter::eq(["", ""], 1).matches(&value));

@@ -26,8 +26,8 @@ async fn everything(writer: &Writer) -> Value {
             json!([*loaded.checkpoint, values, loaded.pending])
         })
         .collect();
-    let status = writer.store.status(writer.thread()).await.expect("asking works");
-    let namespaces = writer.store.namespaces(writer.thread()).await.expect("asking works");
+    let status = writer.store.status(writer.thread()).await.expect("failed to read the status");
+    let namespaces = writer.store.namespaces(writer.thread()).await.expect("failed to list namespaces");
     json!([rows, status, namespaces])
 }
 
@@ -82,8 +82,8 @@ pub async fn a_rejected_first_commit_leaves_no_thread(store: SharedCheckpointer)
     commit.pending = vec![pending_entry(id(9), 1, TaskEntry::Skipped)];
     store.commit(&commit).await.expect_err("the entry is bad");
     assert!(writer.find(CheckpointSelector::Latest).await.expect("loading works").is_none());
-    assert_eq!(store.status(writer.thread()).await.expect("asking works"), None);
-    assert!(store.namespaces(writer.thread()).await.expect("asking works").is_empty());
+    assert_eq!(store.status(writer.thread()).await.expect("failed to read the status"), None);
+    assert!(store.namespaces(writer.thread()).await.expect("failed to list namespaces").is_empty());
 }
 
 /// R-FWK-33: a repeated commit changes nothing.
@@ -183,7 +183,7 @@ fn nested(writer: &mut Writer) -> (Commit, Writer) {
 }
 
 /// R-FWK-33: commits of subgraphs are saved in the same transaction, in order, and once.
-pub async fn what_graphs_inside_did_is_saved_with_it(store: SharedCheckpointer) {
+pub async fn subgraph_commits_are_atomic(store: SharedCheckpointer) {
     let mut writer = begin(&store).await;
     let (commit, subgraph) = nested(&mut writer);
     for _ in 0..2 {
@@ -194,7 +194,7 @@ pub async fn what_graphs_inside_did_is_saved_with_it(store: SharedCheckpointer) 
         assert_eq!(subgraph.listed(&HistoryQuery::default()).await, [2, 1]);
         assert_eq!(subgraph.loaded(CheckpointSelector::Latest).await.pending.len(), 1);
     }
-    assert_eq!(store.status(writer.thread()).await.expect("asking works"), Some(ThreadStatus::Idle));
+    assert_eq!(store.status(writer.thread()).await.expect("failed to read the status"), Some(ThreadStatus::Idle));
 }
 
 /// R-FWK-33: if one part is invalid, in the commit or in a nested one, nothing is saved of either.
@@ -211,7 +211,7 @@ pub async fn an_invalid_nested_part_rejects_the_full_commit(store: SharedCheckpo
 
 /// R-FWK-33, R-FWK-42: commits from the write-behind queue have no state, and are read back like those that have
 /// one.
-pub async fn commits_without_a_state_are_taken(store: SharedCheckpointer) {
+pub async fn commits_without_a_state_are_accepted(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let mut expected = Vec::new();
     for index in 0..100_u128 {
@@ -231,7 +231,7 @@ pub async fn commits_without_a_state_are_taken(store: SharedCheckpointer) {
 macro_rules! checkpointer_atomic {
     ($open:expr, $drive:expr) => {
         mod atomic {
-            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{atomic as checks, check};
 
@@ -303,8 +303,8 @@ macro_rules! checkpointer_atomic {
 
             /// R-FWK-33: commits of subgraphs are saved in the same transaction, in order, and once.
             #[test]
-            fn what_graphs_inside_did_is_saved_with_it() {
-                check($open, $drive, checks::what_graphs_inside_did_is_saved_with_it);
+            fn subgraph_commits_are_atomic() {
+                check($open, $drive, checks::subgraph_commits_are_atomic);
             }
 
             /// R-FWK-33: if one part is invalid, in the commit or in a nested one, nothing is saved of either.
@@ -316,8 +316,8 @@ macro_rules! checkpointer_atomic {
             /// R-FWK-33, R-FWK-42: commits from the write-behind queue have no state, and are read back like those
             /// that have one.
             #[test]
-            fn commits_without_a_state_are_taken() {
-                check($open, $drive, checks::commits_without_a_state_are_taken);
+            fn commits_without_a_state_are_accepted() {
+                check($open, $drive, checks::commits_without_a_state_are_accepted);
             }
         }
     };

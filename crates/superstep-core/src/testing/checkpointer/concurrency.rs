@@ -99,7 +99,7 @@ pub fn one_of_many_runs_has_the_thread() -> Parts {
 }
 
 /// R-FWK-33: a reader sees complete checkpoints only while a writer is active.
-pub fn readers_see_whole_checkpoints() -> Parts {
+pub fn readers_see_complete_checkpoints() -> Parts {
     const STEPS: i64 = 200;
     async fn work(store: SharedCheckpointer, worker: usize) {
         let schema = super::writer::plain();
@@ -143,7 +143,7 @@ pub fn readers_see_whole_checkpoints() -> Parts {
 macro_rules! checkpointer_parallel {
     ($open:expr, $drive:expr) => {
         mod parallel {
-            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::concurrency as checks;
 
@@ -161,8 +161,8 @@ macro_rules! checkpointer_parallel {
 
             /// R-FWK-33: a reader sees complete checkpoints only while a writer is active.
             #[test]
-            fn readers_see_whole_checkpoints() {
-                checks::check($open, $drive, checks::readers_see_whole_checkpoints());
+            fn readers_see_complete_checkpoints() {
+                checks::check($open, $drive, checks::readers_see_complete_checkpoints());
             }
         }
     };

@@ -60,8 +60,8 @@ pub async fn a_copy_has_the_same_history(store: SharedCheckpointer) {
             writer.loaded(CheckpointSelector::Latest).await.checkpoint.id
         );
     }
-    let namespaces = store.namespaces(&"to".into()).await.expect("asking works");
-    assert_eq!(namespaces, store.namespaces(root.thread()).await.expect("asking works"));
+    let namespaces = store.namespaces(&"to".into()).await.expect("failed to list namespaces");
+    assert_eq!(namespaces, store.namespaces(root.thread()).await.expect("failed to list namespaces"));
 }
 
 /// R-FWK-33: the checkpoints of a copy have the ids of its source.
@@ -99,21 +99,21 @@ pub async fn a_copy_outlives_its_source(store: SharedCheckpointer) {
     store.copy_thread(root.thread(), &"to".into()).await.expect("the target is free");
     store.copy_thread(root.thread(), &"third".into()).await.expect("the target is free");
     let values = root.stored(CheckpointSelector::Latest).await;
-    store.delete_thread(root.thread()).await.expect("nobody moves it");
-    store.delete_thread(&"third".into()).await.expect("nobody moves it");
+    store.delete_thread(root.thread()).await.expect("no run holds the lease");
+    store.delete_thread(&"third".into()).await.expect("no run holds the lease");
     assert_eq!(on(&root, "to").stored(CheckpointSelector::Latest).await, values);
 }
 
 /// R-FWK-33: a copy has the status of its source, and no lease.
-pub async fn a_copy_stands_as_its_source(store: SharedCheckpointer) {
+pub async fn copy_keeps_status_without_lease(store: SharedCheckpointer) {
     let (root, _) = source(&store).await;
     store.copy_thread(root.thread(), &"to".into()).await.expect("the target is free");
-    assert_eq!(store.status(&"to".into()).await.expect("asking works"), Some(ThreadStatus::Interrupted));
+    assert_eq!(store.status(&"to".into()).await.expect("failed to read the status"), Some(ThreadStatus::Interrupted));
     let mut busy = Writer::open(&store, "busy").await;
     busy.steps(2).await;
     busy.stand(ThreadStatus::Busy).await;
     store.copy_thread(busy.thread(), &"calm".into()).await.expect("a thread can be copied while a run moves it");
-    assert_eq!(store.status(&"calm".into()).await.expect("asking works"), Some(ThreadStatus::Idle));
+    assert_eq!(store.status(&"calm".into()).await.expect("failed to read the status"), Some(ThreadStatus::Idle));
     store.acquire(&"calm".into(), run(9)).await.expect("nobody has the copy");
 }
 
@@ -121,7 +121,7 @@ pub async fn a_copy_stands_as_its_source(store: SharedCheckpointer) {
 pub async fn an_unknown_thread_cannot_be_copied(store: SharedCheckpointer) {
     let error = store.copy_thread(&"nobody".into(), &"to".into()).await.expect_err("there is no source");
     assert_eq!(error.code(), ErrorCode::NotFound);
-    assert_eq!(store.status(&"to".into()).await.expect("asking works"), None);
+    assert_eq!(store.status(&"to".into()).await.expect("failed to read the status"), None);
 }
 
 /// R-FWK-33: an existing thread is not overwritten by a copy, nor copied onto itself.
@@ -148,7 +148,7 @@ pub async fn a_copy_cannot_have_an_invalid_id(store: SharedCheckpointer) {
 macro_rules! checkpointer_copies {
     ($open:expr, $drive:expr) => {
         mod copies {
-            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, copy_thread as checks};
 
@@ -178,8 +178,8 @@ macro_rules! checkpointer_copies {
 
             /// R-FWK-33: a copy has the status of its source, and no lease.
             #[test]
-            fn a_copy_stands_as_its_source() {
-                check($open, $drive, checks::a_copy_stands_as_its_source);
+            fn copy_keeps_status_without_lease() {
+                check($open, $drive, checks::copy_keeps_status_without_lease);
             }
 
             /// R-FWK-33: a thread that does not exist cannot be copied.

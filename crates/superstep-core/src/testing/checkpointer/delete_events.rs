@@ -14,7 +14,7 @@ async fn delete_up_to(writer: &Writer, up_to: u64) {
 }
 
 /// R-FWK-33: deleted events are gone, and no number is used again.
-pub async fn forgotten_events_go_and_their_numbers_stay_used(store: SharedCheckpointer) {
+pub async fn deleted_event_numbers_are_not_reused(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for number in 1..=6 {
         commit_events(&mut writer, &[event(number, 1, json!("x".repeat(200 * number as usize)))]).await;
@@ -68,8 +68,8 @@ pub async fn a_copy_has_the_events(store: SharedCheckpointer) {
     delete_up_to(&writer, 5).await;
     store.copy_thread(writer.thread(), &"bare".into()).await.expect("the target is free");
     let bare = "bare".into();
-    assert_eq!(store.events(&bare, &EventsQuery::default()).await.expect("asking works"), []);
-    assert_eq!(store.last_event_number(&bare).await.expect("asking works"), 5);
+    assert_eq!(store.events(&bare, &EventsQuery::default()).await.expect("failed to read events"), []);
+    assert_eq!(store.last_event_number(&bare).await.expect("failed to read the last event number"), 5);
 }
 
 /// R-FWK-33: a deleted thread leaves no event, not even for a new thread with the same id.
@@ -78,9 +78,9 @@ pub async fn a_deleted_thread_leaves_no_event(store: SharedCheckpointer) {
     commit_events(&mut writer, &[event(8, 1, json!("gone")), event(9, 1, json!("g".repeat(5_000)))]).await;
     let thread = writer.thread().clone();
     writer.close();
-    store.delete_thread(&thread).await.expect("nobody moves it");
-    assert_eq!(store.events(&thread, &EventsQuery::default()).await.expect("asking works"), []);
-    assert_eq!(store.last_event_number(&thread).await.expect("asking works"), 0);
+    store.delete_thread(&thread).await.expect("no run holds the lease");
+    assert_eq!(store.events(&thread, &EventsQuery::default()).await.expect("failed to read events"), []);
+    assert_eq!(store.last_event_number(&thread).await.expect("failed to read the last event number"), 0);
     let mut anew = Writer::open(&store, "thread").await;
     commit_events(&mut anew, &[event(1, 1, json!("new"))]).await;
     assert_eq!(all_events(&anew).await, [event(1, 1, json!("new"))]);
@@ -99,7 +99,7 @@ pub async fn threads_have_events_of_their_own(store: SharedCheckpointer) {
 }
 
 /// R-FWK-33: long bodies are returned unchanged.
-pub async fn a_body_of_a_megabyte_comes_back(store: SharedCheckpointer) {
+pub async fn an_event_body_of_one_megabyte_round_trips(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let text: String = (0..150_000_u32).map(|index| format!("{:x}", index.wrapping_mul(2_654_435_761))).collect();
     let events = [event(1, 1, json!({ "text": text })), event(2, 1, json!("s")), event(3, 1, json!(vec![text; 2]))];
@@ -110,7 +110,7 @@ pub async fn a_body_of_a_megabyte_comes_back(store: SharedCheckpointer) {
 }
 
 /// R-FWK-33: a thousand events are returned, from one commit and from many.
-pub async fn a_thousand_events_come_back(store: SharedCheckpointer) {
+pub async fn a_thousand_events_round_trip(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let all: Vec<StoredEvent> = (1..=1_000).map(|number| event(number, 1, json!({ "number": number }))).collect();
     commit_events(&mut writer, &all[..900]).await;
@@ -122,7 +122,7 @@ pub async fn a_thousand_events_come_back(store: SharedCheckpointer) {
 }
 
 /// R-FWK-33: text of any script and every kind of value is returned.
-pub async fn text_of_any_script_comes_back(store: SharedCheckpointer) {
+pub async fn text_of_any_script_round_trips(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let bodies = [
         json!("Grüße, 你好, שלום, 🦀\u{0}\u{1f}\"\\"),
@@ -164,14 +164,14 @@ pub async fn events_count_as_bytes(store: SharedCheckpointer) {
 macro_rules! checkpointer_forgetting {
     ($open:expr, $drive:expr) => {
         mod forgetting {
-            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, delete_events as checks};
 
             /// R-FWK-33: deleted events are gone, and no number is used again.
             #[test]
-            fn forgotten_events_go_and_their_numbers_stay_used() {
-                check($open, $drive, checks::forgotten_events_go_and_their_numbers_stay_used);
+            fn deleted_event_numbers_are_not_reused() {
+                check($open, $drive, checks::deleted_event_numbers_are_not_reused);
             }
 
             /// R-FWK-33: pruning checkpoints leaves events.
@@ -200,20 +200,20 @@ macro_rules! checkpointer_forgetting {
 
             /// R-FWK-33: long bodies are returned unchanged.
             #[test]
-            fn a_body_of_a_megabyte_comes_back() {
-                check($open, $drive, checks::a_body_of_a_megabyte_comes_back);
+            fn an_event_body_of_one_megabyte_round_trips() {
+                check($open, $drive, checks::an_event_body_of_one_megabyte_round_trips);
             }
 
             /// R-FWK-33: a thousand events are returned, from one commit and from many.
             #[test]
-            fn a_thousand_events_come_back() {
-                check($open, $drive, checks::a_thousand_events_come_back);
+            fn a_thousand_events_round_trip() {
+                check($open, $drive, checks::a_thousand_events_round_trip);
             }
 
             /// R-FWK-33: text of any script and every kind of value is returned.
             #[test]
-            fn text_of_any_script_comes_back() {
-                check($open, $drive, checks::text_of_any_script_comes_back);
+            fn text_of_any_script_round_trips() {
+                check($open, $drive, checks::text_of_any_script_round_trips);
             }
 
             /// R-FWK-33: the body of an event may be a native value.

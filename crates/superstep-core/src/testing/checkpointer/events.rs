@@ -26,7 +26,7 @@ pub(super) async fn commit_events(writer: &mut Writer, events: &[StoredEvent]) {
 }
 
 async fn read_events(writer: &Writer, query: &EventsQuery) -> Vec<StoredEvent> {
-    writer.store.events(writer.thread(), query).await.expect("asking works")
+    writer.store.events(writer.thread(), query).await.expect("failed to read events")
 }
 
 /// Returns all stored events.
@@ -35,11 +35,11 @@ pub(super) async fn all_events(writer: &Writer) -> Vec<StoredEvent> {
 }
 
 pub(super) async fn last(writer: &Writer) -> u64 {
-    writer.store.last_event_number(writer.thread()).await.expect("asking works")
+    writer.store.last_event_number(writer.thread()).await.expect("failed to read the last event number")
 }
 
 /// R-FWK-33: events are returned in the order of their numbers, with their runs and bodies.
-pub async fn events_come_back_in_the_order_of_their_numbers(store: SharedCheckpointer) {
+pub async fn events_are_ordered_by_number(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let events = [event(1, 1, json!("begun")), event(2, 1, json!({ "step": 1 })), event(7, 2, json!([null, 1.5, -3]))];
     commit_events(&mut writer, &events[..2]).await;
@@ -54,8 +54,8 @@ pub async fn a_thread_without_events_has_none(store: SharedCheckpointer) {
     writer.steps(2).await;
     assert_eq!((all_events(&writer).await, last(&writer).await), (Vec::new(), 0));
     let unknown = "nobody".into();
-    assert_eq!(store.events(&unknown, &EventsQuery::default()).await.expect("asking works"), []);
-    assert_eq!(store.last_event_number(&unknown).await.expect("asking works"), 0);
+    assert_eq!(store.events(&unknown, &EventsQuery::default()).await.expect("failed to read events"), []);
+    assert_eq!(store.last_event_number(&unknown).await.expect("failed to read the last event number"), 0);
     store.delete_events(&unknown, 9).await.expect("there is nothing to do");
     assert!(store.threads(&ThreadsQuery::default()).await.expect("listing works").len() == 1);
 }
@@ -104,7 +104,7 @@ pub async fn a_rejected_commit_leaves_no_event(store: SharedCheckpointer) {
     store.commit(&commit).await.expect_err("the parent is not there");
     let stale = writer.clone();
     writer.close();
-    let lease = store.acquire(&"thread".into(), run(2)).await.expect("it was given back");
+    let lease = store.acquire(&"thread".into(), run(2)).await.expect("the lease was released");
     let commit = Commit { events: vec![event(2, 1, json!("late"))], ..stale.note(Vec::new(), None) };
     let error = store.commit(&commit).await.expect_err("somebody else has the thread");
     assert_eq!(error.code(), ErrorCode::ThreadBusy);
@@ -130,7 +130,7 @@ pub async fn a_rejected_event_leaves_no_checkpoint(store: SharedCheckpointer) {
         assert_eq!(store.commit(&alone).await.expect_err("it is late").code(), ErrorCode::Internal, "{late} alone");
     }
     assert_eq!(writer.loaded(CheckpointSelector::Latest).await.checkpoint.id, before);
-    assert_ne!(store.status(writer.thread()).await.expect("asking works"), Some(ThreadStatus::Error));
+    assert_ne!(store.status(writer.thread()).await.expect("failed to read the status"), Some(ThreadStatus::Error));
     assert_eq!((numbers(&all_events(&writer).await), last(&writer).await), (vec![4, 5], 5));
     writer.step(json!({ "log": ["c"] })).await;
     assert_eq!(writer.stored(CheckpointSelector::Latest).await["log"], json!(["a", "c"]));
@@ -162,19 +162,19 @@ pub async fn a_commit_sent_again_adds_no_event_twice(store: SharedCheckpointer) 
     }
     let alone = Commit { events: vec![event(3, 1, json!("three"))], ..writer.note(Vec::new(), None) };
     for _ in 0..3 {
-        store.commit(&alone).await.expect("it is known by what it says");
+        store.commit(&alone).await.expect("a repeated commit is detected by content");
     }
     let events = [event(1, 1, json!("one")), event(2, 1, json!("two")), event(3, 1, json!("three"))];
     assert_eq!(all_events(&writer).await, events);
 }
 
 /// R-FWK-33: a commit may consist of events alone, and creates the thread.
-pub async fn events_alone_make_a_thread(store: SharedCheckpointer) {
+pub async fn a_commit_of_events_alone_creates_the_thread(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let commit = Commit { events: vec![event(1, 1, json!("hello"))], ..writer.note(Vec::new(), None) };
     store.commit(&commit).await.expect("events are enough");
-    assert_eq!(store.status(writer.thread()).await.expect("asking works"), Some(ThreadStatus::Idle));
-    assert!(store.namespaces(writer.thread()).await.expect("asking works").is_empty());
+    assert_eq!(store.status(writer.thread()).await.expect("failed to read the status"), Some(ThreadStatus::Idle));
+    assert!(store.namespaces(writer.thread()).await.expect("failed to list namespaces").is_empty());
     assert!(writer.find(CheckpointSelector::Latest).await.expect("loading works").is_none());
     writer.step(json!({ "log": ["a"] })).await;
     assert_eq!(writer.stored(CheckpointSelector::Latest).await["log"], json!(["a"]));
@@ -195,7 +195,7 @@ pub async fn events_come_with_their_checkpoint(store: SharedCheckpointer) {
 }
 
 /// R-FWK-33: events of subgraphs belong to the thread, whichever part of the commit contains which number.
-pub async fn events_of_graphs_inside_are_of_the_thread(store: SharedCheckpointer) {
+pub async fn events_of_subgraphs_belong_to_the_thread(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let mut subgraph = writer.subgraph("child");
     let child = Commit { events: vec![event(2, 1, json!("in"))], ..subgraph.draft(json!({ "log": ["i"] })) };
@@ -240,14 +240,14 @@ pub async fn the_rest_of_a_repeated_commit_is_saved(store: SharedCheckpointer) {
 macro_rules! checkpointer_events {
     ($open:expr, $drive:expr) => {
         mod events {
-            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, events as checks};
 
             /// R-FWK-33: events are returned in the order of their numbers, with their runs and bodies.
             #[test]
-            fn events_come_back_in_the_order_of_their_numbers() {
-                check($open, $drive, checks::events_come_back_in_the_order_of_their_numbers);
+            fn events_are_ordered_by_number() {
+                check($open, $drive, checks::events_are_ordered_by_number);
             }
 
             /// R-FWK-33: a thread without events returns none, and neither does one that does not exist.
@@ -294,8 +294,8 @@ macro_rules! checkpointer_events {
 
             /// R-FWK-33: a commit may consist of events alone, and creates the thread.
             #[test]
-            fn events_alone_make_a_thread() {
-                check($open, $drive, checks::events_alone_make_a_thread);
+            fn a_commit_of_events_alone_creates_the_thread() {
+                check($open, $drive, checks::a_commit_of_events_alone_creates_the_thread);
             }
 
             /// R-FWK-33: events become visible with the checkpoint of their commit and with its pending entries.
@@ -307,8 +307,8 @@ macro_rules! checkpointer_events {
             /// R-FWK-33: events of subgraphs belong to the thread, whichever part of the commit contains which
             /// number.
             #[test]
-            fn events_of_graphs_inside_are_of_the_thread() {
-                check($open, $drive, checks::events_of_graphs_inside_are_of_the_thread);
+            fn events_of_subgraphs_belong_to_the_thread() {
+                check($open, $drive, checks::events_of_subgraphs_belong_to_the_thread);
             }
 
             /// R-FWK-33: of a commit that was partly saved before, the new parts are saved with their events.

@@ -30,25 +30,25 @@ async fn reads_as_folded(store: SharedCheckpointer, updates: Vec<Value>, is_expe
 }
 
 /// R-FWK-42: values that are set are returned.
-pub async fn values_that_are_set_come_back(store: SharedCheckpointer) {
+pub async fn set_values_round_trip(store: SharedCheckpointer) {
     let updates = ["a", "b", "", "é"].map(|title| json!({ "title": title })).to_vec();
     reads_as_folded(store, updates, |change| *change == Change::Set).await;
 }
 
 /// R-FWK-42: lists that only grow are stored as their growth and returned in full.
-pub async fn items_that_are_appended_come_back(store: SharedCheckpointer) {
+pub async fn appended_items_round_trip(store: SharedCheckpointer) {
     let updates = (0..40).map(|index| json!({ "log": vec![format!("item {index}"); index % 3 + 1] })).collect();
     reads_as_folded(store, updates, |change| matches!(change, Change::Appended { .. })).await;
 }
 
 /// R-FWK-42: splices of lists are replayed.
-pub async fn items_that_are_spliced_come_back(store: SharedCheckpointer) {
+pub async fn spliced_items_round_trip(store: SharedCheckpointer) {
     let updates = (0..40).map(|index| json!({ "recent": vec![format!("item {index}"); index % 5] })).collect();
     reads_as_folded(store, updates, |change| matches!(change, Change::Spliced { .. })).await;
 }
 
 /// R-FWK-42: keys that are set and removed are replayed.
-pub async fn keys_that_are_merged_and_removed_come_back(store: SharedCheckpointer) {
+pub async fn merged_and_removed_keys_round_trip(store: SharedCheckpointer) {
     let update = |index: u64| {
         let (set, removed) = (format!("key {}", index % 7), format!("key {}", (index + 3) % 7));
         json!({ "notes": { set: index, removed: remove_marker() } })
@@ -57,7 +57,7 @@ pub async fn keys_that_are_merged_and_removed_come_back(store: SharedCheckpointe
 }
 
 /// R-FWK-42: messages that are added, replaced and removed are replayed.
-pub async fn messages_that_are_edited_come_back(store: SharedCheckpointer) {
+pub async fn edited_messages_round_trip(store: SharedCheckpointer) {
     let update = |index: u64| {
         let (id, text) = ((index % 5).to_string(), format!("message {index}"));
         json!({ "chat": [{ "role": "user", "content": text, "id": id }] })
@@ -101,7 +101,7 @@ pub async fn a_history_of_mixed_changes_reads_as_folded(store: SharedCheckpointe
 }
 
 /// R-FWK-33: the changes of each field begin with a full value.
-pub async fn the_changes_of_a_field_begin_with_a_whole_value(store: SharedCheckpointer) {
+pub async fn the_changes_of_a_field_begin_with_a_full_value(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for index in 0..50 {
         writer.step(json!({ "log": [index], "recent": [index], "notes": { "k": index } })).await;
@@ -116,7 +116,7 @@ pub async fn the_changes_of_a_field_begin_with_a_whole_value(store: SharedCheckp
 }
 
 /// R-FWK-42: a field that was added to the schema later is stored in full when it first changes.
-pub async fn a_field_that_comes_later_is_stored_whole(store: SharedCheckpointer) {
+pub async fn a_field_added_later_is_stored_in_full(store: SharedCheckpointer) {
     let old = Schema::from_json("old", &json!({ "count": { "type": "integer", "reducer": "add", "default": 0 } }));
     let mut writer = Writer::with(&store, "thread", old.expect("the schema is valid")).await;
     let before = writer.steps(2).await;
@@ -155,7 +155,7 @@ pub async fn a_short_list_edited_a_thousand_times_loads_few_changes(store: Share
 }
 
 /// R-FWK-42: each step changes one of many fields, and every checkpoint has all of them.
-pub async fn many_fields_come_back_when_one_changes_at_a_time(store: SharedCheckpointer) {
+pub async fn many_fields_round_trip_when_one_changes_at_a_time(store: SharedCheckpointer) {
     let options = json!({ "type": "integer", "default": 0 });
     let fields: serde_json::Map<String, Value> = (0..300).map(|index| (format!("f{index}"), options.clone())).collect();
     let schema: Arc<Schema> = Schema::from_json("wide", &Value::Object(fields)).expect("the schema is valid");
@@ -176,38 +176,38 @@ pub async fn many_fields_come_back_when_one_changes_at_a_time(store: SharedCheck
 macro_rules! checkpointer_growth {
     ($open:expr, $drive:expr) => {
         mod growth {
-            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, field_changes as checks};
 
             /// R-FWK-42: values that are set are returned.
             #[test]
-            fn values_that_are_set_come_back() {
-                check($open, $drive, checks::values_that_are_set_come_back);
+            fn set_values_round_trip() {
+                check($open, $drive, checks::set_values_round_trip);
             }
 
             /// R-FWK-42: lists that only grow are stored as their growth and returned in full.
             #[test]
-            fn items_that_are_appended_come_back() {
-                check($open, $drive, checks::items_that_are_appended_come_back);
+            fn appended_items_round_trip() {
+                check($open, $drive, checks::appended_items_round_trip);
             }
 
             /// R-FWK-42: splices of lists are replayed.
             #[test]
-            fn items_that_are_spliced_come_back() {
-                check($open, $drive, checks::items_that_are_spliced_come_back);
+            fn spliced_items_round_trip() {
+                check($open, $drive, checks::spliced_items_round_trip);
             }
 
             /// R-FWK-42: keys that are set and removed are replayed.
             #[test]
-            fn keys_that_are_merged_and_removed_come_back() {
-                check($open, $drive, checks::keys_that_are_merged_and_removed_come_back);
+            fn merged_and_removed_keys_round_trip() {
+                check($open, $drive, checks::merged_and_removed_keys_round_trip);
             }
 
             /// R-FWK-42: messages that are added, replaced and removed are replayed.
             #[test]
-            fn messages_that_are_edited_come_back() {
-                check($open, $drive, checks::messages_that_are_edited_come_back);
+            fn edited_messages_round_trip() {
+                check($open, $drive, checks::edited_messages_round_trip);
             }
 
             /// R-FWK-42: a list that is replaced after it grew, and then grows again, is returned in full.
@@ -230,14 +230,14 @@ macro_rules! checkpointer_growth {
 
             /// R-FWK-33: the changes of each field begin with a full value.
             #[test]
-            fn the_changes_of_a_field_begin_with_a_whole_value() {
-                check($open, $drive, checks::the_changes_of_a_field_begin_with_a_whole_value);
+            fn the_changes_of_a_field_begin_with_a_full_value() {
+                check($open, $drive, checks::the_changes_of_a_field_begin_with_a_full_value);
             }
 
             /// R-FWK-42: a field that was added to the schema later is stored in full when it first changes.
             #[test]
-            fn a_field_that_comes_later_is_stored_whole() {
-                check($open, $drive, checks::a_field_that_comes_later_is_stored_whole);
+            fn a_field_added_later_is_stored_in_full() {
+                check($open, $drive, checks::a_field_added_later_is_stored_in_full);
             }
 
             /// R-FWK-42: loading after a thousand steps that each add one item reads at most twice the items.
@@ -254,8 +254,8 @@ macro_rules! checkpointer_growth {
 
             /// R-FWK-42: each step changes one of many fields, and every checkpoint has all of them.
             #[test]
-            fn many_fields_come_back_when_one_changes_at_a_time() {
-                check($open, $drive, checks::many_fields_come_back_when_one_changes_at_a_time);
+            fn many_fields_round_trip_when_one_changes_at_a_time() {
+                check($open, $drive, checks::many_fields_round_trip_when_one_changes_at_a_time);
             }
         }
     };

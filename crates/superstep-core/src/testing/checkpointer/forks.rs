@@ -1,4 +1,4 @@
-//! Lineage: parents, forks, and the newest checkpoint.
+//! Lineage: parents, forks, and the latest checkpoint.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ pub async fn each_checkpoint_names_its_parent(store: SharedCheckpointer) {
 }
 
 /// R-FWK-33: the newest is the last one saved, even with descending ids.
-pub async fn the_newest_is_the_last_saved_when_ids_fall(store: SharedCheckpointer) {
+pub async fn the_newest_is_the_last_saved_with_descending_ids(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for number in [500, 400, 450, 1, 2, 499] {
         writer.next = number;
@@ -32,7 +32,7 @@ pub async fn the_newest_is_the_last_saved_when_ids_fall(store: SharedCheckpointe
 }
 
 /// R-FWK-33: the newest is the last one saved, even if the clock goes back.
-pub async fn the_newest_is_the_last_saved_when_clocks_go_back(store: SharedCheckpointer) {
+pub async fn the_newest_is_the_last_saved_with_descending_times(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for time in [500, 400, -1, 450] {
         writer.time = time;
@@ -210,7 +210,7 @@ pub async fn the_state_of_a_commit_is_not_retained(store: SharedCheckpointer) {
 macro_rules! checkpointer_lineage {
     ($open:expr, $drive:expr) => {
         mod lineage {
-            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, forks as checks};
 
@@ -222,14 +222,14 @@ macro_rules! checkpointer_lineage {
 
             /// R-FWK-33: the newest is the last one saved, even with descending ids.
             #[test]
-            fn the_newest_is_the_last_saved_when_ids_fall() {
-                check($open, $drive, checks::the_newest_is_the_last_saved_when_ids_fall);
+            fn the_newest_is_the_last_saved_with_descending_ids() {
+                check($open, $drive, checks::the_newest_is_the_last_saved_with_descending_ids);
             }
 
             /// R-FWK-33: the newest is the last one saved, even if the clock goes back.
             #[test]
-            fn the_newest_is_the_last_saved_when_clocks_go_back() {
-                check($open, $drive, checks::the_newest_is_the_last_saved_when_clocks_go_back);
+            fn the_newest_is_the_last_saved_with_descending_times() {
+                check($open, $drive, checks::the_newest_is_the_last_saved_with_descending_times);
             }
 
             /// R-FWK-34: a fork builds on the values of its parent and is the newest.

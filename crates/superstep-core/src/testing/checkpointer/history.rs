@@ -49,14 +49,14 @@ pub async fn an_unknown_history_is_empty(store: SharedCheckpointer) {
 }
 
 /// R-FWK-33: a limit returns that many of the newest; a limit of 0 returns none.
-pub async fn a_limit_gives_the_newest(store: SharedCheckpointer) {
+pub async fn a_limit_returns_the_newest(store: SharedCheckpointer) {
     let limit = |limit| HistoryQuery { limit: Some(limit), ..Default::default() };
     let all: &[u128] = &[12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1];
     lists(store, vec![(limit(0), &[]), (limit(1), &[12]), (limit(3), &[12, 11, 10]), (limit(99), all)]).await;
 }
 
 /// R-FWK-33: `before` returns the older checkpoints, without the named one.
-pub async fn before_gives_the_older_ones(store: SharedCheckpointer) {
+pub async fn before_returns_older_checkpoints(store: SharedCheckpointer) {
     let before = |number| HistoryQuery { before: Some(id(number)), ..Default::default() };
     lists(store, vec![(before(4), &[3, 2, 1]), (before(2), &[1]), (before(1), &[])]).await;
 }
@@ -187,7 +187,7 @@ pub async fn a_listing_stays_as_it_was_given(store: SharedCheckpointer) {
 macro_rules! checkpointer_history {
     ($open:expr, $drive:expr) => {
         mod history {
-            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, history as checks};
 
@@ -205,14 +205,14 @@ macro_rules! checkpointer_history {
 
             /// R-FWK-33: a limit returns that many of the newest; a limit of 0 returns none.
             #[test]
-            fn a_limit_gives_the_newest() {
-                check($open, $drive, checks::a_limit_gives_the_newest);
+            fn a_limit_returns_the_newest() {
+                check($open, $drive, checks::a_limit_returns_the_newest);
             }
 
             /// R-FWK-33: `before` returns the older checkpoints, without the named one.
             #[test]
-            fn before_gives_the_older_ones() {
-                check($open, $drive, checks::before_gives_the_older_ones);
+            fn before_returns_older_checkpoints() {
+                check($open, $drive, checks::before_returns_older_checkpoints);
             }
 
             /// R-FWK-33: `before` and a limit page through everything, without gaps or duplicates.

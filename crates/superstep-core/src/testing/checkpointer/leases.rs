@@ -38,7 +38,7 @@ pub async fn a_released_lease_can_be_acquired(store: SharedCheckpointer) {
 }
 
 /// R-FWK-33: each acquisition has a higher fence than the earlier ones on its thread.
-pub async fn fences_rise(store: SharedCheckpointer) {
+pub async fn fences_increase(store: SharedCheckpointer) {
     let mut last = None;
     for number in 1..20 {
         let lease = take(&store, "thread", number).await;
@@ -49,7 +49,7 @@ pub async fn fences_rise(store: SharedCheckpointer) {
 }
 
 /// R-FWK-33: releasing an old lease does not free the thread.
-pub async fn giving_back_an_old_lease_frees_nothing(store: SharedCheckpointer) {
+pub async fn releasing_stale_lease_is_ignored(store: SharedCheckpointer) {
     let old = take(&store, "thread", 1).await;
     store.release(&old);
     take(&store, "thread", 2).await;
@@ -79,10 +79,10 @@ pub async fn an_entry_of_an_old_lease_is_rejected(store: SharedCheckpointer) {
 /// R-FWK-33: a status with an old lease is rejected.
 pub async fn a_status_of_an_old_lease_is_rejected(store: SharedCheckpointer) {
     let writer = outdated(&store).await;
-    let before = store.status(writer.thread()).await.expect("asking works");
+    let before = store.status(writer.thread()).await.expect("failed to read the status");
     let commit = writer.note(Vec::new(), Some(ThreadStatus::Error));
     assert_eq!(store.commit(&commit).await.expect_err("the lease is old").code(), ErrorCode::ThreadBusy);
-    assert_eq!(store.status(writer.thread()).await.expect("asking works"), before);
+    assert_eq!(store.status(writer.thread()).await.expect("failed to read the status"), before);
 }
 
 /// R-FWK-33: an old lease is rejected for a subgraph, too.
@@ -112,7 +112,7 @@ pub async fn a_released_lease_permits_no_write(store: SharedCheckpointer) {
     writer.steps(1).await;
     store.release(&writer.lease);
     let commit = writer.draft(json!({ "count": 1 }));
-    assert_eq!(store.commit(&commit).await.expect_err("it was given back").code(), ErrorCode::ThreadBusy);
+    assert_eq!(store.commit(&commit).await.expect_err("the lease was released").code(), ErrorCode::ThreadBusy);
 }
 
 /// R-FWK-33: a lease of a deleted thread is not valid for a new thread with the same id.
@@ -120,7 +120,7 @@ pub async fn a_lease_of_a_deleted_thread_stays_rejected(store: SharedCheckpointe
     let mut writer = Writer::open(&store, "thread").await;
     writer.steps(1).await;
     store.release(&writer.lease);
-    store.delete_thread(writer.thread()).await.expect("nobody moves it");
+    store.delete_thread(writer.thread()).await.expect("no run holds the lease");
     let late = writer.draft(json!({ "count": 1 }));
     assert_eq!(store.commit(&late).await.expect_err("there is no thread").code(), ErrorCode::ThreadBusy);
     take(&store, "thread", 2).await;
@@ -136,7 +136,7 @@ pub async fn a_lease_that_was_never_issued_is_rejected(store: SharedCheckpointer
 }
 
 /// R-FWK-33: leases of different threads are independent.
-pub async fn threads_are_taken_independently(store: SharedCheckpointer) {
+pub async fn leases_of_threads_are_independent(store: SharedCheckpointer) {
     let mut writers = Vec::new();
     for name in ["a", "b", "A", "a.", "a:1"] {
         writers.push(Writer::open(&store, name).await);
@@ -162,7 +162,7 @@ pub async fn an_invalid_thread_id_is_rejected(store: SharedCheckpointer) {
 macro_rules! checkpointer_leases {
     ($open:expr, $drive:expr) => {
         mod leases {
-            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, leases as checks};
 
@@ -180,14 +180,14 @@ macro_rules! checkpointer_leases {
 
             /// R-FWK-33: each acquisition has a higher fence than the earlier ones on its thread.
             #[test]
-            fn fences_rise() {
-                check($open, $drive, checks::fences_rise);
+            fn fences_increase() {
+                check($open, $drive, checks::fences_increase);
             }
 
             /// R-FWK-33: releasing an old lease does not free the thread.
             #[test]
-            fn giving_back_an_old_lease_frees_nothing() {
-                check($open, $drive, checks::giving_back_an_old_lease_frees_nothing);
+            fn releasing_stale_lease_is_ignored() {
+                check($open, $drive, checks::releasing_stale_lease_is_ignored);
             }
 
             /// R-FWK-33: a checkpoint with an old lease is rejected, without retry and with a help text.
@@ -240,8 +240,8 @@ macro_rules! checkpointer_leases {
 
             /// R-FWK-33: leases of different threads are independent.
             #[test]
-            fn threads_are_taken_independently() {
-                check($open, $drive, checks::threads_are_taken_independently);
+            fn leases_of_threads_are_independent() {
+                check($open, $drive, checks::leases_of_threads_are_independent);
             }
 
             /// R-FWK-33: an invalid thread id is rejected before anything is saved.

@@ -14,7 +14,7 @@ use crate::id::TaskId;
 use crate::port::{CheckpointSelector, SharedCheckpointer};
 use crate::value::AnyValue;
 
-async fn comes_back(store: SharedCheckpointer, change: impl FnOnce(&mut Checkpoint)) {
+async fn check_round_trip(store: SharedCheckpointer, change: impl FnOnce(&mut Checkpoint)) {
     let mut writer = Writer::open(&store, "thread").await;
     let mut commit = writer.draft(json!({ "count": 1 }));
     let mut checkpoint = writer.checkpoint();
@@ -37,12 +37,12 @@ pub async fn a_thread_without_commits_has_no_checkpoint(store: SharedCheckpointe
 }
 
 /// R-FWK-34: id, thread, namespace, parent, step, source, time, run and versions are returned.
-pub async fn a_plain_record_comes_back(store: SharedCheckpointer) {
-    comes_back(store, |_| {}).await;
+pub async fn a_plain_record_round_trips(store: SharedCheckpointer) {
+    check_round_trip(store, |_| {}).await;
 }
 
 /// R-FWK-34: the next tasks are returned with their triggers and inputs.
-pub async fn what_is_due_comes_back_with_its_reasons(store: SharedCheckpointer) {
+pub async fn next_tasks_keep_triggers(store: SharedCheckpointer) {
     let kinds = [
         TriggerKind::Edge,
         TriggerKind::Route,
@@ -57,7 +57,7 @@ pub async fn what_is_due_comes_back_with_its_reasons(store: SharedCheckpointer) 
         payload: AnyValue::json(json!({ "topic": "zürich", "n": i64::MAX })),
         timeout: (index == 1).then(|| Duration::from_millis(1_500)),
     };
-    comes_back(store, |checkpoint| {
+    check_round_trip(store, |checkpoint| {
         let task = |(index, kind)| StoredTask {
             node: format!("node-{index}").into(),
             trigger: StoredTrigger { kind, from: (index > 0).then(|| "before".into()) },
@@ -70,8 +70,8 @@ pub async fn what_is_due_comes_back_with_its_reasons(store: SharedCheckpointer) 
 }
 
 /// R-FWK-34: the progress of joins and deferred nodes are returned.
-pub async fn joins_and_waiting_nodes_come_back(store: SharedCheckpointer) {
-    comes_back(store, |checkpoint| {
+pub async fn joins_and_waiting_nodes_round_trip(store: SharedCheckpointer) {
+    check_round_trip(store, |checkpoint| {
         let names = |names: &[&str]| names.iter().map(|name| (*name).into()).collect::<Vec<Arc<str>>>();
         let (sources, arrived) = (names(&["b", "a", "c"]), names(&["c", "a"]));
         checkpoint.joins = vec![StoredJoin { target: "join".into(), sources, arrived }];
@@ -83,7 +83,7 @@ pub async fn joins_and_waiting_nodes_come_back(store: SharedCheckpointer) {
 }
 
 /// R-FWK-34: every source is returned.
-pub async fn every_source_comes_back(store: SharedCheckpointer) {
+pub async fn every_source_round_trips(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let sources = [
         CheckpointSource::Input,
@@ -100,8 +100,8 @@ pub async fn every_source_comes_back(store: SharedCheckpointer) {
 }
 
 /// R-FWK-34: numbers at their limits are returned.
-pub async fn numbers_at_their_limits_come_back(store: SharedCheckpointer) {
-    comes_back(store, |checkpoint| {
+pub async fn numbers_at_their_limits_round_trip(store: SharedCheckpointer) {
+    check_round_trip(store, |checkpoint| {
         checkpoint.id = id(u128::MAX);
         checkpoint.run = run(u128::MAX);
         (checkpoint.step, checkpoint.time) = (i64::MAX, i64::MAX);
@@ -112,8 +112,8 @@ pub async fn numbers_at_their_limits_come_back(store: SharedCheckpointer) {
 }
 
 /// R-FWK-34: a negative step and a time before 1970 are returned.
-pub async fn numbers_below_zero_come_back(store: SharedCheckpointer) {
-    comes_back(store, |checkpoint| {
+pub async fn numbers_below_zero_round_trip(store: SharedCheckpointer) {
+    check_round_trip(store, |checkpoint| {
         checkpoint.id = id(0);
         (checkpoint.step, checkpoint.time) = (-1, i64::MIN);
     })
@@ -121,8 +121,8 @@ pub async fn numbers_below_zero_come_back(store: SharedCheckpointer) {
 }
 
 /// R-FWK-34: metadata is returned with every kind of value.
-pub async fn metadata_comes_back(store: SharedCheckpointer) {
-    comes_back(store, |checkpoint| {
+pub async fn metadata_round_trips(store: SharedCheckpointer) {
+    check_round_trip(store, |checkpoint| {
         let metadata = json!({
             "user": "Jürgen 🦀", "": "no name", "n": u64::MAX, "ratio": 0.1, "yes": true, "none": null,
             "nested": { "list": [1, [2, {}]] },
@@ -133,8 +133,8 @@ pub async fn metadata_comes_back(store: SharedCheckpointer) {
 }
 
 /// R-FWK-34: names outside ASCII and the namespace of a nested subgraph are returned.
-pub async fn names_outside_ascii_come_back(store: SharedCheckpointer) {
-    comes_back(store, |checkpoint| {
+pub async fn names_outside_ascii_round_trip(store: SharedCheckpointer) {
+    check_round_trip(store, |checkpoint| {
         checkpoint.namespace = CheckpointNamespace::root().child("größe:1").child("猫%_'\"\\:2");
         checkpoint.graph = "граф \u{1F980}".into();
         checkpoint.deferred = vec!["naïve 'node'".into(), "\"\\\n\t".into()];
@@ -142,7 +142,7 @@ pub async fn names_outside_ascii_come_back(store: SharedCheckpointer) {
     .await;
 }
 
-/// R-FWK-33: without an id the newest checkpoint is returned.
+/// R-FWK-33: without an id the latest checkpoint is returned.
 pub async fn the_newest_is_given_when_no_id_is_named(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for _ in 0..5 {
@@ -153,9 +153,9 @@ pub async fn the_newest_is_given_when_no_id_is_named(store: SharedCheckpointer) 
 
 /// R-FWK-33: a reader that has the values of a checkpoint learns that it is still the newest, with its pending
 /// entries, and gets the values of a newer one.
-pub async fn a_reader_learns_that_its_checkpoint_is_the_newest(store: SharedCheckpointer) {
+pub async fn newer_than_returns_no_values_of_the_same_checkpoint(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
-    assert!(writer.find(CheckpointSelector::NewerThan(id(7))).await.expect("asking works").is_none());
+    assert!(writer.find(CheckpointSelector::NewerThan(id(7))).await.expect("failed to load the checkpoint").is_none());
     let saved = writer.steps(3).await;
     writer.know(saved[2], 1, TaskEntry::Skipped).await;
     let newest = writer.loaded(CheckpointSelector::Latest).await;
@@ -190,7 +190,7 @@ pub async fn an_unknown_checkpoint_is_none(store: SharedCheckpointer) {
 macro_rules! checkpointer_records {
     ($open:expr, $drive:expr) => {
         mod records {
-            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, metadata as checks};
 
@@ -202,62 +202,62 @@ macro_rules! checkpointer_records {
 
             /// R-FWK-34: id, thread, namespace, parent, step, source, time, run and versions are returned.
             #[test]
-            fn a_plain_record_comes_back() {
-                check($open, $drive, checks::a_plain_record_comes_back);
+            fn a_plain_record_round_trips() {
+                check($open, $drive, checks::a_plain_record_round_trips);
             }
 
             /// R-FWK-34: the next tasks are returned with their triggers and inputs.
             #[test]
-            fn what_is_due_comes_back_with_its_reasons() {
-                check($open, $drive, checks::what_is_due_comes_back_with_its_reasons);
+            fn next_tasks_keep_triggers() {
+                check($open, $drive, checks::next_tasks_keep_triggers);
             }
 
             /// R-FWK-34: the progress of joins and deferred nodes are returned.
             #[test]
-            fn joins_and_waiting_nodes_come_back() {
-                check($open, $drive, checks::joins_and_waiting_nodes_come_back);
+            fn joins_and_waiting_nodes_round_trip() {
+                check($open, $drive, checks::joins_and_waiting_nodes_round_trip);
             }
 
             /// R-FWK-34: every source is returned.
             #[test]
-            fn every_source_comes_back() {
-                check($open, $drive, checks::every_source_comes_back);
+            fn every_source_round_trips() {
+                check($open, $drive, checks::every_source_round_trips);
             }
 
             /// R-FWK-34: numbers at their limits are returned.
             #[test]
-            fn numbers_at_their_limits_come_back() {
-                check($open, $drive, checks::numbers_at_their_limits_come_back);
+            fn numbers_at_their_limits_round_trip() {
+                check($open, $drive, checks::numbers_at_their_limits_round_trip);
             }
 
             /// R-FWK-34: a negative step and a time before 1970 are returned.
             #[test]
-            fn numbers_below_zero_come_back() {
-                check($open, $drive, checks::numbers_below_zero_come_back);
+            fn numbers_below_zero_round_trip() {
+                check($open, $drive, checks::numbers_below_zero_round_trip);
             }
 
             /// R-FWK-34: metadata is returned with every kind of value.
             #[test]
-            fn metadata_comes_back() {
-                check($open, $drive, checks::metadata_comes_back);
+            fn metadata_round_trips() {
+                check($open, $drive, checks::metadata_round_trips);
             }
 
             /// R-FWK-34: names outside ASCII and the namespace of a nested subgraph are returned.
             #[test]
-            fn names_outside_ascii_come_back() {
-                check($open, $drive, checks::names_outside_ascii_come_back);
+            fn names_outside_ascii_round_trip() {
+                check($open, $drive, checks::names_outside_ascii_round_trip);
             }
 
-            /// R-FWK-33: without an id the newest checkpoint is returned.
+            /// R-FWK-33: without an id the latest checkpoint is returned.
             #[test]
             fn the_newest_is_given_when_no_id_is_named() {
                 check($open, $drive, checks::the_newest_is_given_when_no_id_is_named);
             }
 
-            /// R-FWK-33: a reader that has the newest checkpoint learns that, and gets the values of a newer one.
+            /// R-FWK-33: a reader that has the latest checkpoint learns that, and gets the values of a newer one.
             #[test]
-            fn a_reader_learns_that_its_checkpoint_is_the_newest() {
-                check($open, $drive, checks::a_reader_learns_that_its_checkpoint_is_the_newest);
+            fn newer_than_returns_no_values_of_the_same_checkpoint() {
+                check($open, $drive, checks::newer_than_returns_no_values_of_the_same_checkpoint);
             }
 
             /// R-FWK-33: an older checkpoint is returned by its id.

@@ -62,7 +62,7 @@ async fn pending(writer: &Writer, number: u128) -> Vec<PendingEntry> {
 }
 
 /// R-FWK-34: every kind of entry is returned.
-pub async fn every_kind_of_entry_comes_back(store: SharedCheckpointer) {
+pub async fn every_kind_of_entry_round_trips(store: SharedCheckpointer) {
     let writer = begin(&store).await;
     let kinds = [done("a"), TaskEntry::Skipped, failed("no"), question(1), question(2), answer(1), once("k", i64::MIN)];
     let entries: Vec<PendingEntry> = (1..).zip(kinds).map(|(task, entry)| pending_entry(id(1), task, entry)).collect();
@@ -73,7 +73,7 @@ pub async fn every_kind_of_entry_comes_back(store: SharedCheckpointer) {
 }
 
 /// R-FWK-34: a result is returned with its writes, its targets and its command for the parent graph.
-pub async fn a_result_comes_back_whole(store: SharedCheckpointer) {
+pub async fn a_result_round_trips(store: SharedCheckpointer) {
     let writer = begin(&store).await;
     let send =
         StoredSend { index: 3, payload: json!({ "a": [u64::MAX] }).into(), timeout: Some(Duration::from_secs(1)) };
@@ -213,7 +213,7 @@ pub async fn entries_that_are_sent_again_change_nothing(store: SharedCheckpointe
 }
 
 /// R-FWK-33: entries of a thousand tasks are returned in order.
-pub async fn entries_of_a_thousand_tasks_come_back(store: SharedCheckpointer) {
+pub async fn entries_of_a_thousand_tasks_round_trip(store: SharedCheckpointer) {
     let writer = begin(&store).await;
     let entries: Vec<PendingEntry> =
         (0..1_000).map(|task| pending_entry(id(1), task * 7_919 % 1_000, done("x"))).collect();
@@ -224,7 +224,7 @@ pub async fn entries_of_a_thousand_tasks_come_back(store: SharedCheckpointer) {
 }
 
 /// R-FWK-50: results recorded inside a task are returned exactly, native values too.
-pub async fn recorded_results_come_back_exactly(store: SharedCheckpointer) {
+pub async fn recorded_results_round_trip_exactly(store: SharedCheckpointer) {
     let writer = begin(&store).await;
     let long: Arc<str> = "é".repeat(100_000).into();
     for (task, value) in [(1, json!(u64::MAX)), (2, json!(null)), (3, json!({ "": [] })), (4, json!(&*long))] {
@@ -240,20 +240,20 @@ pub async fn recorded_results_come_back_exactly(store: SharedCheckpointer) {
 macro_rules! checkpointer_pending {
     ($open:expr, $drive:expr) => {
         mod pending {
-            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, pending_entries as checks};
 
             /// R-FWK-34: every kind of entry is returned.
             #[test]
-            fn every_kind_of_entry_comes_back() {
-                check($open, $drive, checks::every_kind_of_entry_comes_back);
+            fn every_kind_of_entry_round_trips() {
+                check($open, $drive, checks::every_kind_of_entry_round_trips);
             }
 
             /// R-FWK-34: a result is returned with its writes, its targets and its command for the parent graph.
             #[test]
-            fn a_result_comes_back_whole() {
-                check($open, $drive, checks::a_result_comes_back_whole);
+            fn a_result_round_trips() {
+                check($open, $drive, checks::a_result_round_trips);
             }
 
             /// R-FWK-33: entries are returned in commit order, not by task.
@@ -312,14 +312,14 @@ macro_rules! checkpointer_pending {
 
             /// R-FWK-33: entries of a thousand tasks are returned in order.
             #[test]
-            fn entries_of_a_thousand_tasks_come_back() {
-                check($open, $drive, checks::entries_of_a_thousand_tasks_come_back);
+            fn entries_of_a_thousand_tasks_round_trip() {
+                check($open, $drive, checks::entries_of_a_thousand_tasks_round_trip);
             }
 
             /// R-FWK-50: results recorded inside a task are returned exactly, native values too.
             #[test]
-            fn recorded_results_come_back_exactly() {
-                check($open, $drive, checks::recorded_results_come_back_exactly);
+            fn recorded_results_round_trip_exactly() {
+                check($open, $drive, checks::recorded_results_round_trip_exactly);
             }
         }
     };

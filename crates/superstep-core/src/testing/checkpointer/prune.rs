@@ -38,7 +38,7 @@ pub async fn the_newest_stay(store: SharedCheckpointer) {
 }
 
 /// R-FWK-43: pruning never damages a checkpoint that stays.
-pub async fn what_stays_is_whole(store: SharedCheckpointer) {
+pub async fn pruning_keeps_remaining_checkpoints_complete(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let mut expected = Vec::new();
     for index in 0..60 {
@@ -138,11 +138,11 @@ pub async fn results_of_the_newest_stay(store: SharedCheckpointer) {
 }
 
 /// R-FWK-43: with `keep_last` 0 everything is removed, and the thread can start again.
-pub async fn with_nothing_to_keep_everything_goes(store: SharedCheckpointer) {
+pub async fn keep_last_zero_removes_everything(store: SharedCheckpointer) {
     let mut writer = grown(&store, 10).await;
     assert_eq!(prune(&writer, 0).await.checkpoints, 10);
     assert!(writer.find(CheckpointSelector::Latest).await.expect("loading works").is_none());
-    assert!(store.namespaces(writer.thread()).await.expect("asking works").is_empty());
+    assert!(store.namespaces(writer.thread()).await.expect("failed to list namespaces").is_empty());
     (writer.head, writer.state) = (None, writer.schema.initial_state());
     writer.step(json!({ "log": ["anew"] })).await;
     assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
@@ -169,7 +169,7 @@ pub async fn pruning_leaves_other_threads(store: SharedCheckpointer) {
 }
 
 /// R-FWK-43: a removed checkpoint cannot be a parent.
-pub async fn a_checkpoint_that_went_is_no_parent(store: SharedCheckpointer) {
+pub async fn a_removed_checkpoint_cannot_be_a_parent(store: SharedCheckpointer) {
     let mut writer = grown(&store, 5).await;
     prune(&writer, 2).await;
     assert_eq!(
@@ -183,7 +183,7 @@ pub async fn a_checkpoint_that_went_is_no_parent(store: SharedCheckpointer) {
 }
 
 /// R-FWK-33: the statistics of an empty checkpointer are zero.
-pub async fn an_empty_store_says_so(store: SharedCheckpointer) {
+pub async fn stats_of_empty_checkpointer_are_zero(store: SharedCheckpointer) {
     assert_eq!(stats(&store).await, CheckpointerStats::default());
 }
 
@@ -197,7 +197,7 @@ pub async fn a_store_counts_threads_and_checkpoints(store: SharedCheckpointer) {
     }
     let counted = stats(&store).await;
     assert_eq!((counted.threads, counted.checkpoints), (3, 6 + 6));
-    store.delete_thread(&"b".into()).await.expect("nobody moves it");
+    store.delete_thread(&"b".into()).await.expect("no run holds the lease");
     let counted = stats(&store).await;
     assert_eq!((counted.threads, counted.checkpoints), (2, 4 + 4));
 }
@@ -218,7 +218,7 @@ pub async fn a_thousand_kilobytes_take_less_than_five_megabytes(store: SharedChe
 macro_rules! checkpointer_pruning {
     ($open:expr, $drive:expr) => {
         mod pruning {
-            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, prune as checks};
 
@@ -230,8 +230,8 @@ macro_rules! checkpointer_pruning {
 
             /// R-FWK-43: pruning never damages a checkpoint that stays.
             #[test]
-            fn what_stays_is_whole() {
-                check($open, $drive, checks::what_stays_is_whole);
+            fn pruning_keeps_remaining_checkpoints_complete() {
+                check($open, $drive, checks::pruning_keeps_remaining_checkpoints_complete);
             }
 
             /// R-FWK-43, R-REF-68: a thread continues after pruning like one that was not pruned.
@@ -278,8 +278,8 @@ macro_rules! checkpointer_pruning {
 
             /// R-FWK-43: with `keep_last` 0 everything is removed, and the thread can start again.
             #[test]
-            fn with_nothing_to_keep_everything_goes() {
-                check($open, $drive, checks::with_nothing_to_keep_everything_goes);
+            fn keep_last_zero_removes_everything() {
+                check($open, $drive, checks::keep_last_zero_removes_everything);
             }
 
             /// R-FWK-43: pruning a thread with no more checkpoints than `keep_last`, or none, removes nothing.
@@ -296,14 +296,14 @@ macro_rules! checkpointer_pruning {
 
             /// R-FWK-43: a removed checkpoint cannot be a parent.
             #[test]
-            fn a_checkpoint_that_went_is_no_parent() {
-                check($open, $drive, checks::a_checkpoint_that_went_is_no_parent);
+            fn a_removed_checkpoint_cannot_be_a_parent() {
+                check($open, $drive, checks::a_removed_checkpoint_cannot_be_a_parent);
             }
 
             /// R-FWK-33: the statistics of an empty checkpointer are zero.
             #[test]
-            fn an_empty_store_says_so() {
-                check($open, $drive, checks::an_empty_store_says_so);
+            fn stats_of_empty_checkpointer_are_zero() {
+                check($open, $drive, checks::stats_of_empty_checkpointer_are_zero);
             }
 
             /// R-FWK-33: the statistics count threads and checkpoints.

@@ -27,7 +27,7 @@ async fn left(writer: &Writer) -> Vec<u128> {
 }
 
 /// R-FWK-43: the checkpoints of the run are removed, and those of others stay.
-pub async fn what_a_run_made_goes(store: SharedCheckpointer) {
+pub async fn checkpoints_of_an_excluded_run_are_removed(store: SharedCheckpointer) {
     let writer = by_runs(&store, &[1, 2, 1, 3, 2]).await;
     assert_eq!(without(&writer, &[2]).await.checkpoints, 2);
     assert_eq!(left(&writer).await, [4, 3, 1]);
@@ -36,7 +36,7 @@ pub async fn what_a_run_made_goes(store: SharedCheckpointer) {
 }
 
 /// R-FWK-43: a checkpoint whose parents were removed has its original values, and still names its parent.
-pub async fn what_stays_is_whole_without_its_parent(store: SharedCheckpointer) {
+pub async fn remaining_checkpoints_are_complete_without_their_parent(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let mut expected = Vec::new();
     for index in 0..60 {
@@ -54,7 +54,7 @@ pub async fn what_stays_is_whole_without_its_parent(store: SharedCheckpointer) {
 }
 
 /// R-FWK-43: the newest is removed with its run, and the thread continues from the one before.
-pub async fn the_newest_goes_with_its_run(store: SharedCheckpointer) {
+pub async fn the_newest_is_removed_with_its_run(store: SharedCheckpointer) {
     let writer = by_runs(&store, &[1, 1, 2]).await;
     without(&writer, &[2]).await;
     assert_eq!(writer.loaded(CheckpointSelector::Latest).await.checkpoint.id, id(2));
@@ -64,7 +64,7 @@ pub async fn the_newest_goes_with_its_run(store: SharedCheckpointer) {
 }
 
 /// R-FWK-43: neither an open interrupt nor a result that the newest needs keeps a checkpoint of the run.
-pub async fn what_waits_for_a_person_goes_with_its_run(store: SharedCheckpointer) {
+pub async fn excluded_run_loses_open_interrupts(store: SharedCheckpointer) {
     let writer = by_runs(&store, &[1, 2, 1, 2]).await;
     writer.know(id(2), 1, question(1)).await;
     writer.know(id(4), 1, TaskEntry::Skipped).await;
@@ -74,7 +74,7 @@ pub async fn what_waits_for_a_person_goes_with_its_run(store: SharedCheckpointer
 }
 
 /// R-FWK-43: the checkpoints of a run are removed in all graphs of the thread, and in no other thread.
-pub async fn a_run_goes_in_all_graphs_of_one_thread(store: SharedCheckpointer) {
+pub async fn excluded_run_is_removed_in_all_namespaces(store: SharedCheckpointer) {
     let writer = by_runs(&store, &[1, 2]).await;
     let mut subgraph = writer.subgraph("child");
     for number in [2, 1, 2] {
@@ -111,40 +111,40 @@ pub async fn no_run_of_that_name_removes_nothing(store: SharedCheckpointer) {
 macro_rules! checkpointer_runs {
     ($open:expr, $drive:expr) => {
         mod runs {
-            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, prune_runs as checks};
 
             /// R-FWK-43: the checkpoints of the run are removed, and those of others stay.
             #[test]
-            fn what_a_run_made_goes() {
-                check($open, $drive, checks::what_a_run_made_goes);
+            fn checkpoints_of_an_excluded_run_are_removed() {
+                check($open, $drive, checks::checkpoints_of_an_excluded_run_are_removed);
             }
 
             /// R-FWK-43: a checkpoint whose parents were removed has its original values, and still names its
             /// parent.
             #[test]
-            fn what_stays_is_whole_without_its_parent() {
-                check($open, $drive, checks::what_stays_is_whole_without_its_parent);
+            fn remaining_checkpoints_are_complete_without_their_parent() {
+                check($open, $drive, checks::remaining_checkpoints_are_complete_without_their_parent);
             }
 
             /// R-FWK-43: the newest is removed with its run, and the thread continues from the one before.
             #[test]
-            fn the_newest_goes_with_its_run() {
-                check($open, $drive, checks::the_newest_goes_with_its_run);
+            fn the_newest_is_removed_with_its_run() {
+                check($open, $drive, checks::the_newest_is_removed_with_its_run);
             }
 
             /// R-FWK-43: neither an open interrupt nor a result that the newest needs keeps a checkpoint of the
             /// run.
             #[test]
-            fn what_waits_for_a_person_goes_with_its_run() {
-                check($open, $drive, checks::what_waits_for_a_person_goes_with_its_run);
+            fn excluded_run_loses_open_interrupts() {
+                check($open, $drive, checks::excluded_run_loses_open_interrupts);
             }
 
             /// R-FWK-43: the checkpoints of a run are removed in all graphs of the thread, and in no other thread.
             #[test]
-            fn a_run_goes_in_all_graphs_of_one_thread() {
-                check($open, $drive, checks::a_run_goes_in_all_graphs_of_one_thread);
+            fn excluded_run_is_removed_in_all_namespaces() {
+                check($open, $drive, checks::excluded_run_is_removed_in_all_namespaces);
             }
 
             /// R-FWK-43: `keep_last` counts only checkpoints of other runs.

@@ -45,7 +45,7 @@ pub async fn two_hundred_stay_by_default(store: SharedCheckpointer) {
 
 /// R-FWK-43: checkpoints above the maximum age are removed, even within `keep_last`; those exactly at the limit
 /// stay.
-pub async fn what_is_too_old_goes(store: SharedCheckpointer) {
+pub async fn checkpoints_above_the_maximum_age_are_removed(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for time in [10, 20, 30, 40, 50] {
         writer.time = time;
@@ -78,7 +78,7 @@ pub async fn the_first_stays(store: SharedCheckpointer) {
 }
 
 /// R-FWK-43: tagged checkpoints stay, by key or by value.
-pub async fn what_was_tagged_stays(store: SharedCheckpointer) {
+pub async fn tagged_checkpoints_stay(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let mut values = Vec::new();
     let tags =
@@ -143,7 +143,7 @@ pub async fn fork_points_stay(store: SharedCheckpointer) {
 }
 
 /// R-FWK-43: the checkpoints of an excluded run are removed, whatever rule would keep them.
-pub async fn an_unwanted_run_goes_by_any_rule(store: SharedCheckpointer) {
+pub async fn keep_rules_do_not_keep_excluded_runs(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for number in [2, 1, 2, 1] {
         writer.run = run(number);
@@ -157,7 +157,7 @@ pub async fn an_unwanted_run_goes_by_any_rule(store: SharedCheckpointer) {
 }
 
 /// R-FWK-43: a dry run reports the number of checkpoints and bytes it would remove.
-pub async fn a_dry_run_says_how_much(store: SharedCheckpointer) {
+pub async fn a_dry_run_reports_what_it_would_remove(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for index in 0..30 {
         writer.step(json!({ "log": [format!("{index:300}")], "title": format!("{index:400}") })).await;
@@ -175,7 +175,7 @@ pub async fn a_dry_run_says_how_much(store: SharedCheckpointer) {
 macro_rules! checkpointer_retention {
     ($open:expr, $drive:expr) => {
         mod retention {
-            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, retention as checks};
 
@@ -188,8 +188,8 @@ macro_rules! checkpointer_retention {
             /// R-FWK-43: checkpoints above the maximum age are removed, even within `keep_last`; those exactly at
             /// the limit stay.
             #[test]
-            fn what_is_too_old_goes() {
-                check($open, $drive, checks::what_is_too_old_goes);
+            fn checkpoints_above_the_maximum_age_are_removed() {
+                check($open, $drive, checks::checkpoints_above_the_maximum_age_are_removed);
             }
 
             /// R-FWK-43: the newest stays at any age: a thread that was unused for long keeps its state.
@@ -206,8 +206,8 @@ macro_rules! checkpointer_retention {
 
             /// R-FWK-43: tagged checkpoints stay, by key or by value.
             #[test]
-            fn what_was_tagged_stays() {
-                check($open, $drive, checks::what_was_tagged_stays);
+            fn tagged_checkpoints_stay() {
+                check($open, $drive, checks::tagged_checkpoints_stay);
             }
 
             /// R-FWK-43: with the rule `Interrupted` checkpoints with an interrupt stay, also when it is resumed.
@@ -224,14 +224,14 @@ macro_rules! checkpointer_retention {
 
             /// R-FWK-43: the checkpoints of an excluded run are removed, whatever rule would keep them.
             #[test]
-            fn an_unwanted_run_goes_by_any_rule() {
-                check($open, $drive, checks::an_unwanted_run_goes_by_any_rule);
+            fn keep_rules_do_not_keep_excluded_runs() {
+                check($open, $drive, checks::keep_rules_do_not_keep_excluded_runs);
             }
 
             /// R-FWK-43: a dry run reports the number of checkpoints and bytes it would remove.
             #[test]
-            fn a_dry_run_says_how_much() {
-                check($open, $drive, checks::a_dry_run_says_how_much);
+            fn a_dry_run_reports_what_it_would_remove() {
+                check($open, $drive, checks::a_dry_run_reports_what_it_would_remove);
             }
         }
     };

@@ -9,7 +9,7 @@ use crate::id::ThreadId;
 use crate::port::{CheckpointSelector, HistoryQuery, Retention, SharedCheckpointer, ThreadStatus, ThreadsQuery};
 
 async fn status(writer: &Writer) -> Option<ThreadStatus> {
-    writer.store.status(writer.thread()).await.expect("asking works")
+    writer.store.status(writer.thread()).await.expect("failed to read the status")
 }
 
 async fn listed(store: &SharedCheckpointer, after: Option<&str>, limit: Option<usize>) -> Vec<ThreadId> {
@@ -18,7 +18,7 @@ async fn listed(store: &SharedCheckpointer, after: Option<&str>, limit: Option<u
 }
 
 /// R-FWK-33: threads with equal checkpoint ids are independent.
-pub async fn threads_stay_apart(store: SharedCheckpointer) {
+pub async fn threads_are_isolated(store: SharedCheckpointer) {
     let mut writers = Vec::new();
     for name in ["a", "b", "ab", "a:b"] {
         writers.push(Writer::open(&store, name).await);
@@ -40,7 +40,7 @@ pub async fn threads_stay_apart(store: SharedCheckpointer) {
 }
 
 /// R-FWK-34: graphs on one thread, with equal checkpoint ids, are independent.
-pub async fn namespaces_stay_apart(store: SharedCheckpointer) {
+pub async fn namespaces_are_isolated(store: SharedCheckpointer) {
     let root = Writer::open(&store, "thread").await;
     let child = root.subgraph("child:1");
     let mut writers =
@@ -61,7 +61,7 @@ pub async fn namespaces_stay_apart(store: SharedCheckpointer) {
 /// R-FWK-33: the graphs that have checkpoints on a thread are listed, and only those.
 pub async fn namespaces_are_listed(store: SharedCheckpointer) {
     let mut root = Writer::open(&store, "thread").await;
-    assert!(store.namespaces(root.thread()).await.expect("asking works").is_empty());
+    assert!(store.namespaces(root.thread()).await.expect("failed to list namespaces").is_empty());
     root.steps(2).await;
     let mut expected = vec![CheckpointNamespace::root()];
     for segment in ["b:1", "a:1", "größe"] {
@@ -69,15 +69,15 @@ pub async fn namespaces_are_listed(store: SharedCheckpointer) {
         subgraph.steps(1).await;
         expected.push(subgraph.namespace);
     }
-    let mut listed = store.namespaces(root.thread()).await.expect("asking works");
+    let mut listed = store.namespaces(root.thread()).await.expect("failed to list namespaces");
     listed.sort();
     expected.sort();
     assert_eq!(listed, expected);
-    assert!(store.namespaces(&"nobody".into()).await.expect("asking works").is_empty());
+    assert!(store.namespaces(&"nobody".into()).await.expect("failed to list namespaces").is_empty());
 }
 
 /// R-FWK-33: a thread exists after its first commit.
-pub async fn a_thread_is_known_once_something_is_saved(store: SharedCheckpointer) {
+pub async fn a_thread_exists_after_its_first_commit(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     assert_eq!(status(&writer).await, None);
     store.release(&writer.lease);
@@ -122,7 +122,7 @@ pub async fn deleting_a_thread_removes_all_of_it(store: SharedCheckpointer) {
     let mut subgraph = writer.subgraph("child");
     subgraph.steps(3).await;
     store.release(&writer.lease);
-    store.delete_thread(writer.thread()).await.expect("nobody moves it");
+    store.delete_thread(writer.thread()).await.expect("no run holds the lease");
     for writer in [&writer, &subgraph] {
         for at in [CheckpointSelector::Latest, CheckpointSelector::Id(saved[0])] {
             assert!(writer.find(at).await.expect("loading works").is_none());
@@ -130,7 +130,7 @@ pub async fn deleting_a_thread_removes_all_of_it(store: SharedCheckpointer) {
         assert!(writer.history(&HistoryQuery::default()).await.is_empty());
     }
     assert_eq!(status(&writer).await, None);
-    assert!(store.namespaces(writer.thread()).await.expect("asking works").is_empty());
+    assert!(store.namespaces(writer.thread()).await.expect("failed to list namespaces").is_empty());
 }
 
 /// R-FWK-33: deleting a thread leaves the others.
@@ -142,7 +142,7 @@ pub async fn deleting_a_thread_leaves_the_others(store: SharedCheckpointer) {
         store.release(&writer.lease);
         writers.push(writer);
     }
-    store.delete_thread(&"thread".into()).await.expect("nobody moves it");
+    store.delete_thread(&"thread".into()).await.expect("no run holds the lease");
     for writer in &writers[1..] {
         assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
     }
@@ -163,7 +163,7 @@ pub async fn a_thread_is_not_deleted_while_a_run_moves_it(store: SharedCheckpoin
     assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
     let thread = writer.thread().clone();
     writer.close();
-    store.delete_thread(&thread).await.expect("nobody moves it any more");
+    store.delete_thread(&thread).await.expect("no run holds the lease any more");
 }
 
 /// R-FWK-33: a deleted thread can be created again, with the same ids.
@@ -172,7 +172,7 @@ pub async fn a_deleted_thread_can_be_created_again(store: SharedCheckpointer) {
     writer.step(json!({ "title": "old", "log": ["old"] })).await;
     writer.know(id(1), 1, TaskEntry::Skipped).await;
     store.release(&writer.lease);
-    store.delete_thread(writer.thread()).await.expect("nobody moves it");
+    store.delete_thread(writer.thread()).await.expect("no run holds the lease");
     let mut anew = Writer::open(&store, "thread").await;
     anew.step(json!({ "log": ["new"] })).await;
     assert_eq!(anew.stored(CheckpointSelector::Latest).await, anew.values());
@@ -219,7 +219,7 @@ pub async fn the_threads_that_are_listed_exist(store: SharedCheckpointer) {
     let retention = Retention::keep_last(0);
     store.prune(writer.thread(), &retention).await.expect("pruning works");
     assert_eq!(listed(&store, None, None).await, ["copy", "saved", "told"].map(Into::into));
-    store.delete_thread(&"copy".into()).await.expect("nobody moves it");
+    store.delete_thread(&"copy".into()).await.expect("no run holds the lease");
     assert_eq!(listed(&store, None, None).await, ["saved", "told"].map(Into::into));
     assert_eq!(store.stats().await.expect("counting works").threads, 2);
 }
@@ -229,20 +229,20 @@ pub async fn the_threads_that_are_listed_exist(store: SharedCheckpointer) {
 macro_rules! checkpointer_threads {
     ($open:expr, $drive:expr) => {
         mod threads {
-            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, threads as checks};
 
             /// R-FWK-33: threads with equal checkpoint ids are independent.
             #[test]
-            fn threads_stay_apart() {
-                check($open, $drive, checks::threads_stay_apart);
+            fn threads_are_isolated() {
+                check($open, $drive, checks::threads_are_isolated);
             }
 
             /// R-FWK-34: graphs on one thread, with equal checkpoint ids, are independent.
             #[test]
-            fn namespaces_stay_apart() {
-                check($open, $drive, checks::namespaces_stay_apart);
+            fn namespaces_are_isolated() {
+                check($open, $drive, checks::namespaces_are_isolated);
             }
 
             /// R-FWK-33: the graphs that have checkpoints on a thread are listed, and only those.
@@ -253,8 +253,8 @@ macro_rules! checkpointer_threads {
 
             /// R-FWK-33: a thread exists after its first commit.
             #[test]
-            fn a_thread_is_known_once_something_is_saved() {
-                check($open, $drive, checks::a_thread_is_known_once_something_is_saved);
+            fn a_thread_exists_after_its_first_commit() {
+                check($open, $drive, checks::a_thread_exists_after_its_first_commit);
             }
 
             /// R-FWK-33: a thread has the status of the last commit.

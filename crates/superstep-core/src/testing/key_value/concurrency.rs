@@ -38,7 +38,7 @@ pub fn check<K: KeyValue>(
 }
 
 /// R-FWK-39: of many concurrent puts of a new key one succeeds, and its value stays.
-pub fn of_many_who_put_a_new_key_one_wins<K: KeyValue>() -> Parts<K> {
+pub fn one_of_many_concurrent_puts_of_a_new_key_succeeds<K: KeyValue>() -> Parts<K> {
     async fn work<K: KeyValue>(store: Arc<K>, racer: usize, barrier: Arc<Barrier>) {
         for race in 0..RACES {
             barrier.wait();
@@ -60,7 +60,7 @@ pub fn of_many_who_put_a_new_key_one_wins<K: KeyValue>() -> Parts<K> {
 }
 
 /// R-FWK-39: of many concurrent puts of an expired key one succeeds.
-pub fn of_many_puts_of_an_expired_key_one_wins<K: KeyValue>() -> Parts<K> {
+pub fn one_of_many_concurrent_puts_of_an_expired_key_succeeds<K: KeyValue>() -> Parts<K> {
     async fn work<K: KeyValue>(store: Arc<K>, racer: usize, barrier: Arc<Barrier>) {
         for race in 0..RACES {
             let key = format!("race/{race}");
@@ -82,7 +82,7 @@ pub fn of_many_puts_of_an_expired_key_one_wins<K: KeyValue>() -> Parts<K> {
 }
 
 /// R-FWK-39: a reader sees complete values only while writers are active.
-pub fn readers_see_whole_values<K: KeyValue>() -> Parts<K> {
+pub fn readers_see_complete_values<K: KeyValue>() -> Parts<K> {
     async fn work<K: KeyValue>(store: Arc<K>, racer: usize, _: Arc<Barrier>) {
         for round in 0..RACES {
             if racer.is_multiple_of(2) {

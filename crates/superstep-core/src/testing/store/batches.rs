@@ -37,7 +37,7 @@ pub async fn answers_come_in_order(open: StoreFactory) {
 }
 
 /// A later operation sees the effects of earlier ones: puts and deletes of one name, in their order.
-pub async fn later_ones_see_earlier_ones(open: StoreFactory) {
+pub async fn operations_see_earlier_ones_of_their_batch(open: StoreFactory) {
     let (store, _) = open.open();
     let operations: Vec<StoreOp> = vec![
         PutOp::new("n", "a", json!("one")).into(),
@@ -153,7 +153,8 @@ macro_rules! store_batches {
     ($open:expr, $drive:expr) => {
         $crate::store_tests!(
             $open, $drive, batches:
-            answers_come_in_order, later_ones_see_earlier_ones, all_or_nothing, an_empty_batch_is_nothing,
+            answers_come_in_order, operations_see_earlier_ones_of_their_batch, all_or_nothing,
+            an_empty_batch_is_nothing,
             many_puts_are_one_batch, many_put_at_once, many_put_one_name_at_once, batches_do_not_see_each_other_halfway,
         );
     };

@@ -41,8 +41,8 @@ pub async fn agree(
         }
         if draw.below(20) == 0 {
             // The counts may differ: stores remove some expired items on other operations.
-            one.sweep().await.expect("sweep");
-            other.sweep().await.expect("sweep");
+            one.sweep_ttl().await.expect("sweep");
+            other.sweep_ttl().await.expect("sweep");
         }
     }
     compared
@@ -161,7 +161,7 @@ impl Draw {
             search = search.filter(self.filter(2));
         }
         if self.below(2) == 0 {
-            search = search.query(self.text()).by(self.of(&[SearchMode::Auto, SearchMode::Text]));
+            search = search.query(self.text()).mode(self.of(&[SearchMode::Auto, SearchMode::Text]));
         }
         if self.below(3) == 0 { search.refresh(self.below(2) == 0) } else { search }
     }

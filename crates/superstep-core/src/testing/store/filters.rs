@@ -19,7 +19,7 @@ fn numbers() -> [Value; 6] {
 }
 
 /// `Eq` and `Ne` are opposites.
-pub async fn is_and_not(open: StoreFactory) {
+pub async fn eq_and_ne_are_opposites(open: StoreFactory) {
     let cases: Vec<(Filter, &[usize])> = vec![
         (Filter::eq("a", 2), &[1]),
         (Filter::eq("a", "2"), &[3]),
@@ -95,7 +95,7 @@ pub async fn all_any_and_none(open: StoreFactory) {
 }
 
 /// A path leads through objects only.
-pub async fn paths_lead_through_objects(open: StoreFactory) {
+pub async fn paths_traverse_objects_only(open: StoreFactory) {
     let values = [
         json!({ "a": { "b": { "c": 1 } } }),
         json!({ "a": { "b": [{ "c": 1 }] } }),
@@ -117,7 +117,7 @@ pub async fn paths_lead_through_objects(open: StoreFactory) {
 }
 
 /// Lists and objects are compared as a whole, never in part.
-pub async fn lists_and_objects_are_compared_whole(open: StoreFactory) {
+pub async fn lists_and_objects_are_compared_completely(open: StoreFactory) {
     let values = [
         json!({ "a": [1, 2] }),
         json!({ "a": [2, 1] }),
@@ -266,8 +266,8 @@ macro_rules! store_filters {
     ($open:expr, $drive:expr) => {
         $crate::store_tests!(
             $open, $drive, filters:
-            is_and_not, less_and_less_or_equal, greater_and_greater_or_equal, one_of_several, exists,
-            all_any_and_none, paths_lead_through_objects, lists_and_objects_are_compared_whole,
+            eq_and_ne_are_opposites, less_and_less_or_equal, greater_and_greater_or_equal, one_of_several, exists,
+            all_any_and_none, paths_traverse_objects_only, lists_and_objects_are_compared_completely,
             numbers_are_compared_by_value, texts_are_compared_by_bytes, zero_bytes_are_compared,
             hostile_keys_find_nothing, hostile_keys_and_values_are_found_as_they_are, the_langgraph_form_is_parsed,
         );

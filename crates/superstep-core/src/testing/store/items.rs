@@ -13,7 +13,7 @@ async fn value(store: &SharedStore, namespace: impl Into<StoreNamespace>, key: &
     store.get(namespace, key).await.expect("get").map(|item| item.value)
 }
 
-async fn come_back(open: StoreFactory, values: Vec<Value>) {
+async fn check_round_trip(open: StoreFactory, values: Vec<Value>) {
     let (store, _) = open.open();
     for (index, value) in values.iter().enumerate() {
         store.put("n", index.to_string(), value.clone()).await.expect("put");
@@ -26,7 +26,7 @@ async fn come_back(open: StoreFactory, values: Vec<Value>) {
 }
 
 /// An item has the value, the name and the times of its put.
-pub async fn an_item_comes_back(open: StoreFactory) {
+pub async fn an_item_round_trips(open: StoreFactory) {
     let (store, _) = open.open();
     store.put(["users", "mia"], "food", json!({ "likes": "curry" })).await.expect("put");
     let item = store.get(["users", "mia"], "food").await.expect("get").expect("there");
@@ -36,30 +36,30 @@ pub async fn an_item_comes_back(open: StoreFactory) {
 }
 
 /// Values of every kind are returned.
-pub async fn values_of_every_kind_come_back(open: StoreFactory) {
+pub async fn values_of_every_kind_round_trip(open: StoreFactory) {
     let nested = json!({ "text": "", "list": [[], {}, null], "map": { "": 0 } });
-    come_back(open, vec![json!(null), json!(true), json!(1), json!("a"), json!([1]), json!({}), nested]).await;
+    check_round_trip(open, vec![json!(null), json!(true), json!(1), json!("a"), json!([1]), json!({}), nested]).await;
 }
 
 /// Numbers are returned exactly.
-pub async fn numbers_come_back_exactly(open: StoreFactory) {
+pub async fn numbers_round_trip_exactly(open: StoreFactory) {
     let integers = [i64::MIN, -1, 0, (1 << 53) + 1, i64::MAX].map(Value::from);
     let parts = [0.1, 1.0, -0.0, 1e21, f64::MAX, f64::MIN_POSITIVE, 5e-324].map(Value::from);
-    come_back(open, integers.into_iter().chain(parts).chain([json!(u64::MAX)]).collect()).await;
+    check_round_trip(open, integers.into_iter().chain(parts).chain([json!(u64::MAX)]).collect()).await;
 }
 
 /// Text outside ASCII and with control characters is returned, in values and in their keys.
-pub async fn any_text_comes_back(open: StoreFactory) {
+pub async fn any_text_round_trips(open: StoreFactory) {
     let texts =
         ["Zürich", "日本語", "🦀👩‍👩‍👧", "\u{0}", "a\u{0}b", "\u{feff}\u{2028}", "\"\\/\n\r\t", "%_'; --", "\u{10ffff}"];
-    come_back(open, texts.iter().map(|text| json!({ *text: [text] })).collect()).await;
+    check_round_trip(open, texts.iter().map(|text| json!({ *text: [text] })).collect()).await;
 }
 
 /// A value of two megabytes is returned, and so is a deeply nested one.
-pub async fn large_values_come_back(open: StoreFactory) {
+pub async fn large_values_round_trip(open: StoreFactory) {
     let long: String = (0..200_000).map(|number| format!("w{number} ")).collect();
     let deep = (0..45).fold(json!("core"), |inner, level| json!({ "level": level, "inner": [inner] }));
-    come_back(open, vec![json!({ "long": long }), json!(vec!["x"; 20_000]), deep]).await;
+    check_round_trip(open, vec![json!({ "long": long }), json!(vec!["x"; 20_000]), deep]).await;
 }
 
 /// A value nested too deeply to be parsed again is rejected.
@@ -71,7 +71,7 @@ pub async fn a_value_nested_too_deeply_is_rejected(open: StoreFactory) {
 }
 
 /// An item that was never put is absent.
-pub async fn what_was_never_put_is_absent(open: StoreFactory) {
+pub async fn missing_items_are_absent(open: StoreFactory) {
     let (store, _) = open.open();
     assert!(store.get("n", "k").await.expect("get").is_none());
     assert!(!store.delete("n", "k").await.expect("delete"));
@@ -90,7 +90,7 @@ pub async fn a_put_replaces(open: StoreFactory) {
 }
 
 /// A deleted item is absent, and deleting it again finds none.
-pub async fn what_is_deleted_is_gone(open: StoreFactory) {
+pub async fn deleted_items_are_absent(open: StoreFactory) {
     let (store, clock) = open.open();
     store.put("n", "k", json!("word")).await.expect("put");
     store.put("n", "other", json!("word")).await.expect("put");
@@ -190,8 +190,9 @@ macro_rules! store_items {
     ($open:expr, $drive:expr) => {
         $crate::store_tests!(
             $open, $drive, items:
-            an_item_comes_back, values_of_every_kind_come_back, numbers_come_back_exactly, any_text_comes_back,
-            large_values_come_back, a_value_nested_too_deeply_is_rejected, what_was_never_put_is_absent, a_put_replaces, what_is_deleted_is_gone,
+            an_item_round_trips, values_of_every_kind_round_trip, numbers_round_trip_exactly, any_text_round_trips,
+            large_values_round_trip, a_value_nested_too_deeply_is_rejected, missing_items_are_absent, a_put_replaces,
+            deleted_items_are_absent,
             namespaces_do_not_mix, keys_are_bytes, hostile_names_are_names, the_longest_names_work,
             invalid_names_are_rejected,
         );

@@ -82,7 +82,7 @@ pub async fn namespaces_come_in_pages(open: StoreFactory) {
 }
 
 /// A namespace exists as long as it has an item.
-pub async fn a_namespace_goes_with_its_last_item(open: StoreFactory) {
+pub async fn a_namespace_is_removed_with_its_last_item(open: StoreFactory) {
     let (store, _) = open.open();
     store.put(["a", "b"], "k", json!(1)).await.expect("put");
     assert_eq!(listed_namespaces(&store, ListNamespacesOp::default()).await, ["a.b"]);
@@ -107,7 +107,7 @@ macro_rules! store_listing {
         $crate::store_tests!(
             $open, $drive, list_namespaces:
             namespaces_are_listed_once_in_order, prefix_and_suffix_hold_both, a_star_is_any_label,
-            deep_namespaces_are_cut, namespaces_come_in_pages, a_namespace_goes_with_its_last_item,
+            deep_namespaces_are_cut, namespaces_come_in_pages, a_namespace_is_removed_with_its_last_item,
             a_hundred_are_listed_by_default,
         );
     };

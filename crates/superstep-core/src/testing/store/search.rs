@@ -17,7 +17,7 @@ async fn alike(store: &SharedStore) {
 }
 
 /// A prefix consists of whole labels: `a` is not a prefix of `ab`.
-pub async fn a_prefix_is_of_whole_labels(open: StoreFactory) {
+pub async fn prefixes_match_complete_labels(open: StoreFactory) {
     let (store, _) = open.open();
     alike(&store).await;
     assert_eq!(search_indices(&store, SearchOp::new("a")).await, [0, 1, 2]);
@@ -130,7 +130,7 @@ macro_rules! store_searches {
     ($open:expr, $drive:expr) => {
         $crate::store_tests!(
             $open, $drive, search:
-            a_prefix_is_of_whole_labels, a_prefix_holds_for_queries, no_prefix_is_everything,
+            prefixes_match_complete_labels, a_prefix_holds_for_queries, no_prefix_is_everything,
             an_unknown_prefix_finds_nothing, the_newest_come_first, equally_new_ones_come_by_name,
             ten_are_returned_by_default, pages_hold_every_item_once, a_page_is_cut_after_the_filter,
             without_a_query_there_is_no_score,

@@ -10,7 +10,7 @@ fn query(text: &str) -> SearchOp {
 }
 
 /// A word finds the items that contain it, at any position, regardless of case.
-pub async fn a_word_finds_the_items_that_have_it(open: StoreFactory) {
+pub async fn a_word_matches_items_that_contain_it(open: StoreFactory) {
     let (store, _) = open.open();
     let values = [
         json!("Green curry"),
@@ -104,7 +104,7 @@ pub async fn words_of_any_script_are_found(open: StoreFactory) {
 }
 
 /// An item without an index is found by no query, and by all other operations.
-pub async fn what_has_no_index_is_found_by_no_query(open: StoreFactory) {
+pub async fn items_without_an_index_match_no_query(open: StoreFactory) {
     let (store, _) = open.open();
     store.put_with(PutOp::new("n", "00", json!("word")).index(IndexFields::None)).await.expect("put");
     store.put("n", "01", json!("word")).await.expect("put");
@@ -114,7 +114,7 @@ pub async fn what_has_no_index_is_found_by_no_query(open: StoreFactory) {
 }
 
 /// With paths only the values at those paths are searched.
-pub async fn only_what_stands_at_the_paths_is_searched(open: StoreFactory) {
+pub async fn only_values_at_the_paths_are_searched(open: StoreFactory) {
     let (store, _) = open.open();
     let paths = ["title", "chapters[*].text"].map(str::to_owned).to_vec();
     let value = json!({ "title": "Tides", "notes": "secret", "chapters": [{ "text": "moon" }, { "name": "sun" }] });
@@ -168,7 +168,7 @@ pub async fn a_query_may_ask_for_text(open: StoreFactory) {
     let (store, _) = open.with(|options| options.embedder(LexicalEmbedder::default()));
     let values: [Value; 2] = [json!("moon"), json!("sun")];
     put_all(&store, &values).await;
-    let hits = store.search(query("moon").by(SearchMode::Text)).await.expect("search");
+    let hits = store.search(query("moon").mode(SearchMode::Text)).await.expect("search");
     assert_eq!((keys(&hits), hits[0].matched_by), (vec!["00"], Some(MatchSource::Text)));
 }
 
@@ -178,9 +178,9 @@ macro_rules! store_texts {
     ($open:expr, $drive:expr) => {
         $crate::store_tests!(
             $open, $drive, text_search:
-            a_word_finds_the_items_that_have_it, more_words_come_first, rare_words_count_more,
+            a_word_matches_items_that_contain_it, more_words_come_first, rare_words_count_more,
             equal_scores_come_by_name, no_words_find_nothing, hostile_queries_are_words, words_of_any_script_are_found,
-            what_has_no_index_is_found_by_no_query, only_what_stands_at_the_paths_is_searched,
+            items_without_an_index_match_no_query, only_values_at_the_paths_are_searched,
             an_invalid_path_is_rejected, a_new_value_is_found_by_its_own_words, filter_and_query_hold_both,
             a_text_of_very_many_words_is_found, a_query_may_ask_for_text,
         );

@@ -19,7 +19,7 @@ async fn is_there(store: &SharedStore, key: &str) -> bool {
 }
 
 /// An item has its expiry time, is present until then, and absent afterwards.
-pub async fn an_item_is_gone_when_its_time_is_over(open: StoreFactory) {
+pub async fn expired_items_are_absent(open: StoreFactory) {
     let (store, clock) = open.open();
     put_for_a_minute(&store, "k").await;
     let item = store.get_with(GetOp::new("n", "k").refresh(false)).await.expect("get").expect("there");
@@ -31,21 +31,21 @@ pub async fn an_item_is_gone_when_its_time_is_over(open: StoreFactory) {
 }
 
 /// An expired item is absent for every operation.
-pub async fn what_is_gone_is_absent_everywhere(open: StoreFactory) {
+pub async fn expired_items_are_absent_for_every_operation(open: StoreFactory) {
     let (store, clock) = open.with(|options| options.embedder(LexicalEmbedder::default()));
     put_for_a_minute(&store, "00").await;
     clock.advance(60);
     assert!(search_indices(&store, SearchOp::new("n")).await.is_empty());
     assert!(search_indices(&store, SearchOp::new("n").query("word")).await.is_empty());
     assert!(
-        search_indices(&store, SearchOp::new("n").query("word").by(crate::store::SearchMode::Text)).await.is_empty()
+        search_indices(&store, SearchOp::new("n").query("word").mode(crate::store::SearchMode::Text)).await.is_empty()
     );
     assert!(store.list_namespaces(ListNamespacesOp::default()).await.expect("list").is_empty());
     assert!(!store.delete("n", "00").await.expect("delete"), "it was gone already");
 }
 
 /// A put under the name of an expired item creates a new item.
-pub async fn a_put_after_the_end_is_new(open: StoreFactory) {
+pub async fn put_after_expiry_creates_a_new_item(open: StoreFactory) {
     let (store, clock) = open.open();
     put_for_a_minute(&store, "k").await;
     clock.advance(60);
@@ -53,11 +53,11 @@ pub async fn a_put_after_the_end_is_new(open: StoreFactory) {
     let item = store.get("n", "k").await.expect("get").expect("there");
     assert_eq!((item.created_at, item.expires_at), (BEGIN + 60_000_000, None));
     clock.advance(1_000_000);
-    assert!(is_there(&store, "k").await, "a put that does not say so lasts");
+    assert!(is_there(&store, "k").await, "a put without a TTL does not expire");
 }
 
 /// A read restarts the TTL, and returns the new expiry time.
-pub async fn reading_makes_it_last_anew(open: StoreFactory) {
+pub async fn get_refreshes_ttl(open: StoreFactory) {
     let (store, clock) = open.open();
     put_for_a_minute(&store, "k").await;
     for round in 1..=3 {
@@ -71,7 +71,7 @@ pub async fn reading_makes_it_last_anew(open: StoreFactory) {
 }
 
 /// A read does not restart the TTL if the read or the store disables it.
-pub async fn reading_need_not_make_it_last_anew(open: StoreFactory) {
+pub async fn get_without_refresh_keeps_expiry(open: StoreFactory) {
     let (store, clock) = open.with(|options| options.refresh_on_read(false));
     put_for_a_minute(&store, "a").await;
     put_for_a_minute(&store, "b").await;
@@ -83,7 +83,7 @@ pub async fn reading_need_not_make_it_last_anew(open: StoreFactory) {
 }
 
 /// A search restarts the TTL of its results, and of no other item.
-pub async fn finding_makes_it_last_anew(open: StoreFactory) {
+pub async fn search_refreshes_ttl(open: StoreFactory) {
     let (store, clock) = open.open();
     for key in ["a", "b", "c"] {
         put_for_a_minute(&store, key).await;
@@ -113,7 +113,7 @@ pub async fn a_put_restarts_the_ttl(open: StoreFactory) {
 }
 
 /// The store has a default TTL for puts without one.
-pub async fn the_store_has_a_time_of_its_own(open: StoreFactory) {
+pub async fn the_store_has_a_default_ttl(open: StoreFactory) {
     let (store, clock) = open.with(|options| options.default_ttl(MINUTE));
     store.put("n", "as-store", json!(1)).await.expect("put");
     store.put_with(PutOp::new("n", "longer", json!(1)).ttl(MINUTE * 2)).await.expect("put");
@@ -125,7 +125,7 @@ pub async fn the_store_has_a_time_of_its_own(open: StoreFactory) {
 }
 
 /// Minutes may have fractions; NaN and negative values count as zero.
-pub async fn minutes_are_minutes(open: StoreFactory) {
+pub async fn ttl_minutes_may_have_fractions(open: StoreFactory) {
     let (store, clock) = open.open();
     for (key, minutes) in
         [("half", 0.5), ("two", 2.0), ("none", 0.0), ("less", -1.0), ("nan", f64::NAN), ("long", 1e300)]
@@ -140,16 +140,16 @@ pub async fn minutes_are_minutes(open: StoreFactory) {
 }
 
 /// A sweep removes expired items and returns their number; the others stay.
-pub async fn a_sweep_removes_what_is_gone(open: StoreFactory) {
+pub async fn a_sweep_removes_expired_items(open: StoreFactory) {
     let (store, clock) = open.open();
     store.put("n", "stays", json!("word")).await.expect("put");
     for number in 0..5 {
         put_for_a_minute(&store, &format!("goes-{number}")).await;
     }
-    assert_eq!(store.sweep().await.expect("sweep"), 0);
+    assert_eq!(store.sweep_ttl().await.expect("sweep"), 0);
     clock.advance(60);
-    assert_eq!(store.sweep().await.expect("sweep"), 5);
-    assert_eq!(store.sweep().await.expect("sweep"), 0);
+    assert_eq!(store.sweep_ttl().await.expect("sweep"), 5);
+    assert_eq!(store.sweep_ttl().await.expect("sweep"), 0);
     assert_eq!(keys(&store.search(SearchOp::new("n").query("word")).await.expect("search")), ["stays"]);
 }
 
@@ -159,10 +159,10 @@ macro_rules! store_lifetimes {
     ($open:expr, $drive:expr) => {
         $crate::store_tests!(
             $open, $drive, ttl:
-            an_item_is_gone_when_its_time_is_over, what_is_gone_is_absent_everywhere, a_put_after_the_end_is_new,
-            reading_makes_it_last_anew, reading_need_not_make_it_last_anew, finding_makes_it_last_anew,
-            a_put_restarts_the_ttl, the_store_has_a_time_of_its_own, minutes_are_minutes,
-            a_sweep_removes_what_is_gone,
+            expired_items_are_absent, expired_items_are_absent_for_every_operation, put_after_expiry_creates_a_new_item,
+            get_refreshes_ttl, get_without_refresh_keeps_expiry, search_refreshes_ttl,
+            a_put_restarts_the_ttl, the_store_has_a_default_ttl, ttl_minutes_may_have_fractions,
+            a_sweep_removes_expired_items,
         );
     };
 }

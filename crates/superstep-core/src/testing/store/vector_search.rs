@@ -51,7 +51,7 @@ pub async fn equally_near_ones_come_by_name(open: StoreFactory) {
 }
 
 /// Of several texts of an item the nearest counts.
-pub async fn of_several_texts_the_nearest_counts(open: StoreFactory) {
+pub async fn the_nearest_of_several_texts_counts(open: StoreFactory) {
     let store = with_vectors(open, &[json!("1 1")]).await;
     let put = PutOp::new("n", "01", json!({ "parts": ["0 1", "1 0"], "title": "-1 0" }));
     store.put_with(put.index(IndexFields::Paths(vec!["parts[*]".to_owned(), "title".to_owned()]))).await.expect("put");
@@ -61,7 +61,7 @@ pub async fn of_several_texts_the_nearest_counts(open: StoreFactory) {
 }
 
 /// An item without an index has no vector; a zero vector is no error.
-pub async fn what_has_no_vector_is_not_found(open: StoreFactory) {
+pub async fn items_without_a_vector_match_no_query(open: StoreFactory) {
     let store = with_vectors(open, &[json!("0 0"), json!("-1 -1")]).await;
     store.put_with(PutOp::new("n", "02", json!("1 0")).index(IndexFields::None)).await.expect("put");
     store.put("n", "03", json!(null)).await.expect("put");
@@ -103,7 +103,7 @@ pub async fn prefix_filter_and_page_hold_for_vectors(open: StoreFactory) {
 pub async fn without_an_embedder_there_are_no_vectors(open: StoreFactory) {
     let (store, _) = open.open();
     put_all(&store, &[json!("moon")]).await;
-    let error = store.search(SearchOp::new("n").query("moon").by(SearchMode::Vector)).await.expect_err("no embedder");
+    let error = store.search(SearchOp::new("n").query("moon").mode(SearchMode::Vector)).await.expect_err("no embedder");
     assert_eq!(error.code(), ErrorCode::ConfigInvalid);
     let hits = store.search(SearchOp::new("n").query("moon")).await.expect("search");
     assert_eq!(hits[0].matched_by, Some(MatchSource::Text));
@@ -140,8 +140,9 @@ macro_rules! store_vectors {
     ($open:expr, $drive:expr) => {
         $crate::store_tests!(
             $open, $drive, vector_search:
-            the_nearest_come_first, equally_near_ones_come_by_name, of_several_texts_the_nearest_counts,
-            what_has_no_vector_is_not_found, a_new_value_has_its_own_vectors, prefix_filter_and_page_hold_for_vectors,
+            the_nearest_come_first, equally_near_ones_come_by_name, the_nearest_of_several_texts_counts,
+            items_without_a_vector_match_no_query, a_new_value_has_its_own_vectors,
+            prefix_filter_and_page_hold_for_vectors,
             without_an_embedder_there_are_no_vectors, an_invalid_vector_is_rejected,
             the_lexical_embedder_finds_shared_words,
         );

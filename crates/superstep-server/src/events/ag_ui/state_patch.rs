@@ -118,7 +118,7 @@ mod tests {
 
     /// R-SRV-7a: a patch contains added, changed and removed values; a client without a state gets a snapshot.
     #[test]
-    fn a_patch_says_what_is_new_changed_and_gone() {
+    fn patches_contain_added_changed_and_removed_values() {
         let old = json!({ "same": 1, "changed": 1, "gone": 1, "grown": [1], "shrunk": [1, 2] });
         let new = json!({ "a/b~c": null, "changed": 2, "grown": [1, 2, 3], "same": 1, "shrunk": [1] });
         let expected = json!({ "type": "STATE_DELTA", "delta": [

@@ -12,7 +12,7 @@ const TOPIC: &str = "Should AI be regulated?";
 /// R-CLI-3, R-CLI-17, R-DEB-45, R-FWK-74: a debate with local weights, offline: every turn has text of the model
 /// and names the model, and so does the stored state.
 #[test]
-fn a_debate_is_spoken_by_weights() {
+fn a_debate_uses_local_weights() {
     let (folder, weights) = (Folder::new("real"), PathBuf::from(std::env::var_os("SUPERSTEP_WEIGHTS").unwrap()));
     let words = "demo debate --model weights --rounds 1 --seed 3 --offline --json --topic".split(' ').chain([TOPIC]);
     let output = folder.run(Some(weights.clone()), &words.collect::<Vec<_>>());

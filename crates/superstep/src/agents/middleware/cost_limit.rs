@@ -22,7 +22,7 @@ use crate::{Error, ErrorCode, Message, Messages, NodeError};
 /// use superstep::agents::CostLimit;
 /// use superstep::models::{CallBudget, Price, Prices};
 ///
-/// let prices = Prices::new().with("openai/gpt-5-mini", Price::new(0.25, 2.0));
+/// let prices = Prices::new().with_price("openai/gpt-5-mini", Price::new(0.25, 2.0));
 /// let spending = CostLimit::new().call(CallBudget::new().tokens(8_000)).turn_tokens(50_000).thread_cents(20.0).prices(prices);
 /// ```
 #[derive(Debug, Clone, Default)]

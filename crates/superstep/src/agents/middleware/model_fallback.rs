@@ -16,7 +16,7 @@ use crate::{NodeError, RetryPolicy, TaskContext};
 /// use superstep::models::{ScriptedModel, ModelErrorKind};
 /// use superstep::tools::ToolSet;
 ///
-/// let spare = ModelFallback::to(ScriptedModel::new(["Noon."]));
+/// let spare = ModelFallback::new(ScriptedModel::new(["Noon."]));
 /// let agent = react_agent(ScriptedModel::new([ModelErrorKind::Connection]), ToolSet::default()).middleware(spare).compile()?;
 /// assert_eq!(agent.invoke("How late is it?").wait_blocking()?.state.messages.last().unwrap().text(), "Noon.");
 /// # Ok::<(), superstep::Error>(())
@@ -27,7 +27,7 @@ pub struct ModelFallback(Vec<SharedModel>);
 
 impl ModelFallback {
     /// Sets the model that is called if the agent's model fails.
-    pub fn to(model: impl Into<SharedModel>) -> Self {
+    pub fn new(model: impl Into<SharedModel>) -> Self {
         Self(vec![model.into()])
     }
 

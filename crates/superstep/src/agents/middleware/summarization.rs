@@ -27,7 +27,7 @@ const PROMPT: &str = "Summarize the conversation below so that you can continue 
 /// use superstep::tools::ToolSet;
 ///
 /// let cheap = ScriptedModel::new(["The user likes tea."]);
-/// let summary = Summarization::with(cheap).trigger_tokens(100_000).trigger_messages(200).keep_last(20);
+/// let summary = Summarization::new(cheap).trigger_tokens(100_000).trigger_messages(200).keep_last(20);
 /// let agent = react_agent(ScriptedModel::new(["Tea."]), ToolSet::default()).middleware(summary).compile()?;
 /// # Ok::<(), superstep::Error>(())
 /// ```
@@ -43,7 +43,7 @@ pub struct Summarization {
 
 impl Summarization {
     /// Sets the model that writes summaries.
-    pub fn with(model: impl Into<SharedModel>) -> Self {
+    pub fn new(model: impl Into<SharedModel>) -> Self {
         Self {
             model: model.into(),
             tokens: None,

@@ -16,7 +16,7 @@ use crate::core::message::{MessageUpdates, ToolCall};
 ///
 /// ```
 /// use superstep::agents::ToolCallLimit;
-/// let searches = ToolCallLimit::of("search").per_turn(3);
+/// let searches = ToolCallLimit::for_tool("search").per_turn(3);
 /// let all = ToolCallLimit::all().per_thread(200).end();
 /// ```
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ impl ToolCallLimit {
     }
 
     /// Creates a limit on calls of one tool.
-    pub fn of(tool: impl Into<String>) -> Self {
+    pub fn for_tool(tool: impl Into<String>) -> Self {
         let tool = tool.into();
         Self { name: format!("ToolCallLimit({tool})"), tool: Some(tool), ..Self::all() }
     }

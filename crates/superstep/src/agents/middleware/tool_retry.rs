@@ -15,7 +15,7 @@ use crate::tools::{ToolError, ToolOutput};
 /// ```
 /// use std::time::Duration;
 /// use superstep::agents::ToolRetry;
-/// let retry = ToolRetry::new(3).first_wait(Duration::from_millis(200)).always_retry(["send_mail"]);
+/// let retry = ToolRetry::new(3).initial_interval(Duration::from_millis(200)).always_retry(["send_mail"]);
 /// ```
 #[derive(Clone)]
 #[must_use = "middleware has no effect until it is added to an agent"]
@@ -32,8 +32,8 @@ impl ToolRetry {
     }
 
     /// Sets the delay before the second attempt, which doubles with each attempt. Default: 500 ms.
-    pub fn first_wait(mut self, wait: Duration) -> Self {
-        self.backoff = self.backoff.initial_interval(wait);
+    pub fn initial_interval(mut self, interval: Duration) -> Self {
+        self.backoff = self.backoff.initial_interval(interval);
         self
     }
 

@@ -27,7 +27,7 @@ type SelectFn = Arc<dyn Fn(&ModelRequest) -> Vec<String> + Send + Sync>;
 /// use superstep::models::ScriptedModel;
 ///
 /// let by_model = ToolSelector::with_model(ScriptedModel::new([r#"{"tools": ["search"]}"#]), 3).always_include(["ask_person"]);
-/// let by_function = ToolSelector::with(|request| vec![format!("tool_{}", request.state.messages.len())]);
+/// let by_function = ToolSelector::from_fn(|request| vec![format!("tool_{}", request.state.messages.len())]);
 /// ```
 #[derive(Clone)]
 #[must_use = "middleware has no effect until it is added to an agent"]
@@ -51,14 +51,14 @@ struct SelectedTools {
 
 impl ToolSelector {
     /// Selects tools with a function that returns their names.
-    pub fn with(pick: impl Fn(&ModelRequest) -> Vec<String> + Send + Sync + 'static) -> Self {
+    pub fn from_fn(pick: impl Fn(&ModelRequest) -> Vec<String> + Send + Sync + 'static) -> Self {
         Self { pick: SelectionMethod::With(Arc::new(pick)), always_include: Vec::new() }
     }
 
-    /// Selects up to `at_most` tools with a model, before each call of the agent's model. The model is not called if
+    /// Selects up to `max_tools` tools with a model, before each call of the agent's model. The model is not called if
     /// there are no more tools than that.
-    pub fn with_model(model: impl Into<SharedModel>, at_most: usize) -> Self {
-        Self { pick: SelectionMethod::By(model.into(), at_most), always_include: Vec::new() }
+    pub fn with_model(model: impl Into<SharedModel>, max_tools: usize) -> Self {
+        Self { pick: SelectionMethod::By(model.into(), max_tools), always_include: Vec::new() }
     }
 
     /// Names tools that are always sent and do not count.
@@ -72,27 +72,27 @@ impl ToolSelector {
     }
 
     async fn picked(&self, request: &ModelRequest) -> Result<Option<Vec<String>>, NodeError> {
-        let (model, at_most) = match &self.pick {
+        let (model, max_tools) = match &self.pick {
             SelectionMethod::With(pick) => return Ok(Some(pick(request))),
-            SelectionMethod::By(model, at_most) => (model, *at_most),
+            SelectionMethod::By(model, max_tools) => (model, *max_tools),
         };
         let tools = request.request.tools.iter();
         let open: Vec<_> = tools.filter(|tool| !self.is_always_shown(request, &tool.name)).collect();
-        if open.len() <= at_most {
+        if open.len() <= max_tools {
             return Ok(None);
         }
         let mut messages = request.state.messages.iter().rev();
         let user_text = messages.find(|message| message.role == Role::User).map(|message| message.text().into_owned());
         let tools: Vec<String> = open.iter().map(|tool| format!("- {}: {}", tool.name, tool.description)).collect();
         let task = format!(
-            "Select at most {at_most} of these tools that are most relevant to the user's message.\n{}",
+            "Select at most {max_tools} of these tools that are most relevant to the user's message.\n{}",
             tools.join("\n")
         );
         let selection_request = ChatRequest::new([Message::system(task), Message::user(user_text.unwrap_or_default())]);
         let picked: SelectedTools =
             request.task.model(model).request(selection_request).tag("nostream").structured_response().await?;
         let selected = picked.tools.into_iter().filter(|name| open.iter().any(|tool| tool.name == *name));
-        Ok(Some(selected.take(at_most).collect()))
+        Ok(Some(selected.take(max_tools).collect()))
     }
 }
 

@@ -19,8 +19,8 @@ use crate::graph::output::NodeError;
 /// ```
 /// use superstep::prelude::*;
 /// # #[derive(GraphState, Clone, Serialize, Deserialize)] struct Mail { text: String, sent: bool }
-/// async fn approve(mail: View<Mail>, ask: Interrupts) -> Result<MailUpdate, NodeError> {
-///     let yes: bool = ask.raise("send this mail?", &mail.text).await?;
+/// async fn approve(mail: View<Mail>, interrupts: Interrupts) -> Result<MailUpdate, NodeError> {
+///     let yes: bool = interrupts.raise("send this mail?", &mail.text).await?;
 ///     Ok(Mail::update().sent(yes))
 /// }
 /// ```
@@ -51,7 +51,7 @@ impl Interrupts {
         Ok(serde_json::from_value(answer)?)
     }
 
-    /// Raises an interrupt with a text for the reader and a custom JSON Schema.
+    /// Raises an interrupt with a prompt for the reader and a custom JSON Schema.
     ///
     /// # Errors
     /// Returns an error if the payload does not serialize to JSON.
@@ -59,11 +59,11 @@ impl Interrupts {
         &self,
         name: &str,
         value: impl Serialize,
-        text: &str,
+        prompt: &str,
         schema: Option<Value>,
     ) -> Result<Value, NodeError> {
-        let text = Some(text.to_owned()).filter(|text| !text.is_empty());
-        Ok(self.raise_value(name, serde_json::to_value(value)?, schema, text).await)
+        let prompt = Some(prompt.to_owned()).filter(|prompt| !prompt.is_empty());
+        Ok(self.raise_value(name, serde_json::to_value(value)?, schema, prompt).await)
     }
 
     async fn raise_value(&self, name: &str, value: Value, schema: Option<Value>, text: Option<String>) -> Value {

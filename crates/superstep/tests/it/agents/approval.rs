@@ -117,7 +117,7 @@ async fn rejected_calls_are_reported_to_the_model() {
 
 /// R-FWK-86: an edit cannot call a tool that the policy denies, and an unknown tool is rejected.
 #[tokio::test]
-async fn an_edit_does_not_go_around_the_policy() {
+async fn an_edit_cannot_bypass_the_policy() {
     let reply = || ScriptedReply::tool_call("weather", json!({ "city": "Rome" })).and_tool_call("wheather", json!({}));
     let policy = || ToolPolicy::require_approval(["weather"]).and_deny(["delete"]);
     for (tool, expected) in [

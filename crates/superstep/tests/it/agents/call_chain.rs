@@ -19,7 +19,7 @@ async fn models_are_retried_and_replaced() {
     let spare = ScriptedModel::new(["Noon."]).with_name("spare");
     let agent = react_agent(broken.clone(), ToolSet::default())
         .middleware(ModelRetry::new(RetryPolicy::exponential(2)))
-        .middleware(ModelFallback::to(spare))
+        .middleware(ModelFallback::new(spare))
         .compile()
         .unwrap();
     let done = agent.invoke("How late is it?").await.unwrap();
@@ -49,7 +49,7 @@ async fn harmless_tools_are_called_again() {
         (spec(), 1, vec!["flaky"], 2, "fine"),
     ] {
         let (call_count, tool) = flaky(spec, failures);
-        let retry = ToolRetry::new(3).first_wait(Duration::from_millis(10)).always_retry(also);
+        let retry = ToolRetry::new(3).initial_interval(Duration::from_millis(10)).always_retry(also);
         let model = ScriptedModel::new([ScriptedReply::tool_call("flaky", json!({})), ScriptedReply::from("Done.")]);
         let agent = react_agent(model, [tool]).middleware(retry).compile().unwrap();
         let done = agent.invoke("Try").await.unwrap();
@@ -71,7 +71,7 @@ async fn a_selector_limits_the_tools_of_a_request() {
     let tool_names = |request: &ChatRequest| request.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
     let picker = ScriptedModel::new([r#"{"tools": ["c", "nothing", "b", "a"]}"#]);
     for (select, names) in [
-        (ToolSelector::with(|_| vec!["b".to_owned()]), vec!["b"]),
+        (ToolSelector::from_fn(|_| vec!["b".to_owned()]), vec!["b"]),
         (ToolSelector::with_model(picker.clone(), 2).always_include(["d"]), vec!["b", "c", "d"]),
         (ToolSelector::with_model(ScriptedModel::default(), 4), vec!["a", "b", "c", "d"]),
     ] {
@@ -90,7 +90,7 @@ async fn excluded_tools_are_not_called() {
         ScriptedReply::tool_call("delete", json!({ "path": "a" })).and_tool_call("weather", json!({ "city": "Rome" }));
     let model = ScriptedModel::new([both, ScriptedReply::from("Fine.")]);
     let tools = ToolSet::new([weather(), delete()]).unwrap();
-    let agent = react_agent(model, tools).middleware(ToolSelector::with(|_| vec!["weather".to_owned()]));
+    let agent = react_agent(model, tools).middleware(ToolSelector::from_fn(|_| vec!["weather".to_owned()]));
     let agent = agent.tool_node(|node| node.policy(superstep::tools::ToolPolicy::allow(["*"]))).compile().unwrap();
     let done = agent.invoke("Go").await.unwrap();
     assert_eq!(

@@ -82,7 +82,7 @@ async fn hooks_run_in_their_order() {
 #[test]
 fn hooks_are_drawn_as_nodes() {
     let noting = Noting("noting", Calls::default());
-    let gate = before_model("gate", async |_| Ok(HookUpdate::none())).may_jump([JumpTo::End]);
+    let gate = before_model("gate", async |_| Ok(HookUpdate::none())).can_jump_to([JumpTo::End]);
     let agent = react_agent(one_call(), [weather()]).middleware(noting).middleware(gate).compile().unwrap();
     insta::assert_snapshot!(agent.diagram().to_mermaid(), @r##"
     graph TD;
@@ -111,13 +111,13 @@ fn hooks_are_drawn_as_nodes() {
 
 /// R-FWK-11: a hook may end the agent or repeat the model call; an undeclared jump is rejected.
 #[tokio::test]
-async fn hooks_jump_where_they_may() {
+async fn hooks_jump_only_to_declared_targets() {
     let calls = Calls::default();
     let ends =
         || before_model("gate", async |_| Ok(HookUpdate::jump(JumpTo::End).messages(Message::assistant("Closed."))));
     let agent = react_agent(ScriptedModel::default(), [weather()])
         .middleware(Noting("noting", calls.clone()))
-        .middleware(ends().may_jump([JumpTo::End]))
+        .middleware(ends().can_jump_to([JumpTo::End]))
         .compile()
         .unwrap();
     let done = agent.invoke("Hello?").await.unwrap();
@@ -138,7 +138,8 @@ async fn hooks_jump_where_they_may() {
         })
     });
     let model = ScriptedModel::new(["Wait.", "Wait, please."]);
-    let agent = react_agent(model, ToolSet::default()).middleware(critic.may_jump([JumpTo::Model])).compile().unwrap();
+    let agent =
+        react_agent(model, ToolSet::default()).middleware(critic.can_jump_to([JumpTo::Model])).compile().unwrap();
     let done = agent.invoke("How late is it?").await.unwrap();
     assert_eq!(
         transcript(&done.state.messages),

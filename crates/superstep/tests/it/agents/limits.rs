@@ -56,7 +56,7 @@ async fn calls_of_tools_are_limited() {
         let agent = react_agent(model(), tools).middleware(limit).checkpointer(MemoryCheckpointer::new());
         agent.tool_node(|node| node.policy(superstep::tools::ToolPolicy::allow(["*"]))).compile().unwrap()
     };
-    let outcome = agent(ToolCallLimit::of("weather").per_turn(1)).invoke("Go").thread("t").await.unwrap();
+    let outcome = agent(ToolCallLimit::for_tool("weather").per_turn(1)).invoke("Go").thread("t").await.unwrap();
     assert_eq!(
         transcript(&outcome.state.messages)[2..],
         [
@@ -90,7 +90,7 @@ async fn tokens_and_money_are_limited() {
     assert!(last(&by_tokens, "Go").await.contains("the turn has used 2000 tokens and reached its limit"));
     assert_eq!(model.remaining(), 1);
 
-    let prices = Prices::new().with("scripted/script", Price::new(10.0, 100.0));
+    let prices = Prices::new().with_price("scripted/script", Price::new(10.0, 100.0));
     let money = CostLimit::new().thread_cents(3.0).prices(prices).call(CallBudget::new().tokens(5_000));
     let (model, by_money) =
         agent(money, vec![reply(), ScriptedReply::from("18.").with_usage(TokenUsage::new(900, 100))]);
@@ -111,14 +111,15 @@ async fn spending_is_counted_though_another_hook_jumps() {
     let ends = after_model("ends", async |_| Ok(HookUpdate::jump(JumpTo::End).messages(Message::assistant("Closed."))));
     let model = ScriptedModel::new([reply("Hm."), reply("Well, yes."), reply("Hm.")]);
     let agent = react_agent(model, ToolSet::default()).checkpointer(MemoryCheckpointer::new());
-    let agent = agent.middleware(CostLimit::new().thread_tokens(3_000)).middleware(repeats.may_jump([JumpTo::Model]));
+    let agent =
+        agent.middleware(CostLimit::new().thread_tokens(3_000)).middleware(repeats.can_jump_to([JumpTo::Model]));
     let agent = agent.compile().unwrap();
     assert_eq!(last(&agent, "One").await, "Well, yes.");
     assert!(last(&agent, "Two").await.contains("the thread has used 3000 tokens and reached its limit"));
 
     let model = ScriptedModel::new([reply("Hm."), reply("Hm.")]);
     let agent = react_agent(model, ToolSet::default()).checkpointer(MemoryCheckpointer::new());
-    let agent = agent.middleware(CostLimit::new().thread_tokens(2_000)).middleware(ends.may_jump([JumpTo::End]));
+    let agent = agent.middleware(CostLimit::new().thread_tokens(2_000)).middleware(ends.can_jump_to([JumpTo::End]));
     let agent = agent.compile().unwrap();
     assert_eq!((last(&agent, "One").await, last(&agent, "Two").await), ("Closed.".to_owned(), "Closed.".to_owned()));
     assert!(last(&agent, "Three").await.contains("the thread has used 2000 tokens and reached its limit"));
@@ -126,7 +127,7 @@ async fn spending_is_counted_though_another_hook_jumps() {
 
 /// R-FWK-72: a response without model metadata costs nothing, and is not an error.
 #[tokio::test]
-async fn an_answer_of_no_model_costs_nothing() {
+async fn responses_without_model_metadata_cost_nothing() {
     let cached = wrap_model_call("cached", |request, next| async move {
         let mut answer = next.run(request).await?;
         answer.message.metadata.remove("model");

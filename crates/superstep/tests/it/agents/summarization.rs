@@ -28,7 +28,7 @@ fn long() -> Vec<Message> {
 #[tokio::test]
 async fn a_summary_keeps_calls_and_results_together() {
     let (writer, model) = (ScriptedModel::new(["They greeted."]), ScriptedModel::new(["You are welcome."]));
-    let summary = Summarization::with(writer.clone()).trigger_messages(9).keep_last(3);
+    let summary = Summarization::new(writer.clone()).trigger_messages(9).keep_last(3);
     let agent = react_agent(model.clone(), [weather()]).middleware(summary).compile().unwrap();
     let done = agent.invoke(long()).await.unwrap();
     assert_eq!(
@@ -55,9 +55,9 @@ async fn a_summary_keeps_calls_and_results_together() {
 #[tokio::test]
 async fn a_short_conversation_is_not_summarized() {
     for (summary, times) in [
-        (Summarization::with(ScriptedModel::default()).trigger_messages(10), 0),
-        (Summarization::with(ScriptedModel::default()).trigger_tokens(1_000), 0),
-        (Summarization::with(ScriptedModel::new(["Short."])).trigger_tokens(20).keep_last(1), 1),
+        (Summarization::new(ScriptedModel::default()).trigger_messages(10), 0),
+        (Summarization::new(ScriptedModel::default()).trigger_tokens(1_000), 0),
+        (Summarization::new(ScriptedModel::new(["Short."])).trigger_tokens(20).keep_last(1), 1),
     ] {
         let agent = react_agent(ScriptedModel::new(["Yes."]), [weather()]).middleware(summary).compile().unwrap();
         let done = agent.invoke(long()).await.unwrap();
@@ -69,7 +69,7 @@ async fn a_short_conversation_is_not_summarized() {
 /// R-FWK-66: a turn whose user message was summarized continues: its iterations count on.
 #[tokio::test]
 async fn a_summary_does_not_begin_a_turn() {
-    let summary = Summarization::with(ScriptedModel::new(["Rome was asked for."])).trigger_messages(5).keep_last(1);
+    let summary = Summarization::new(ScriptedModel::new(["Rome was asked for."])).trigger_messages(5).keep_last(1);
     let model = ScriptedModel::new([asks_for("Rome"), asks_for("Oslo"), ScriptedReply::from("18 everywhere.")]);
     let agent = react_agent(model.clone(), [weather()]).middleware(summary).max_iterations(3).compile().unwrap();
     let done = agent.invoke("Rome and Oslo?").await.unwrap();

@@ -86,7 +86,7 @@ fn own(to: &'static str) -> CompiledGraph<superstep::agents::MessagesState> {
 
 /// R-FWK-11: an agent hands off only to permitted agents; a custom graph brings its own tool.
 #[tokio::test]
-async fn agents_hand_over_to_whom_they_may() {
+async fn agents_hand_off_only_to_permitted_agents() {
     let (alice, bob) = (ScriptedModel::new(["Fine."]), ScriptedModel::new(["Bob here."]));
     let team = |to: &'static str, allowed: &'static str| {
         let own = team_member("own", "Has its own.", own(to)).handoff_to([allowed]);

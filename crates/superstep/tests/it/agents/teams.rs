@@ -387,7 +387,7 @@ async fn any_graph_with_a_conversation_is_an_agent() {
 async fn an_agent_does_not_change_the_conversation_of_the_team() {
     let short = ScriptedModel::new(["They talked."]);
     let worker = react_agent(ScriptedModel::new(["Short."]), ToolSet::default())
-        .middleware(Summarization::with(short.clone()).trigger_messages(4).keep_last(1));
+        .middleware(Summarization::new(short.clone()).trigger_messages(4).keep_last(1));
     let mut clearing = StateGraph::<TeamState>::new("forgets");
     let clear =
         clearing.add_node("forget", || TeamState::update().messages(RemoveAll).messages(Message::assistant("What?")));

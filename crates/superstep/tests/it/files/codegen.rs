@@ -130,7 +130,7 @@ fn strange_parts() -> Components {
 
 /// R-FWK-96: names that are not valid in Rust, and other special cases, produce equivalent Rust.
 #[tokio::test]
-async fn strange_names_and_values_come_out_as_rust() {
+async fn unusual_names_and_values_produce_valid_rust() {
     let file = strange_file();
     assert_golden("generated/strange.rs", &file.to_rust());
     let rust = strange::build(&strange_parts()).unwrap();

@@ -121,7 +121,7 @@ fn leads_to(file: &str, nodes: usize) -> String {
 
 /// R-FWK-96: graph files that reference graph files are counted as often as they are named, so that loading ends.
 #[test]
-fn graph_files_lead_to_so_many_files() {
+fn the_number_of_referenced_graph_files_is_limited() {
     let folder = Folder::new("many");
     let message = |path: &std::path::Path| {
         GraphFile::open(path).map(drop).map_err(|error| error.diagnostics()[0].message.clone())
@@ -143,7 +143,7 @@ fn graph_files_lead_to_so_many_files() {
 
 /// R-FWK-96: a graph that was loaded before does not exceed the nesting limit either.
 #[test]
-fn graph_files_lead_only_so_deep() {
+fn the_nesting_of_graph_files_is_limited() {
     let folder = Folder::new("deep");
     folder.write("9.json", &leads_to("", 0));
     for level in (0..9).rev() {

@@ -62,7 +62,7 @@ async fn word(live: &ReloadingGraph, thread: &str) -> Value {
 
 /// R-FWK-96: new runs use the new file; an unchanged file changes nothing.
 #[tokio::test]
-async fn a_changed_file_is_taken_over() {
+async fn new_runs_use_the_changed_file() {
     let folder = folder("taken");
     let live = live(&folder);
     assert_eq!(word(&live, "a").await, "one");
@@ -77,7 +77,7 @@ async fn a_changed_file_is_taken_over() {
 
 /// R-FWK-96: referenced prompts and graphs are watched too.
 #[tokio::test]
-async fn a_changed_prompt_is_taken_over() {
+async fn new_runs_use_the_changed_prompt() {
     let folder = folder("prompt");
     let live = live(&folder);
     folder.write("ask.md", &PROMPT.replace("right", "wrong"));

@@ -109,7 +109,7 @@ async fn a_command_for_the_parent_of_the_root_graph_is_rejected() {
 
 /// R-FWK-7: a `goto` to an unknown node is rejected with the list of nodes; nothing of the command is applied.
 #[tokio::test]
-async fn a_goto_that_leads_nowhere_applies_nothing() {
+async fn a_goto_to_an_unknown_node_applies_nothing() {
     let done = outcome(
         |g| {
             let a = g.add_node("a", || Command::<DynamicState>::goto("nowhere").update(json!({ "n": 1 })));

@@ -41,7 +41,7 @@ async fn a_token_budget_limits_input_and_output() {
 /// R-FWK-72: a cost budget limits the response by the prices; without a budget a request is sent unchanged.
 #[tokio::test]
 async fn money_limits_the_answer_by_its_price() {
-    let prices = Prices::new().with("test/large", Price::new(100.0, 200.0));
+    let prices = Prices::new().with_price("test/large", Price::new(100.0, 200.0));
     // 6 input tokens cost 0.06 cents, each output token 0.02.
     let rows = [(0.5, Some(22)), (0.09, Some(1))];
     for (cents, length) in rows {
@@ -66,7 +66,7 @@ async fn money_limits_the_answer_by_its_price() {
 /// R-FWK-72: of two limits the stricter one applies.
 #[tokio::test]
 async fn the_stricter_limit_applies() {
-    let prices = Prices::new().with("test/large", Price::new(0.0, 100.0));
+    let prices = Prices::new().with_price("test/large", Price::new(0.0, 100.0));
     for (tokens, cents, length) in [(10, 1.0, 4), (1_000, 0.02, 2)] {
         let (script, model) = remote();
         let model = model.with_budget(CallBudget::new().tokens(tokens).cents(cents)).prices(prices.clone());
@@ -147,7 +147,7 @@ fn prices_are_loaded_from_a_file() {
     let folder = super::recording::Folder::new("prices");
     let path = folder.path("prices.toml");
     std::fs::write(&path, "['a/b']\ninput = 1\noutput = 2\n").unwrap();
-    assert_eq!(Prices::load(&path).unwrap(), Prices::new().with("a/b", Price::new(1.0, 2.0)));
+    assert_eq!(Prices::load(&path).unwrap(), Prices::new().with_price("a/b", Price::new(1.0, 2.0)));
     let error = Prices::load(folder.path("none.toml")).unwrap_err();
     assert!(error.code() == ErrorCode::ConfigInvalid && error.message().contains("none.toml"), "{error}");
 }

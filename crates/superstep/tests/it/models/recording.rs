@@ -83,7 +83,7 @@ async fn a_recorded_response_is_replayed_completely() {
 /// R-FWK-76: responses to the same request are returned in order, the last one is repeated, and clones share the
 /// position.
 #[tokio::test]
-async fn answers_to_the_same_request_come_in_order() {
+async fn responses_to_the_same_request_are_in_order() {
     let folder = Folder::new("order");
     let path = folder.path("answers.jsonl");
     let recorder = RecordingModel::open(large(["one".into(), "two".into()]), &path).unwrap();

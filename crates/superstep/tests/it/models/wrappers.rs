@@ -30,7 +30,7 @@ async fn a_model_is_retried_after_the_longer_wait() {
     ];
     for (replies, waited) in rows {
         let (script, clock) = (ScriptedModel::new(replies).then("Noon."), RecordingClock::default());
-        let model = script.clone().with_retry(plain(3)).max_wait(Duration::from_secs(30)).clock(clock.clone());
+        let model = script.clone().with_retry(plain(3)).max_interval(Duration::from_secs(30)).clock(clock.clone());
         assert_eq!(model.complete("How late?").await.unwrap().message.text(), "Noon.");
         assert_eq!((clock.millis(), script.remaining()), (waited, 0));
     }
@@ -127,7 +127,7 @@ async fn the_next_model_answers_in_its_own_name() {
 
 /// R-FWK-72: rejected content and too long requests go to the next model only on request.
 #[tokio::test]
-async fn a_rejection_goes_to_another_model_only_on_request() {
+async fn rejections_use_the_fallback_only_on_request() {
     for kind in [
         ModelErrorKind::ContentFiltered,
         ModelErrorKind::ContextLengthExceeded,

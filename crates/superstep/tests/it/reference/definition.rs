@@ -32,7 +32,7 @@ fn compile_errors(draw: impl Fn(&mut StateGraph<DynamicState>)) -> Vec<String> {
 
 /// R-REF-1: edges and conditional edges from the end, and to the start, are rejected.
 #[test]
-fn nothing_leads_out_of_the_end_or_into_the_start() {
+fn edges_from_end_or_to_start_are_rejected() {
     let out = ["edge `__end__` -> `a`: `END` cannot be a source"];
     assert_eq!(compile_errors(|g| _ = g.add_edge(END, "a")), out);
     let into = ["edge `a` -> `__start__`: `START` cannot be a target"];
@@ -161,7 +161,7 @@ async fn computed_values_are_no_fields() {
 
 /// R-REF-9: a breakpoint before or after an unknown node is rejected.
 #[test]
-fn breakpoints_stand_at_nodes_that_are_there() {
+fn breakpoints_at_unknown_nodes_are_rejected() {
     let message = ["breakpoint at unknown node `nowhere`"];
     assert_eq!(compile_errors(|g| _ = g.interrupt_before(["a", "nowhere"])), message);
     assert_eq!(compile_errors(|g| _ = g.interrupt_after(["nowhere", "*"])), message);
@@ -264,7 +264,7 @@ async fn hidden_fields_are_visible_only_where_declared() {
 /// R-REF-15: without declared targets a conditional edge may name any node; a result outside its map or its targets
 /// is an error.
 #[tokio::test]
-async fn a_route_leads_anywhere_or_where_it_declares() {
+async fn routes_select_declared_targets_or_any_node() {
     for compat in PROFILES {
         let drawn = |draw: fn(&mut StateGraph<DynamicState>)| {
             let mut g = graph("g");

@@ -103,7 +103,7 @@ fn end(lines: &[String]) -> &str {
 /// R-REF-55, R-FWK-44: every call of a thread has the same result in all three modes and in all mixtures of them:
 /// states, interrupts with their ids, breakpoints, failures; and no node runs more often.
 #[tokio::test]
-async fn all_modes_lead_to_the_same_end() {
+async fn all_durability_modes_produce_the_same_result() {
     let mixtures: [&[Durability]; 5] = [
         &MODES[1..2],
         &MODES[2..],
@@ -527,7 +527,7 @@ async fn a_cancelled_run_saves_its_queued_commits() {
 
 /// R-FWK-44, R-FWK-20: a dropped run releases its thread only when the commit in flight has ended.
 #[tokio::test]
-async fn a_dropped_run_gives_its_thread_back_after_the_save() {
+async fn a_dropped_run_releases_its_thread_after_the_save() {
     let (memory, runs) = (MemoryCheckpointer::new(), CallCounter::default());
     let gate = GatedCheckpointer::closed(&memory);
     let graph = long_row(9, &runs).checkpointer(gate.clone()).compile().unwrap();

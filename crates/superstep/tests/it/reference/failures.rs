@@ -72,7 +72,7 @@ async fn results_after_a_timeout_are_discarded() {
 /// R-REF-109: after a handler without a goto, the edges of its node are followed. In the LangGraph profile they are
 /// not, so that a handler must return a goto.
 #[tokio::test]
-async fn a_handler_that_names_no_way_follows_the_edges_or_ends() {
+async fn handler_without_goto_follows_edges() {
     for (compat, expected) in [(Compat::Strict, json!(["handled", "b"])), (Compat::LangGraph, json!(["handled"]))] {
         let mut g = graph("g");
         let a = g.add_node("a", node(|| Err::<(), _>(NodeError::new("broken"))).error_handler(log_word("handled")));
@@ -230,7 +230,7 @@ async fn a_failure_lets_its_siblings_end_or_stops_them() {
 
 /// R-REF-114: an interrupt stops no sibling, in neither profile: the sibling ends, is saved, and does not run again.
 #[tokio::test]
-async fn a_question_stops_no_sibling() {
+async fn an_interrupt_stops_no_sibling() {
     for compat in PROFILES {
         let interrupting = async |interrupts: Interrupts| {
             Ok::<_, NodeError>(json!({ "title": interrupts.raise::<String>("who", ()).await? }))

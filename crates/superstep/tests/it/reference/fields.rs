@@ -151,7 +151,7 @@ struct Notes {
 
 /// R-REF-26: an overwrite is recognized in its JSON forms, as an input and after it was stored as text.
 #[tokio::test]
-async fn an_overwrite_survives_being_text() {
+async fn overwrite_round_trips_json() {
     let mut graph = StateGraph::<Notes>::new("notes");
     let clear = graph.add_node("clear", || Notes::update().log(Overwrite(vec!["fresh".to_owned()])));
     let interrupt =
@@ -181,7 +181,7 @@ async fn an_overwrite_survives_being_text() {
 /// R-REF-27, R-REF-29, R-REF-30: several writes of one node all apply, in order; null and empty values are valid
 /// results, in both profiles.
 #[tokio::test]
-async fn results_count_however_many_and_however_small() {
+async fn every_task_result_is_applied() {
     for compat in PROFILES {
         let mut g = graph("g");
         let three = || {

@@ -18,7 +18,7 @@ use crate::support::{due_at, history};
 
 /// A list that grows item by item and is stored as deltas.
 fn grown(name: &str) -> FieldBuilder {
-    field(name).kind(FieldType::Array).reducer("append").default(json!([]))
+    field(name).field_type(FieldType::Array).reducer("append").default(json!([]))
 }
 
 /// A list with an equivalent custom reducer; the engine can only store it as full values.
@@ -31,7 +31,7 @@ fn custom_list(name: &str) -> FieldBuilder {
         }
         Ok(Value::Array(list))
     };
-    field(name).kind(FieldType::Array).reduce_with(fold).default(json!([]))
+    field(name).field_type(FieldType::Array).reduce_with(fold).default(json!([]))
 }
 
 fn both(value: Value) -> Value {
@@ -129,7 +129,7 @@ async fn a_field_may_become_a_growing_list_and_back() {
     let rows: [Shapes; 3] = [
         [plain, (|| grown("list"), true)],
         [(|| custom_list("list"), true), (|| grown("list"), true)],
-        [plain, (|| field("list").kind(FieldType::Messages), true)],
+        [plain, (|| field("list").field_type(FieldType::Messages), true)],
     ];
     for shapes in rows {
         for store in [

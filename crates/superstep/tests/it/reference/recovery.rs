@@ -292,7 +292,7 @@ fn process(memory: &MemoryCheckpointer, open: &Arc<Notify>) -> CompiledGraph<Dyn
 /// R-REF-60: two processes on one thread: the second is rejected while the first holds the lease. Once the lease was
 /// taken over, the first can save nothing more, and the history stays linear.
 #[tokio::test]
-async fn a_run_that_was_overtaken_is_fenced_off() {
+async fn a_run_without_its_lease_is_fenced() {
     let (memory, gates, run) = (MemoryCheckpointer::new(), [Arc::default(), Arc::default()], RunId::from_bits(7));
     let [first, second] = gates.each_ref().map(|open| process(&memory, open));
     let overtaken = first.invoke(json!({ "n": 1 })).thread("t").run_id(run).spawn();

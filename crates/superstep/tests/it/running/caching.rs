@@ -70,7 +70,7 @@ async fn a_key_function_decides_which_calls_are_equal() {
 
 /// R-FWK-16: a cached command has the same goto.
 #[tokio::test]
-async fn a_cached_command_leads_where_it_led() {
+async fn a_cached_command_has_the_same_goto() {
     let (mut g, runs) = (graph("g"), CallCounter::default());
     let counted = runs.clone();
     let b = g.add_node("b", |sent: SendPayload<u32>| json!({ "log": [sent.0] }));

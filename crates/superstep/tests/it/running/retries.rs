@@ -152,7 +152,7 @@ async fn every_attempt_is_an_event() {
 /// R-FWK-15, R-REF-106: a failed attempt leaves no writes; the attempt number and the time of the first attempt can
 /// be read.
 #[tokio::test(start_paused = true)]
-async fn an_attempt_knows_its_number_and_the_first_time() {
+async fn an_attempt_has_its_number_and_first_attempt_time() {
     let mut g = graph("g");
     let firsts = Arc::new(Mutex::new(Vec::new()));
     let seen = firsts.clone();

@@ -132,7 +132,7 @@ async fn a_spawned_run_continues_by_itself() {
 
 /// R-FWK-22: with the same clock and the same id source two runs create the same ids and times.
 #[tokio::test]
-async fn equal_worlds_give_equal_checkpoints() {
+async fn equal_environments_give_equal_checkpoints() {
     let mut all = Vec::new();
     for _ in 0..2 {
         let graph = fork();

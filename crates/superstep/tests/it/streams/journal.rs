@@ -70,7 +70,7 @@ async fn published_events_are_journaled() {
 /// R-FWK-63: a client that reconnects with a number receives every later event once; a second run continues the
 /// numbers.
 #[tokio::test]
-async fn a_reader_comes_back_with_any_number() {
+async fn a_reader_continues_from_any_event_number() {
     let graph = graph(MemoryCheckpointer::new());
     graph.invoke(hello()).thread("t").context(speaker("a")).journal_events().await.unwrap();
     let all = journaled(&graph, None).await;

@@ -148,7 +148,7 @@ async fn a_hidden_call_is_not_published() {
 
 /// R-REF-127, R-FWK-59: custom events of a node are in order, before its writes.
 #[tokio::test]
-async fn a_nodes_own_words_come_before_its_update() {
+async fn custom_events_precede_the_update_of_their_node() {
     let mut graph = StateGraph::<Chat>::new("words");
     let talk = graph.add_node("talk", |out: StreamWriter| async move {
         for word in ["a", "b", "c"] {

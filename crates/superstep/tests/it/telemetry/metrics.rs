@@ -47,7 +47,7 @@ fn parsed(text: &str) -> BTreeMap<String, f64> {
 async fn a_run_is_measured() {
     let metrics = Metrics::new();
     let mut agent = agent();
-    agent.metrics(&metrics).prices(Prices::new().with("scripted/fast", Price::new(100.0, 500.0)));
+    agent.metrics(&metrics).prices(Prices::new().with_price("scripted/fast", Price::new(100.0, 500.0)));
     let agent = agent.compile().unwrap();
     assert_eq!(metrics.render(), "");
     run_agent(&agent).await;
@@ -146,7 +146,7 @@ async fn redactions_are_counted() {
         "ask ada@example.com or bob@example.com".to_owned()
     }
     let metrics = Metrics::new();
-    metrics.redacted("mail", 2);
+    metrics.record_redactions("mail", 2);
     let counted =
         |kind: &str| parsed(&metrics.render()).get(&format!("superstep_redactions_total{{kind=\"{kind}\"}}")).copied();
     let call_message = Message::assistant("").with_tool_calls([ToolCall::new("c1", "leaky", json!({}))]);

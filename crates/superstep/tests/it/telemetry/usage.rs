@@ -30,7 +30,7 @@ fn remote(name: &'static str) -> SharedModel {
 #[tokio::test]
 async fn a_run_reports_usage_and_cost() {
     let mut agent = agent();
-    let agent = agent.prices(Prices::new().with("scripted/fast", Price::new(10.0, 50.0))).compile().unwrap();
+    let agent = agent.prices(Prices::new().with_price("scripted/fast", Price::new(10.0, 50.0))).compile().unwrap();
     let run = run_agent(&agent).await;
     let usage = run.usage();
     let [row] = usage.rows() else { panic!("{usage:?}") };
@@ -44,7 +44,7 @@ async fn a_run_reports_usage_and_cost() {
 
 /// R-FWK-90: prices come from a file that a user edits; the run may set others.
 #[tokio::test]
-async fn prices_come_from_a_file() {
+async fn prices_are_loaded_from_a_file() {
     let folder = std::env::temp_dir().join(format!("superstep-prices-{}", std::process::id()));
     // Process ids repeat, and a process that died may have left its folder.
     drop(std::fs::remove_dir_all(&folder));
@@ -55,7 +55,7 @@ async fn prices_come_from_a_file() {
     let graph = graph.prices(Prices::load(&path).unwrap()).compile().unwrap();
     let run = graph.invoke(Chat::input().messages("Hi")).context(remote("big")).await.unwrap();
     assert_eq!(run.usage().cost_cents(), Some(450.0));
-    let cheaper = Prices::new().with("test/big", Price::new(1.0, 1.0));
+    let cheaper = Prices::new().with_price("test/big", Price::new(1.0, 1.0));
     let run = graph.invoke(Chat::input().messages("Hi")).prices(cheaper).context(remote("big")).await.unwrap();
     assert!((run.usage().cost_cents().unwrap() - 110.0).abs() < 1e-9);
     std::fs::remove_dir_all(folder).unwrap();
@@ -66,7 +66,7 @@ async fn prices_come_from_a_file() {
 async fn a_model_without_a_price_shows_tokens_only() {
     let metrics = Metrics::new();
     let mut graph = chat("chat");
-    graph.prices(Prices::new().with("test/known", Price::new(3.0, 15.0))).metrics(&metrics);
+    graph.prices(Prices::new().with_price("test/known", Price::new(3.0, 15.0))).metrics(&metrics);
     let graph = graph.compile().unwrap();
     let (listening, _guard) = RecordingSubscriber::at(LevelFilter::INFO);
     let run = graph.invoke(Chat::input().messages("Hi")).context(remote("unknown")).await.unwrap();
@@ -94,7 +94,7 @@ async fn subgraph_usage_is_counted() {
     let inner = outer.add_node("inner", chat("inner").compile().unwrap());
     let after = outer.add_node("after", think);
     outer.add_sequence([START, inner.into(), after.into(), END]);
-    let outer = outer.prices(Prices::new().with("scripted/script", Price::new(1.0, 1.0))).compile().unwrap();
+    let outer = outer.prices(Prices::new().with_price("scripted/script", Price::new(1.0, 1.0))).compile().unwrap();
     let script = ScriptedModel::new(["One.", "Two."]);
     let run = outer.invoke(Chat::input().messages("Hi")).context(script.into()).await.unwrap();
     let usage_rows: Vec<_> = run.usage().rows().iter().map(|row| (&*row.graph, &*row.node, row.calls)).collect();

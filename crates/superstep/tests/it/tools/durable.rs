@@ -199,7 +199,7 @@ impl superstep::core::port::Checkpointer for Watch {
 
 /// R-FWK-80: an interrupted call does not time out, and gets the same resume value when it fails and is retried.
 #[tokio::test]
-async fn a_call_that_is_made_again_knows_the_answer() {
+async fn a_retried_call_gets_the_same_resume_value() {
     let attempts = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let seen = attempts.clone();
     let fragile = tool_fn(

@@ -35,7 +35,7 @@ async fn error_handling_decides_the_text_for_the_model() {
         (ToolErrorHandling::Message("try again".into()), Some("try again"), Some("try again")),
         (ToolErrorHandling::Only(vec![ToolFailureKind::BadArguments]), Some(ARGUMENTS), None),
         (ToolErrorHandling::Only(vec![ToolFailureKind::Failed]), None, Some(FAILURE)),
-        (ToolErrorHandling::with(by_kind), None, Some("broken is broken")),
+        (ToolErrorHandling::from_fn(by_kind), None, Some("broken is broken")),
     ];
     for (errors, arguments, failure) in rows {
         let node = || ToolNode::new([add(), broken()]).error_handling(errors.clone());

@@ -24,7 +24,7 @@ mod conformance {
 
 /// R-FWK-87: with pgvector, random operations return the same results as the in-memory store.
 #[test]
-fn it_answers_as_the_store_in_memory() {
+fn matches_memory_store() {
     assert!(compare(0..12, store) >= 1_200);
 }
 
